@@ -1,0 +1,163 @@
+"""Everything Interlock can refuse or fail with, in one catalogue.
+
+    InterlockError
+    ├── UsageError          the call itself is wrong
+    ├── NotFound            what was named does not exist
+    ├── InvalidMachine      a machine file that the loader refuses
+    ├── Refusal             a machine refused the move
+    └── JournalError        the journal could not do it
+        ├── Conflict        somebody else moved the instance first
+        ├── LeaseHeld       somebody else drives the instance
+        └── Tampered        the journal is not what was written
+
+Each error has a stable code, a sentence that says what happened to what, and a hint that says what to do
+next. The code decides the exit status; the command line, MCP, HTTP and the journal all show the same three.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+__all__ = [
+    "CODES",
+    "Conflict",
+    "Exit",
+    "InterlockError",
+    "InvalidMachine",
+    "JournalError",
+    "LeaseHeld",
+    "NotFound",
+    "Refusal",
+    "Tampered",
+    "UsageError",
+]
+
+
+class Exit(IntEnum):
+    """The exit statuses of `ralph`. It never exits 2: that is how a hook blocks."""
+
+    OK = 0
+    FAILURE = 1
+    REFUSED = 3
+    AUTHENTICATION = 4
+    PERSON_NEEDED = 5
+    HELD = 6
+    VERIFICATION_FAILED = 7
+    USAGE = 64
+    TRY_AGAIN = 75
+    INTERRUPTED = 130
+
+
+CODES: Final[dict[str, tuple[Exit, str]]] = {
+    # The call
+    "usage": (Exit.USAGE, "The command line does not parse."),
+    "invalid_argument": (Exit.USAGE, "An argument has the wrong form: too long, control characters, a path."),
+    "no_repository": (Exit.FAILURE, "The command needs a git repository and there is none here."),
+    "internal_error": (Exit.FAILURE, "A fault in Interlock itself. Nothing was acknowledged."),
+    "interrupted": (Exit.INTERRUPTED, "Stopped by a signal."),
+    # What was named does not exist
+    "unknown_machine": (Exit.FAILURE, "No machine has that name."),
+    "unknown_instance": (Exit.FAILURE, "No instance has that id."),
+    "ambiguous_instance": (Exit.FAILURE, "More than one instance ends in that suffix."),
+    "unknown_state": (Exit.REFUSED, "The machine has no such state."),
+    "unknown_event": (Exit.REFUSED, "The machine knows no such event."),
+    "unknown_actor": (Exit.REFUSED, "Actors are human, agent and system."),
+    "unknown_command": (Exit.REFUSED, "The machine has no such command."),
+    "unknown_intent": (Exit.REFUSED, "The machine has no such intent."),
+    # A machine file
+    "machine_unreadable": (Exit.VERIFICATION_FAILED, "The machine file cannot be read or is no TOML."),
+    "machine_invalid": (Exit.VERIFICATION_FAILED, "The machine file does not describe a machine."),
+    "machine_unsound": (Exit.VERIFICATION_FAILED, "The checker found faults in the machine."),
+    # A machine refused the move
+    "terminal": (Exit.REFUSED, "The instance has ended; nothing moves it again."),
+    "not_allowed": (Exit.REFUSED, "The event is not in the table for this state."),
+    "target_not_allowed": (Exit.REFUSED, "The event does not lead from this state to that one."),
+    "target_required": (Exit.REFUSED, "The event must name the state it leads to."),
+    "actor_not_allowed": (Exit.REFUSED, "This kind of actor may not fire the event here."),
+    "person_needed": (Exit.PERSON_NEEDED, "Only a person may fire the event here."),
+    "condition_unmet": (Exit.REFUSED, "The table's condition for the event does not hold now."),
+    "refused_by_rule": (Exit.REFUSED, "The table refuses the event in this situation, and says why."),
+    "fact_required": (Exit.REFUSED, "The event must bring a fact that it did not bring."),
+    "fact_invalid": (Exit.REFUSED, "The event brought a fact, or a value of one, that the machine does not know."),
+    "evidence_required": (Exit.REFUSED, "The event must bring evidence that it did not bring."),
+    "evidence_invalid": (Exit.REFUSED, "The event's evidence has the wrong shape."),
+    "proof_required": (Exit.REFUSED, "A gate or receipt that the move needs was never given, or a change voided it."),
+    "setting_invalid": (Exit.REFUSED, "A setting or limit of the machine has no such name or value."),
+    "lock_held": (Exit.HELD, "Another holds the lock that this state is."),
+    "lock_unclaimed": (Exit.REFUSED, "Nobody holds this lock state yet; claim it before leaving it."),
+    "effect_pending": (Exit.REFUSED, "An effect was begun and its outcome is not known yet."),
+    "effect_unknown": (Exit.REFUSED, "No pending effect has that key."),
+    "command_required": (Exit.REFUSED, "An agent's move must name the command that makes it."),
+    "command_not_allowed": (Exit.REFUSED, "The command does not make this move."),
+    "intent_ambiguous": (Exit.REFUSED, "The command has several ways to do that; name the state."),
+    "intent_unmapped": (Exit.REFUSED, "The command has no such intent."),
+    # The journal
+    "conflict": (Exit.TRY_AGAIN, "The instance moved on since it was read."),
+    "key_reused": (Exit.REFUSED, "The idempotency key was used for another event."),
+    "lease_held": (Exit.HELD, "Somebody else holds the lease."),
+    "lease_lost": (Exit.HELD, "The lease was taken over; this driver must stop."),
+    "busy": (Exit.TRY_AGAIN, "The journal was locked by others for too long."),
+    "disk_full": (Exit.FAILURE, "There is no room to write the journal."),
+    "journal_readonly": (Exit.FAILURE, "The journal or its directory may not be written."),
+    "journal_unopenable": (Exit.FAILURE, "The journal file cannot be opened."),
+    "journal_unreachable": (Exit.TRY_AGAIN, "The database server does not answer."),
+    "outcome_unknown": (Exit.TRY_AGAIN, "The connection broke during the commit; it may or may not be written."),
+    "not_a_journal": (Exit.FAILURE, "The file is no journal."),
+    "journal_newer": (Exit.FAILURE, "The journal was written by a newer version."),
+    "journal_io": (Exit.FAILURE, "The disk failed to read or write the journal."),
+    "journal_tampered": (Exit.VERIFICATION_FAILED, "The journal's chain or rules do not hold."),
+    "database_url_invalid": (Exit.USAGE, "RALPH_DATABASE_URL is no address of a journal."),
+}
+"""Every code with its exit status and its meaning; the docs and the tests are made from it."""
+
+
+class InterlockError(Exception):
+    """A failure with a stable code, a sentence, and what to do next."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        if code not in CODES:
+            raise LookupError(f"{code!r} is not in the catalogue of errors")
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    @property
+    def exit(self) -> Exit:
+        return CODES[self.code][0]
+
+    def __reduce__(self) -> tuple[type[InterlockError], tuple[str, str, str]]:
+        return type(self), (self.code, self.message, self.hint)
+
+
+class UsageError(InterlockError):
+    """The call itself is wrong."""
+
+
+class NotFound(InterlockError):
+    """What was named does not exist."""
+
+
+class InvalidMachine(InterlockError):
+    """A machine file that the loader refuses."""
+
+
+class Refusal(InterlockError):
+    """A machine refused the move; nothing was written."""
+
+
+class JournalError(InterlockError):
+    """The journal could not do it."""
+
+
+class Conflict(JournalError):
+    """Somebody else moved the instance first."""
+
+
+class LeaseHeld(JournalError):
+    """Somebody else drives the instance."""
+
+
+class Tampered(JournalError):
+    """The journal is not what was written."""

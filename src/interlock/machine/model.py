@@ -1,0 +1,133 @@
+"""A machine, ready to run: the form of its file with every row of the table expanded and indexed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import msgspec
+
+from interlock.machine.condition import Condition
+from interlock.machine.form import MachineForm, Proof, State
+
+__all__ = [
+    "BUILTIN",
+    "EFFECT_INTENDED",
+    "EFFECT_SETTLED",
+    "OBSERVED",
+    "SUPERSEDED",
+    "Key",
+    "Machine",
+    "Rule",
+    "Transition",
+]
+
+EFFECT_INTENDED = "effect_intended"
+"""The system is about to do something in the world: `data` holds its `key` and `effect`."""
+EFFECT_SETTLED = "effect_settled"
+"""The outcome of an effect is known: `data` holds its `key` and `result`, `done` or `failed`."""
+OBSERVED = "observed"
+"""The system saw the hash of a subject, or was given settings; the state stays."""
+SUPERSEDED = "superseded"
+"""The system closes the instance where it stands: its parent ended, or took another driver."""
+BUILTIN = frozenset({EFFECT_INTENDED, EFFECT_SETTLED, OBSERVED, SUPERSEDED})
+"""The events that every machine knows without naming them, all of them the system's."""
+
+Key: TypeAlias = "tuple[str, str, str]"
+"""State, event and kind of actor."""
+
+
+class Transition(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
+    """One edge of the machine: one state it leads from, one it leads to."""
+
+    source: str
+    to: str
+    on: str
+    by: tuple[str, ...]
+    gate: str | None = None
+    receipt: str | None = None
+    when: str | None = None
+    added: str | None = None
+    needs: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    voids: tuple[str, ...] = ()
+    count: dict[str, int] = {}
+    set: dict[str, int] = {}
+    selects: bool = False
+    releases: tuple[str, ...] = ()
+    holds: bool = False
+    any_holder: bool = False
+    commands: tuple[str, ...] = ()
+    effects: tuple[str, ...] = ()
+    after_effects: bool = False
+    outcome: str | None = None
+    off_path: bool = False
+    progress: str | None = None
+    trigger: str | None = None
+    action: str | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.source} --{self.on}--> {self.to}"
+
+    @property
+    def stays(self) -> bool:
+        return self.source == self.to
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the table says for one state, event and kind of actor: a transition, or a refusal with its reason."""
+
+    transition: Transition | None
+    because: str | None
+    to: str | None
+    """The target that the event must name, where the event is a targeted one."""
+    condition: Condition | None
+    plain: bool
+    """Nothing but the state changes, and nothing is asked of the event but its name."""
+    outcome: str | None
+    """The outcome of an instance that ends by it."""
+    voided: tuple[str, ...]
+    """The proofs that no longer hold after the move."""
+    unknown: tuple[str, ...]
+    """The subjects whose hash is no longer known after the move."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """A machine that was loaded and is ready to step."""
+
+    form: MachineForm
+    digest: str
+    """The SHA-256 of the normalised form: what an instance says it was made by."""
+    transitions: tuple[Transition, ...]
+    rules: Mapping[Key, tuple[Rule, ...]]
+    plain: Mapping[tuple[str, str, str, str | None], Transition]
+    """The plain transitions that are the only ones for their state, event, kind of actor and target: the short way."""
+    outgoing: Mapping[str, tuple[tuple[Transition, Condition | None], ...]]
+    by_id: Mapping[str, Rule]
+    """The transitions that are made after their effects: what a snapshot can be awaiting."""
+    actors: Mapping[str, frozenset[str]]
+    """For each event, the kinds of actors that may fire it somewhere."""
+    targets: Mapping[str, frozenset[str]]
+    """For each targeted event, the states it can lead to."""
+    event_facts: Mapping[str, frozenset[str]]
+    """For each event, the facts that decide where it leads."""
+    proofs: Mapping[str, Proof]
+    settings: Mapping[str, int | str]
+    """The default of every setting, and of every counter's limit as `<counter>.limit`."""
+    observes: bool
+
+    @property
+    def name(self) -> str:
+        return self.form.name
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        return self.form.states
+
+    def label(self, state: str) -> str:
+        """The state's name as people read it."""
+        return self.states[state].label or state
