@@ -17,7 +17,7 @@ next. The code decides the exit status; the command line, MCP, HTTP and the jour
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 __all__ = [
     "CODES",
@@ -127,9 +127,6 @@ class InterlockError(Exception):
     def exit(self) -> Exit:
         return CODES[self.code][0]
 
-    def __reduce__(self) -> tuple[type[InterlockError], tuple[str, str, str]]:
-        return type(self), (self.code, self.message, self.hint)
-
 
 class UsageError(InterlockError):
     """The call itself is wrong."""
@@ -144,7 +141,11 @@ class InvalidMachine(InterlockError):
 
 
 class Refusal(InterlockError):
-    """A machine refused the move; nothing was written."""
+    """A machine refused the move; nothing was written. `allowed` is every event that is possible instead."""
+
+    def __init__(self, code: str, message: str, hint: str = "", allowed: tuple[Any, ...] = ()) -> None:
+        super().__init__(code, message, hint)
+        self.allowed = allowed
 
 
 class JournalError(InterlockError):

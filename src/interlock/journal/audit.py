@@ -1,0 +1,172 @@
+"""The journal looked at as a whole: is it what was written, and do the rules hold from the first entry on?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
+
+from interlock.errors import InterlockError, Tampered
+from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode
+from interlock.journal.machines import Machines
+from interlock.journal.store import Sql
+from interlock.journal.transaction import instance_columns, read_entries
+from interlock.machine import Accepted, Machine, Refused, Snapshot, start, step
+
+__all__ = ["Problem", "rebuild", "verify"]
+
+_BATCH = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the journal that is not as it was written, and where."""
+
+    code: str
+    message: str
+    seq: int | None = None
+    instance: str | None = None
+
+
+@dataclass(slots=True)
+class _Replay:
+    """The instances that the entries add up to, made anew."""
+
+    sql: Sql
+    machines: Machines
+    instances: dict[str, Instance] = field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+
+    def take(self, entry: Entry) -> Problem | None:
+        """Replay one entry; what is wrong with it, if anything."""
+        if entry.instance in self.broken:
+            return None
+        try:
+            problem = self._begin(entry) if entry.version == 1 else self._go_on(entry)
+        except (InterlockError, msgspec.MsgspecError, ValueError) as error:
+            problem = _problem("unreadable", entry, f"cannot be replayed: {error}")
+        if problem is not None:
+            self.broken.add(entry.instance)
+        return problem
+
+    def _begin(self, entry: Entry) -> Problem | None:
+        if entry.instance in self.instances or entry.event != CREATED:
+            return _problem("out_of_order", entry, "begins an instance that has begun, or does not begin one")
+        birth = msgspec.convert(entry.decoded_evidence().data.get(CREATED), Birth)
+        machine = self.machines.by_digest(self.sql, birth.digest)
+        snapshot, problem = _compare(entry, start(machine, entry.as_event(machine)), machine)
+        if snapshot is not None:
+            self.snapshots[entry.instance] = snapshot
+            self.instances[entry.instance] = Instance(
+                id=entry.instance,
+                machine=birth.machine,
+                digest=birth.digest,
+                parent=birth.parent,
+                state=snapshot.state,
+                version=1,
+                outcome=snapshot.outcome,
+                data=encode(snapshot),
+                created=entry.time,
+                updated=entry.time,
+            )
+        return problem
+
+    def _go_on(self, entry: Entry) -> Problem | None:
+        before = self.instances.get(entry.instance)
+        if before is None or entry.version != before.version + 1 or entry.from_state != before.state:
+            stood = f"version {before.version} in {before.state!r}" if before else "nothing"
+            return _problem(
+                "out_of_order", entry, f"says version {entry.version} from {entry.from_state!r} after {stood}"
+            )
+        machine = self.machines.of(self.sql, before)
+        result = step(machine, self.snapshots[entry.instance], entry.as_event(machine))
+        snapshot, problem = _compare(entry, result, machine)
+        if snapshot is not None:
+            self.snapshots[entry.instance] = snapshot
+            self.instances[entry.instance] = replace(
+                before,
+                state=snapshot.state,
+                version=entry.version,
+                outcome=snapshot.outcome,
+                data=encode(snapshot),
+                updated=entry.time,
+            )
+        return problem
+
+
+def _compare(entry: Entry, result: Accepted | Refused, machine: Machine) -> tuple[Snapshot | None, Problem | None]:
+    if isinstance(result, Refused):
+        why = f"is a move that the machine {machine.name} refuses ({result.code}): {result.message}"
+        return None, _problem("rule_broken", entry, why)
+    if result.snapshot.state != entry.to_state or result.off_path != entry.off_path:
+        why = f"says {entry.to_state!r}, and the machine {machine.name} leads to {result.snapshot.state!r}"
+        return None, _problem("rule_broken", entry, why)
+    return result.snapshot, None
+
+
+def verify(sql: Sql, machines: Machines) -> Iterator[Problem]:
+    """Every problem of a journal, in the order of its entries, then those of its projections."""
+    replay = _Replay(sql, machines)
+    previous, expected = GENESIS, 1
+    for entry in _all_entries(sql):
+        if entry.seq != expected:
+            names = (
+                f"entry {expected} is" if entry.seq == expected + 1 else f"entries {expected} to {entry.seq - 1} are"
+            )
+            yield Problem("missing", f"{names} missing", expected)
+        elif entry.previous != previous:
+            yield _problem("chain_broken", entry, "does not follow from the entry before it")
+        if entry.hash != entry.computed_hash():
+            yield _problem("changed", entry, "is not what was written: its content does not match its hash")
+        problem = replay.take(entry)
+        if problem is not None:
+            yield problem
+        previous, expected = entry.hash, entry.seq + 1
+    yield from _differences(sql, replay)
+
+
+def _differences(sql: Sql, replay: _Replay) -> Iterator[Problem]:
+    """Where the table of instances is not what the entries add up to."""
+    stored = {row[0]: Instance(*row) for row in sql.rows(f"SELECT {instance_columns} FROM instances ORDER BY id")}
+    for id_ in sorted(stored.keys() | replay.instances.keys()):
+        kept, made = stored.get(id_), replay.instances.get(id_)
+        if id_ in replay.broken or kept == made:
+            continue
+        if made is None:
+            message = f"{id_} has no entries; the last ones of the journal are missing, or it was put there by hand"
+        elif kept is None:
+            message = f"{id_} has entries and is not among the instances"
+        elif kept.version > made.version:
+            message = f"entry {made.version + 1} of {id_} is missing: it stands at version {kept.version}"
+        else:
+            message = f"{id_} stands at {kept.state!r}, version {kept.version}, and its entries add up to otherwise"
+        yield Problem("projection_differs", message, None, id_)
+
+
+def _all_entries(sql: Sql) -> Iterator[Entry]:
+    after = 0
+    while batch := read_entries(sql, after, most=_BATCH):
+        yield from batch
+        after = batch[-1].seq
+
+
+def _problem(code: str, entry: Entry, what: str) -> Problem:
+    return Problem(code, f"entry {entry.seq} ({entry.event!r} of {entry.instance}) {what}", entry.seq, entry.instance)
+
+
+def rebuild(sql: Sql, machines: Machines) -> int:
+    """Make the table of instances anew from the entries, or change nothing where they do not hold."""
+    replay = _Replay(sql, machines)
+    for entry in _all_entries(sql):
+        problem = replay.take(entry)
+        if problem is not None:
+            hint = "Run `ralph journal verify` for all that is wrong; nothing was changed."
+            raise Tampered("journal_tampered", f"It cannot be rebuilt: {problem.message}.", hint)
+    sql.rows("DELETE FROM instances")
+    for instance in replay.instances.values():
+        values = msgspec.structs.astuple(instance)
+        sql.rows(f"INSERT INTO instances ({instance_columns}) VALUES ({', '.join('?' * len(values))})", values)
+    return len(replay.instances)

@@ -1,0 +1,144 @@
+"""The journal: the one truth. Append-only, hash-chained; an instance moves here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from interlock.journal.audit import Problem, rebuild, verify
+from interlock.journal.entry import Entry, Instance, Recorded
+from interlock.journal.leases import Holder, Lease, acquire, release, renew
+from interlock.journal.machines import Machines
+from interlock.journal.store import Store
+from interlock.journal.transaction import Source, Transaction, find_instance, instance_columns, read_entries, replay
+from interlock.machine import Event, Machine, Snapshot, load_shipped
+
+__all__ = ["Journal"]
+
+Result = TypeVar("Result")
+
+_BATCH = 1000
+_WAIT_SECONDS = 1.0
+
+
+class Journal:
+    """All instances of all machines, and everything that ever happened to them."""
+
+    def __init__(
+        self,
+        store: Store,
+        machines: Callable[[str], Machine] = load_shipped,
+        *,
+        now: Callable[[], int] = time.time_ns,
+        randomness: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._store = store
+        self._machines = Machines(machines)
+        self._source = Source(now, randomness)
+
+    def close(self) -> None:
+        self._store.close()
+
+    # Writing
+
+    def transact(self, work: Callable[[Transaction], Result]) -> Result:
+        """Do several things as one: all are durable when this returns, or none happened."""
+        return self._store.write(lambda sql: work(Transaction(sql, self._machines, self._source)))
+
+    def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
+        """Begin a new instance of a machine. Durable when it returns."""
+        return self.transact(lambda transaction: transaction.create(machine, event, parent=parent, key=key))
+
+    def append(
+        self,
+        instance: str,
+        event: Event,
+        *,
+        expected: int | None = None,
+        key: str | None = None,
+        lease: Lease | None = None,
+    ) -> Recorded:
+        """Move an instance by one event. Durable when it returns; see `Transaction.append`."""
+        return self.transact(
+            lambda transaction: transaction.append(instance, event, expected=expected, key=key, lease=lease)
+        )
+
+    # Reading
+
+    def instance(self, reference: str) -> Instance:
+        """An instance by its id or by a suffix of it that only one has."""
+        with self._store.read() as sql:
+            return find_instance(sql, reference)
+
+    def instances(self, machine: str | None = None) -> list[Instance]:
+        """All instances, or those of one machine, oldest first."""
+        where, values = ("", ()) if machine is None else (" WHERE machine = ?", (machine,))
+        with self._store.read() as sql:
+            found = sql.rows(f"SELECT {instance_columns} FROM instances{where} ORDER BY id", values)
+        return [Instance(*row) for row in found]
+
+    def machine_of(self, instance: Instance) -> Machine:
+        """The machine that an instance was made by."""
+        with self._store.read() as sql:
+            return self._machines.of(sql, instance)
+
+    def entries(self, after: int = 0, *, instance: str | None = None, most: int = _BATCH) -> list[Entry]:
+        """Entries in the order they were written: those after a sequence number, at most so many."""
+        with self._store.read() as sql:
+            return read_entries(sql, after, instance, most)
+
+    def history(self, instance: str) -> list[Entry]:
+        """Everything that happened to an instance."""
+        with self._store.read() as sql:
+            return read_entries(sql, instance=find_instance(sql, instance).id)
+
+    def snapshot(self, instance: str, at: int | None = None) -> Snapshot:
+        """Where an instance stands, or stood after its entry number `at`."""
+        found = self.instance(instance)
+        if at is None or at >= found.version:
+            return found.snapshot
+        return replay(self.history(found.id)[: max(at, 1)], self.machine_of(found))
+
+    def follow(
+        self, after: int = 0, *, instance: str | None = None, stop: Callable[[], bool] = lambda: False
+    ) -> Iterator[Entry]:
+        """Entries as they come, each once and none left out, until `stop` says so."""
+        while not stop():
+            batch = self.entries(after, instance=instance)
+            for entry in batch:
+                yield entry
+                after = entry.seq
+            if not batch:
+                self._store.wait(_WAIT_SECONDS)
+
+    # Leases
+
+    def acquire(
+        self, resource: str, holder: Holder, seconds: float, is_alive: Callable[[Holder], bool | None]
+    ) -> Lease:
+        """Become the only driver of something; see `leases`."""
+        now, wanted = self._milliseconds(), int(seconds * 1000)
+        return self._store.write(lambda sql: acquire(sql, resource, holder, now, wanted, is_alive))
+
+    def renew(self, lease: Lease, seconds: float) -> None:
+        now, wanted = self._milliseconds(), int(seconds * 1000)
+        self._store.write(lambda sql: renew(sql, lease, now, wanted))
+
+    def release(self, lease: Lease) -> None:
+        self._store.write(lambda sql: release(sql, lease))
+
+    def _milliseconds(self) -> int:
+        return self._source.now() // 1_000_000
+
+    # The whole of it
+
+    def verify(self) -> Iterator[Problem]:
+        """Check the chain and every rule again, from the entries alone; nothing comes of a journal that holds."""
+        with self._store.read() as sql:
+            yield from verify(sql, self._machines)
+
+    def rebuild(self) -> int:
+        """Make every projection anew from the entries; the number of instances."""
+        return self._store.write(lambda sql: rebuild(sql, self._machines))

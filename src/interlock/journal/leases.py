@@ -1,0 +1,88 @@
+"""Leases: at most one driver for an instance, and a driver that was taken over can write nothing more.
+
+A lease has an epoch that only grows. Taking one over raises it, and an entry with an old epoch is refused. A
+holder on this host loses its lease at once when its process is gone, and never while it lives, even stopped;
+a holder on another host loses it by time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.errors import JournalError, LeaseHeld
+from interlock.journal.store import Sql
+
+__all__ = ["Holder", "Lease", "acquire", "check_lease", "release", "renew"]
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A process, named so that no other can be taken for it."""
+
+    host: str
+    boot: str
+    pid: int
+    started: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name or 'process'} {self.pid} on {self.host}"
+
+
+class Lease(msgspec.Struct, frozen=True):
+    """The right to drive, until a higher epoch is given out."""
+
+    resource: str
+    epoch: int
+    holder: Holder
+
+
+_holders = msgspec.json.Decoder(Holder)
+
+
+def acquire(
+    sql: Sql, resource: str, holder: Holder, now: int, milliseconds: int, is_alive: Callable[[Holder], bool | None]
+) -> Lease:
+    """Take a lease that is free, or whose holder is gone; `is_alive` says None of a process it cannot see."""
+    found = sql.rows("SELECT epoch, holder, expires FROM leases WHERE resource = ?", (resource,))
+    epoch, held_by, expires = found[0] if found else (0, None, 0)
+    if held_by is not None:
+        current = _holders.decode(held_by)
+        if current != holder:
+            _must_be_gone(resource, current, is_alive(current), expires > now)
+        elif expires > now:
+            epoch -= 1  # the same process asks again: the same lease, renewed
+    lease = Lease(resource, epoch + 1, holder)
+    values = (lease.epoch, msgspec.json.encode(holder).decode(), now + milliseconds, resource)
+    if found:
+        sql.rows("UPDATE leases SET epoch = ?, holder = ?, expires = ? WHERE resource = ?", values)
+    else:
+        sql.rows("INSERT INTO leases (epoch, holder, expires, resource) VALUES (?, ?, ?, ?)", values)
+    return lease
+
+
+def _must_be_gone(resource: str, current: Holder, alive: bool | None, in_time: bool) -> None:
+    if alive or (alive is None and in_time):
+        message = f"{resource} is driven by {current}."
+        raise LeaseHeld("lease_held", message, "Wait for it to finish, or stop it where it runs.")
+
+
+def renew(sql: Sql, lease: Lease, now: int, milliseconds: int) -> None:
+    """Hold a lease for longer."""
+    check_lease(sql, lease)
+    sql.rows("UPDATE leases SET expires = ? WHERE resource = ?", (now + milliseconds, lease.resource))
+
+
+def release(sql: Sql, lease: Lease) -> None:
+    """Give a lease back; nothing happens where it was taken over."""
+    values = (lease.resource, lease.epoch)
+    sql.rows("UPDATE leases SET holder = NULL, expires = 0 WHERE resource = ? AND epoch = ?", values)
+
+
+def check_lease(sql: Sql, lease: Lease) -> None:
+    """Refuse a lease that is not the newest one."""
+    found = sql.rows("SELECT epoch, holder FROM leases WHERE resource = ?", (lease.resource,))
+    if not found or found[0][0] != lease.epoch or found[0][1] is None:
+        message = f"The lease on {lease.resource} (epoch {lease.epoch}) was taken over or given back."
+        raise JournalError("lease_lost", message, "Stop driving; whoever holds it now goes on.")

@@ -1,0 +1,54 @@
+"""The machines a journal was written with: kept beside the entries, so that it can always be read again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.errors import Tampered
+from interlock.journal.entry import Instance
+from interlock.journal.store import Sql
+from interlock.machine import Machine
+from interlock.machine.form import MachineForm
+from interlock.machine.load import compile_machine
+
+__all__ = ["Machines"]
+
+
+class Machines:
+    """Machines by name, for new instances, and by digest, for those that began with an earlier definition."""
+
+    def __init__(self, find: Callable[[str], Machine]) -> None:
+        self._find = find
+        self._by_digest: dict[str, Machine] = {}
+        self._kept: set[str] = set()
+
+    def current(self, name: str) -> Machine:
+        """The machine that a new instance is made by."""
+        machine = self._find(name)
+        self._by_digest[machine.digest] = machine
+        return machine
+
+    def of(self, sql: Sql, instance: Instance) -> Machine:
+        """The machine that an instance was made by."""
+        return self.by_digest(sql, instance.digest)
+
+    def by_digest(self, sql: Sql, digest: str) -> Machine:
+        if digest not in self._by_digest:
+            found = sql.rows("SELECT definition FROM machines WHERE digest = ?", (digest,))
+            definition = found[0][0] if found else ""
+            if hashlib.sha256(definition.encode()).hexdigest() != digest:
+                message = f"The definition of the machine {digest[:12]} is missing or was changed."
+                raise Tampered("journal_tampered", message, "Run `ralph journal verify`.")
+            self._by_digest[digest] = compile_machine(msgspec.json.decode(definition, type=MachineForm))
+        return self._by_digest[digest]
+
+    @staticmethod
+    def keep(sql: Sql, machine: Machine) -> None:
+        """Write the definition down with the first instance that needs it."""
+        if not sql.rows("SELECT 1 FROM machines WHERE digest = ?", (machine.digest,)):
+            definition = msgspec.json.encode(machine.form, order="sorted").decode()
+            values = (machine.digest, machine.name, machine.form.version, definition)
+            sql.rows("INSERT INTO machines (digest, name, version, definition) VALUES (?, ?, ?, ?)", values)

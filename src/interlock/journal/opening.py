@@ -1,0 +1,50 @@
+"""Which database a journal is in, from its address."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from interlock.errors import JournalError, UsageError
+from interlock.journal.journal import Journal
+from interlock.journal.store import Store
+from interlock.machine import Machine, load_shipped
+
+__all__ = ["open_journal"]
+
+
+def open_journal(
+    address: Path | str,
+    machines: Callable[[str], Machine] = load_shipped,
+    *,
+    now: Callable[[], int] = time.time_ns,
+    randomness: Callable[[int], bytes] = os.urandom,
+) -> Journal:
+    """Open the journal in a file, or at a `postgresql://` address; make it where there is none."""
+    store = _open_file(address, now) if isinstance(address, Path) else _open_url(address, now)
+    return Journal(store, machines, now=now, randomness=randomness)
+
+
+def _open_file(path: Path, now: Callable[[], int]) -> Store:
+    from interlock.journal.sqlite import SqliteStore
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "Give yourself write permission, or choose another directory. Nothing was written."
+        raise JournalError("journal_readonly", f"{path.parent} cannot be made: {error.strerror}.", hint) from None
+    return SqliteStore(path, now)
+
+
+def _open_url(url: str, now: Callable[[], int]) -> Store:
+    if not url.startswith(("postgresql://", "postgres://")):
+        message = "The address of a journal's database begins with postgresql://."
+        raise UsageError("database_url_invalid", message, "Set RALPH_DATABASE_URL to such an address, or unset it.")
+    try:
+        from interlock.journal.postgres import PostgresStore
+    except ImportError:
+        message = "The journal is to be in PostgreSQL, and psycopg is not installed."
+        raise UsageError("database_url_invalid", message, "Install the extra: interlock[postgres].") from None
+    return PostgresStore(url, now)

@@ -1,0 +1,164 @@
+"""The journal in PostgreSQL, where several hosts share it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, Final, TypeVar, cast
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from interlock.errors import JournalError
+from interlock.journal.ids import time_text
+from interlock.journal.schema import migrate
+from interlock.journal.store import Row, Sql, Writer
+
+__all__ = ["PostgresStore"]
+
+Result = TypeVar("Result")
+
+_LOCK: Final = 0x494C_434B
+"""The advisory lock that every append holds until it commits, so that a reader's cursor misses none."""
+_CONNECT_SECONDS: Final = 10
+_AGAIN = "Nothing was written; the command can be repeated as it is."
+
+
+class PostgresStore:
+    """A journal in a PostgreSQL database, in the schema `interlock` of it."""
+
+    dialect = "postgresql"
+
+    def __init__(self, url: str, now: Callable[[], int]) -> None:
+        self._write = _WriteConnection(url)
+        self._read = _Session(url)
+        self._listen = _Session(url, "LISTEN interlock")
+        self._reading = threading.Lock()
+        self._writer = Writer(self._write)
+        self._writer.do(lambda sql: migrate(sql, "postgresql", time_text(now())))
+
+    def write(self, work: Callable[[Sql], Result]) -> Result:
+        return self._writer.do(work)
+
+    @contextmanager
+    def read(self) -> Iterator[Sql]:
+        with self._reading:
+            yield self._read
+
+    def wait(self, seconds: float) -> None:
+        self._listen.wait(seconds)
+
+    def close(self) -> None:
+        self._writer.close()
+        for session in (self._write, self._read, self._listen):
+            session.close()
+
+
+class _Session:
+    """A connection that is made when it is needed and made anew after it broke."""
+
+    def __init__(self, url: str, *greetings: str) -> None:
+        self._url = url
+        self._greetings = greetings
+        self._connection: psycopg.Connection[Row] | None = None
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        with self._translated():
+            return _rows(self._connected(), statement, parameters)
+
+    def wait(self, seconds: float) -> None:
+        with self._translated():
+            for _ in self._connected().notifies(timeout=seconds, stop_after=1):
+                pass
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> psycopg.Connection[Row]:
+        if self._connection is None or self._connection.closed:
+            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+            _rows(connection, "CREATE SCHEMA IF NOT EXISTS interlock")
+            _rows(connection, "SET search_path TO interlock")
+            for greeting in self._greetings:
+                _rows(connection, greeting)
+            self._connection = connection
+        return self._connection
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            self._drop_broken()
+            raise _translate(error, self._url) from error
+
+    def _drop_broken(self) -> None:
+        if self._connection is not None and self._connection.broken:
+            self.close()
+
+
+class _WriteConnection(_Session):
+    """The connection that the writer begins, commits and rolls back."""
+
+    def begin(self) -> Sql:
+        self.rows("BEGIN")
+        self.rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        return self
+
+    def commit(self) -> None:
+        try:
+            self.rows("NOTIFY interlock")
+            _rows(self._connected(), "COMMIT")
+        except psycopg.Error as error:
+            self._drop_broken()
+            hint = "Repeat the command with the same idempotency key: it writes nothing twice."
+            message = f"The connection broke during the commit; it may or may not be written: {_said(error)}."
+            raise JournalError("outcome_unknown", message, hint) from error
+
+    def rollback(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                _rows(self._connection, "ROLLBACK")
+            self._drop_broken()
+
+
+def _rows(connection: psycopg.Connection[Row], statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+    cursor = connection.execute(cast("Any", _placeholders(statement)), parameters or None)
+    return cursor.fetchall() if cursor.description else []
+
+
+@lru_cache(maxsize=256)
+def _placeholders(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
+def _said(error: psycopg.Error) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+
+
+def _translate(error: psycopg.Error, url: str) -> JournalError:
+    match error:
+        case psycopg.errors.DiskFull():
+            return JournalError(
+                "disk_full", f"The database server has no room left: {_said(error)}.", f"Make room. {_AGAIN}"
+            )
+        case psycopg.errors.ReadOnlySqlTransaction() | psycopg.errors.InsufficientPrivilege():
+            hint = f"Use a server and a role that may write. {_AGAIN}"
+            return JournalError("journal_readonly", f"The database may not be written: {_said(error)}.", hint)
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            message = f"The database server at {_where(url)} does not answer: {_said(error)}."
+            return JournalError("journal_unreachable", message, f"Check RALPH_DATABASE_URL and the server. {_AGAIN}")
+    return JournalError("journal_io", f"The database refused: {_said(error)}.", _AGAIN)
+
+
+def _where(url: str) -> str:
+    """The server's address without the password."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.Error:
+        return "the given address"
+    return f"{parts.get('host', 'localhost')}/{parts.get('dbname', '')}"

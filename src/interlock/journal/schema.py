@@ -1,0 +1,166 @@
+"""The schema, as numbered migrations that are recorded; one text for both databases.
+
+`{words}` differ between SQLite and PostgreSQL. Schema and views use only what SQLite 3.40 can read, so that
+people's own tools open a journal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interlock.errors import JournalError
+from interlock.journal.store import Sql
+
+__all__ = ["MIGRATIONS", "NEWEST", "Migration", "migrate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema: statements for every database, and those for one of them."""
+
+    number: int
+    name: str
+    statements: tuple[str, ...]
+    only: dict[str, tuple[str, ...]]
+
+
+_WORDS = {
+    "sqlite": {"integer": "INTEGER", "rowless": "WITHOUT ROWID"},
+    "postgresql": {"integer": "BIGINT", "rowless": ""},
+}
+
+_RECORD = """CREATE TABLE IF NOT EXISTS migrations (
+  number {integer} PRIMARY KEY,
+  name TEXT NOT NULL,
+  applied TEXT NOT NULL
+)"""
+
+_TABLES = (
+    """CREATE TABLE machines (
+  digest TEXT NOT NULL PRIMARY KEY,
+  name TEXT NOT NULL,
+  version {integer} NOT NULL,
+  definition TEXT NOT NULL
+) {rowless}""",
+    """CREATE TABLE instances (
+  id TEXT NOT NULL PRIMARY KEY,
+  machine TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  parent TEXT,
+  state TEXT NOT NULL,
+  version {integer} NOT NULL,
+  outcome TEXT,
+  data TEXT NOT NULL,
+  created TEXT NOT NULL,
+  updated TEXT NOT NULL
+) {rowless}""",
+    "CREATE INDEX instances_by_parent ON instances (parent) WHERE parent IS NOT NULL",
+    """CREATE TABLE entries (
+  seq {integer} PRIMARY KEY,
+  instance TEXT NOT NULL,
+  version {integer} NOT NULL,
+  event TEXT NOT NULL,
+  from_state TEXT,
+  to_state TEXT NOT NULL,
+  actor_kind TEXT NOT NULL,
+  actor_id TEXT NOT NULL,
+  channel TEXT NOT NULL,
+  command TEXT,
+  reason TEXT,
+  evidence TEXT NOT NULL,
+  time TEXT NOT NULL,
+  off_path {integer} NOT NULL,
+  epoch {integer},
+  key TEXT,
+  previous TEXT NOT NULL,
+  hash TEXT NOT NULL,
+  UNIQUE (instance, version)
+)""",
+    "CREATE UNIQUE INDEX entries_by_key ON entries (key) WHERE key IS NOT NULL",
+    """CREATE TABLE leases (
+  resource TEXT NOT NULL PRIMARY KEY,
+  epoch {integer} NOT NULL,
+  holder TEXT,
+  expires {integer} NOT NULL
+) {rowless}""",
+)
+
+_SESSIONS_SQLITE = """CREATE VIEW ralph_sessions AS
+SELECT
+  i.id AS id,
+  coalesce(json_extract(b.evidence, '$.data.ticket_id'), i.parent) AS ticket_id,
+  i.outcome AS outcome,
+  i.state AS current_state,
+  (SELECT json_group_array(json_object('state', h.to_state, 'timestamp', h.time, 'metadata', json(h.metadata)))
+     FROM (SELECT to_state, time,
+                  CASE WHEN version = 1
+                       THEN json_set(json_remove(coalesce(json_extract(evidence, '$.data'), '{{}}'), '$.created'),
+                                     '$.action', 'session_created')
+                       ELSE coalesce(json_extract(evidence, '$.data'), '{{}}') END AS metadata
+             FROM entries
+            WHERE instance = i.id
+              AND event IN ('created', 'update_session_state', 'complete_ralph_session')
+            ORDER BY version) AS h) AS state_history,
+  CASE WHEN i.outcome IS NOT NULL THEN json_extract(e.evidence, '$.data.error') END AS error_message,
+  i.created AS started_at,
+  CASE WHEN i.outcome IS NOT NULL THEN i.updated END AS completed_at,
+  i.updated AS updated_at
+FROM instances AS i
+JOIN entries AS b ON b.instance = i.id AND b.version = 1
+JOIN entries AS e ON e.instance = i.id AND e.version = i.version
+WHERE i.machine = 'session'"""
+
+_SESSIONS_POSTGRESQL = (
+    # The seed's debugging query speaks SQLite's JSON; this makes it run as written.
+    """CREATE FUNCTION json_extract(document TEXT, path TEXT) RETURNS TEXT LANGUAGE SQL IMMUTABLE AS
+$$ SELECT jsonb_path_query_first(document::jsonb, replace(path, '[#-1]', '[last]')::jsonpath) #>> '{{}}' $$""",
+    """CREATE VIEW ralph_sessions AS
+SELECT
+  i.id AS id,
+  coalesce(json_extract(b.evidence, '$.data.ticket_id'), i.parent) AS ticket_id,
+  i.outcome AS outcome,
+  i.state AS current_state,
+  (SELECT jsonb_agg(jsonb_build_object('state', h.to_state, 'timestamp', h.time, 'metadata', h.metadata)
+                    ORDER BY h.version)::text
+     FROM (SELECT to_state, time, version,
+                  CASE WHEN version = 1
+                       THEN (coalesce(evidence::jsonb -> 'data', '{{}}'::jsonb) - 'created')
+                            || jsonb_build_object('action', 'session_created')
+                       ELSE coalesce(evidence::jsonb -> 'data', '{{}}'::jsonb) END AS metadata
+             FROM entries
+            WHERE instance = i.id
+              AND event IN ('created', 'update_session_state', 'complete_ralph_session')) AS h) AS state_history,
+  CASE WHEN i.outcome IS NOT NULL THEN json_extract(e.evidence, '$.data.error') END AS error_message,
+  i.created AS started_at,
+  CASE WHEN i.outcome IS NOT NULL THEN i.updated END AS completed_at,
+  i.updated AS updated_at
+FROM instances AS i
+JOIN entries AS b ON b.instance = i.id AND b.version = 1
+JOIN entries AS e ON e.instance = i.id AND e.version = i.version
+WHERE i.machine = 'session'""",
+)
+
+MIGRATIONS = (
+    Migration(1, "machines, instances, entries and leases", _TABLES, {}),
+    Migration(2, "the view ralph_sessions", (), {"sqlite": (_SESSIONS_SQLITE,), "postgresql": _SESSIONS_POSTGRESQL}),
+)
+"""Every migration, in order. One that was released is never changed."""
+
+NEWEST = MIGRATIONS[-1].number
+
+
+def migrate(sql: Sql, dialect: str, applied_at: str) -> None:
+    """Bring a database up to the newest schema, or refuse one that a newer version wrote."""
+    words = _WORDS[dialect]
+    sql.rows(_RECORD.format(**words))
+    applied = {int(row[0]) for row in sql.rows("SELECT number FROM migrations")}
+    newest = max(applied, default=0)
+    if newest > NEWEST:
+        message = f"The journal has schema {newest}, and this version knows schemas up to {NEWEST}."
+        raise JournalError("journal_newer", message, "Use the version of Interlock that wrote it, or a newer one.")
+    for migration in MIGRATIONS:
+        if migration.number not in applied:
+            for statement in (*migration.statements, *migration.only.get(dialect, ())):
+                sql.rows(statement.format(**words))
+            row = (migration.number, migration.name, applied_at)
+            sql.rows("INSERT INTO migrations (number, name, applied) VALUES (?, ?, ?)", row)

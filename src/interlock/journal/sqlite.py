@@ -1,0 +1,186 @@
+"""The journal in one SQLite file: WAL, every commit synced before it is acknowledged."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeVar
+
+import apsw
+
+from interlock.errors import JournalError
+from interlock.journal.ids import time_text
+from interlock.journal.schema import migrate
+from interlock.journal.store import Row, Sql, Writer
+
+__all__ = ["SqliteStore"]
+
+Result = TypeVar("Result")
+
+_APPLICATION_ID: Final = 0x494C_434B
+"""Says "ILCK" in the file's header: this database is a journal and nothing else."""
+_BUSY_MILLISECONDS: Final = 10_000
+_POLL_SECONDS: Final = 0.05
+"""How soon a reader sees what another process wrote."""
+
+
+class SqliteStore:
+    """A journal in a file. Opening makes the file, and migrates an older one."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: Path, now: Callable[[], int], busy_milliseconds: int = _BUSY_MILLISECONDS) -> None:
+        self.path = path
+        self._committed = threading.Condition()
+        self._reading = threading.Lock()
+        with translated(path):
+            self._write = _WriteConnection(path, busy_milliseconds, self._committed)
+            try:
+                _prepare(self._write, now)
+                self._reader = _connect(path, busy_milliseconds)
+            except BaseException:
+                self._write.database.close()
+                raise
+        self._writer = Writer(self._write)
+
+    def write(self, work: Callable[[Sql], Result]) -> Result:
+        return self._writer.do(work)
+
+    @contextmanager
+    def read(self) -> Iterator[Sql]:
+        with self._reading, translated(self.path):
+            yield _Sql(self._reader)
+
+    def wait(self, seconds: float) -> None:
+        with self._committed:
+            self._committed.wait(min(seconds, _POLL_SECONDS))
+
+    def close(self) -> None:
+        self._writer.close()
+        with self._reading:
+            self._reader.close()
+        self._write.database.close()
+
+
+class _Sql:
+    def __init__(self, database: apsw.Connection) -> None:
+        self._execute = database.execute
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._execute(statement, parameters).fetchall()
+
+
+class _WriteConnection:
+    """The connection that the writer begins, commits and rolls back."""
+
+    def __init__(self, path: Path, busy_milliseconds: int, committed: threading.Condition) -> None:
+        self.path = path
+        self.database = _connect(path, busy_milliseconds)
+        self._sql = _TranslatingSql(self.database, path)
+        self._committed = committed
+
+    def begin(self) -> Sql:
+        self._sql.rows("BEGIN IMMEDIATE")
+        return self._sql
+
+    def commit(self) -> None:
+        try:
+            self._sql.rows("COMMIT")
+        except JournalError:
+            self.rollback()
+            raise
+        with self._committed:
+            self._committed.notify_all()
+
+    def rollback(self) -> None:
+        # A full disk or a failed write may have rolled back already.
+        if self.database.in_transaction:
+            self._sql.rows("ROLLBACK")
+
+
+class _TranslatingSql(_Sql):
+    def __init__(self, database: apsw.Connection, path: Path) -> None:
+        super().__init__(database)
+        self._path = path
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        try:
+            return super().rows(statement, parameters)
+        except apsw.Error as error:
+            raise _translate(error, self._path) from error
+
+
+def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
+    database = apsw.Connection(str(path))
+    try:
+        database.set_busy_timeout(busy_milliseconds)
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
+            database.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
+    """Make sure that the file is a journal, and of our schema."""
+    sql = connection.begin()
+    try:
+        [(application,)] = sql.rows("PRAGMA application_id")
+        [(tables,)] = sql.rows("SELECT count(*) FROM sqlite_schema")
+        if application != _APPLICATION_ID and tables:
+            raise _not_a_journal(connection.path)
+        sql.rows(f"PRAGMA application_id = {_APPLICATION_ID}")
+        migrate(sql, "sqlite", time_text(now()))
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.commit()
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Errors of SQLite as errors of the catalogue."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise _translate(error, path) from error
+
+
+def _translate(error: apsw.Error, path: Path) -> JournalError:
+    again = "Nothing was written; the command can be repeated as it is."
+    match error:
+        case apsw.FullError():
+            return JournalError("disk_full", f"There is no room left to write {path}.", f"Make room. {again}")
+        case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():
+            return _read_only(path)
+        case apsw.CantOpenError():
+            if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+                return _read_only(path)
+            return JournalError(
+                "journal_unopenable", f"{path} cannot be opened: {error}.", f"Look at the path. {again}"
+            )
+        case apsw.NotADBError():
+            return _not_a_journal(path)
+        case apsw.CorruptError():
+            hint = "Run `ralph journal verify`; keep a copy of the file before anything else."
+            return JournalError("journal_tampered", f"{path} is damaged: {error}.", hint)
+        case apsw.BusyError() | apsw.LockedError():
+            return JournalError("busy", f"{path} was locked by other processes for too long.", f"Try again. {again}")
+        case apsw.IOError():
+            return JournalError("journal_io", f"The disk failed on {path}: {error}.", f"Look at the disk. {again}")
+    return JournalError("journal_io", f"{path}: {error}.", again)
+
+
+def _read_only(path: Path) -> JournalError:
+    hint = "Give yourself write permission, or run it as the user who owns the directory. Nothing was written."
+    return JournalError("journal_readonly", f"{path} or its directory may not be written.", hint)
+
+
+def _not_a_journal(path: Path) -> JournalError:
+    return JournalError(
+        "not_a_journal", f"{path} is no journal of Interlock.", "Name another file; this one was not touched."
+    )

@@ -1,0 +1,154 @@
+"""The seam between the journal and a database: transactions of plain SQL, and one writer that shares commits."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, Protocol, TypeVar, cast
+
+__all__ = ["Connection", "Row", "Sql", "Store", "Writer"]
+
+Result = TypeVar("Result")
+Row = tuple[Any, ...]
+
+
+class Sql(Protocol):
+    """Plain SQL inside a transaction. Parameters are written as `?` in every dialect."""
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
+
+
+class Store(Protocol):
+    """A database that keeps a journal."""
+
+    dialect: str
+
+    def write(self, work: Callable[[Sql], Result]) -> Result:
+        """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit."""
+        ...
+
+    def read(self) -> AbstractContextManager[Sql]:
+        """Plain reads of what is committed."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Return when something new may have been committed, or after some time."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Connection(Protocol):
+    """What the writer needs of a database connection. Each call raises only errors of the catalogue."""
+
+    def begin(self) -> Sql: ...
+    def commit(self) -> None: ...
+    def rollback(self) -> None: ...
+
+
+class _Job(Generic[Result]):
+    """Work on its way to the writer, and what came of it."""
+
+    __slots__ = ("_finished", "error", "result", "work")
+
+    def __init__(self, work: Callable[[Sql], Result]) -> None:
+        self.work = work
+        self.result: Result | None = None
+        self.error: BaseException | None = None
+        self._finished = threading.Lock()
+        self._finished.acquire()
+
+    def finish(self) -> None:
+        self._finished.release()
+
+    def wait(self) -> Result:
+        self._finished.acquire()
+        if self.error is not None:
+            raise self.error
+        return cast("Result", self.result)
+
+
+class Writer:
+    """The one writer of a store in this process.
+
+    Work that finds nobody writing is done at once in its own thread. Work that arrives while another commit
+    is under way is queued, and a thread does all that is queued in one transaction, each in a savepoint of
+    its own: one durable commit for all of them, and each is acknowledged after it.
+    """
+
+    def __init__(self, connection: Connection, most: int = 128) -> None:
+        self._connection = connection
+        self._most = most
+        self._turn = threading.Lock()
+        self._queue: deque[_Job[Any]] = deque()
+        self._arrived = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def do(self, work: Callable[[Sql], Result]) -> Result:
+        if not self._queue and self._turn.acquire(blocking=False):
+            try:
+                return self._alone(work)
+            finally:
+                self._turn.release()
+        job = _Job(work)
+        with self._arrived:
+            self._queue.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
+                self._thread.start()
+            self._arrived.notify()
+        return job.wait()
+
+    def close(self) -> None:
+        with self._arrived:
+            self._closed = True
+            self._arrived.notify()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _alone(self, work: Callable[[Sql], Result]) -> Result:
+        sql = self._connection.begin()
+        try:
+            result = work(sql)
+        except BaseException:
+            self._connection.rollback()
+            raise
+        self._connection.commit()
+        return result
+
+    def _run(self) -> None:
+        while True:
+            with self._arrived:
+                while not self._queue and not self._closed:
+                    self._arrived.wait()
+                if not self._queue:
+                    return
+            with self._turn:
+                jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self._most))]
+                self._together(jobs)
+            for job in jobs:
+                job.finish()
+
+    def _together(self, jobs: list[_Job[Any]]) -> None:
+        try:
+            sql = self._connection.begin()
+            for job in jobs:
+                self._in_savepoint(sql, job)
+            self._connection.commit()
+        except BaseException as error:
+            self._connection.rollback()
+            for job in jobs:
+                job.error = job.error or error
+
+    @staticmethod
+    def _in_savepoint(sql: Sql, job: _Job[Any]) -> None:
+        sql.rows("SAVEPOINT job")
+        try:
+            job.result = job.work(sql)
+        except BaseException as error:
+            job.error = error
+            sql.rows("ROLLBACK TO SAVEPOINT job")
+        sql.rows("RELEASE SAVEPOINT job")

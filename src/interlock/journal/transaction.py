@@ -1,0 +1,279 @@
+"""Reading and appending inside one transaction of the journal: the only code that writes entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from interlock.errors import Conflict, NotFound, Refusal, UsageError
+from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode
+from interlock.journal.ids import is_suffix, make_id, time_text, valid_id
+from interlock.journal.leases import Lease, check_lease
+from interlock.journal.machines import Machines
+from interlock.journal.store import Sql
+from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
+
+__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries"]
+
+_ENTRY = ", ".join(Entry.__struct_fields__)
+_INSTANCE = ", ".join(Instance.__struct_fields__)
+_MAX_EVIDENCE = 256 * 1024
+_MAX_REASON = 10_000
+_MAX_TEXT = 200
+_ID_LENGTH = 26
+
+instance_columns = _INSTANCE
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Where times and ids come from."""
+
+    now: Callable[[], int]
+    """Nanoseconds since 1970."""
+    randomness: Callable[[int], bytes]
+
+
+class Transaction:
+    """What can be read and appended in one transaction. All of it is durable together, or nothing is."""
+
+    def __init__(self, sql: Sql, machines: Machines, source: Source) -> None:
+        self._sql = sql
+        self._machines = machines
+        self._source = source
+
+    # Reading
+
+    def instance(self, reference: str) -> Instance:
+        """An instance by its id or by a suffix of it that only one has."""
+        return find_instance(self._sql, reference)
+
+    def children(self, parent: str) -> list[Instance]:
+        found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
+        return [Instance(*row) for row in found]
+
+    # Appending
+
+    def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
+        """Begin a new instance of a machine."""
+        event = _checked(event, key)
+        repeated = self._repeated(key, CREATED, None)
+        if repeated is not None:
+            return repeated
+        definition = self._machines.current(machine)
+        result = _accepted(start(definition, event))
+        if parent is not None:
+            parent = self.instance(parent).id
+        self._machines.keep(self._sql, definition)
+        now = self._source.now()
+        made = make_id(now // 1_000_000, self._source.randomness(10))
+        evidence = _with_birth(event.evidence, Birth(definition.name, definition.digest, parent))
+        entry = self._entry(made, 1, replace(event, evidence=evidence), None, result, now, key, None)
+        row = (made, definition.name, definition.digest, parent, entry.to_state, 1, result.snapshot.outcome)
+        self._sql.rows(
+            f"INSERT INTO instances ({_INSTANCE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, encode(result.snapshot), entry.time, entry.time),
+        )
+        return Recorded(entry, result.snapshot, result.effects, result.warning)
+
+    def append(
+        self,
+        reference: str,
+        event: Event,
+        *,
+        expected: int | None = None,
+        key: str | None = None,
+        lease: Lease | None = None,
+    ) -> Recorded:
+        """Move an instance by one event, or raise and leave everything as it was.
+
+        `expected` is the version that the caller has seen; `key` makes a repeated call write nothing and
+        give the first answer; an entry under a `lease` is refused when the lease was taken over.
+        """
+        event = _checked(event, key)
+        repeated = self._repeated(key, event.name, reference)
+        if repeated is not None:
+            return repeated
+        before = self.instance(reference)
+        if expected is not None and before.version != expected:
+            raise _conflict(before, expected)
+        if lease is not None:
+            check_lease(self._sql, lease)
+        machine = self._machines.of(self._sql, before)
+        result = _accepted(step(machine, before.snapshot, event))
+        if not result.changed:
+            return Recorded(
+                self._entry_at(before.id, before.version), before.snapshot, warning=result.warning, written=False
+            )
+        epoch = lease.epoch if lease else None
+        entry = self._entry(before.id, before.version + 1, event, before.state, result, self._source.now(), key, epoch)
+        self._sql.rows(
+            "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?",
+            (entry.to_state, entry.version, result.snapshot.outcome, encode(result.snapshot), entry.time, before.id),
+        )
+        return Recorded(entry, result.snapshot, result.effects, result.warning)
+
+    def _entry(
+        self,
+        instance: str,
+        version: int,
+        event: Event,
+        came_from: str | None,
+        result: Accepted,
+        now: int,
+        key: str | None,
+        epoch: int | None,
+    ) -> Entry:
+        head = self._sql.rows("SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1")
+        seq, previous = head[0] if head else (0, GENESIS)
+        entry = Entry(
+            seq=seq + 1,
+            instance=instance,
+            version=version,
+            event=event.name,
+            from_state=came_from,
+            to_state=result.snapshot.state,
+            actor_kind=event.actor.kind,
+            actor_id=event.actor.id,
+            channel=event.actor.channel,
+            command=event.command,
+            reason=event.reason,
+            evidence=encode(event.evidence) if event.evidence is not None else "{}",
+            time=time_text(now),
+            off_path=result.off_path,
+            epoch=epoch,
+            key=key,
+            previous=previous,
+        )
+        entry = replace(entry, hash=entry.computed_hash())
+        self._sql.rows(_INSERT_ENTRY, _row(entry))
+        return entry
+
+    def _repeated(self, key: str | None, event: str, reference: str | None) -> Recorded | None:
+        if key is None:
+            return None
+        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE key = ?", (key,))
+        if not found:
+            return None
+        entry = _to_entry(found[0])
+        if entry.event != event or (reference is not None and not entry.instance.endswith(reference)):
+            message = f"The key {key!r} belongs to {entry.event!r} of {entry.instance}, entry {entry.seq}."
+            raise Refusal("key_reused", message, "Use a new key for a new event.")
+        machine = self._machines.of(self._sql, self.instance(entry.instance))
+        return Recorded(entry, replay(self._history(entry), machine), written=False)
+
+    def _history(self, entry: Entry) -> list[Entry]:
+        return [one for one in read_entries(self._sql, instance=entry.instance) if one.version <= entry.version]
+
+    def _entry_at(self, instance: str, version: int) -> Entry:
+        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version = ?", (instance, version))
+        return _to_entry(found[0])
+
+
+_INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
+
+
+def _row(entry: Entry) -> tuple[Any, ...]:
+    values: list[Any] = list(msgspec.structs.astuple(entry))
+    values[_OFF_PATH] = int(entry.off_path)
+    values[_KIND], values[_CHANNEL] = str(entry.actor_kind), str(entry.channel)
+    return tuple(values)
+
+
+_OFF_PATH = Entry.__struct_fields__.index("off_path")
+_KIND = Entry.__struct_fields__.index("actor_kind")
+_CHANNEL = Entry.__struct_fields__.index("channel")
+
+
+def _to_entry(row: tuple[Any, ...]) -> Entry:
+    return replace(Entry(*row), off_path=bool(row[_OFF_PATH]))
+
+
+def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: int = -1) -> list[Entry]:
+    """Entries in the order they were written, those after a sequence number."""
+    where, values = "seq > ?", [after]
+    parameters: list[object] = list(values)
+    if instance is not None:
+        where += " AND instance = ?"
+        parameters.append(instance)
+    limit = f" LIMIT {int(most)}" if most >= 0 else ""
+    return [
+        _to_entry(row)
+        for row in sql.rows(f"SELECT {_ENTRY} FROM entries WHERE {where} ORDER BY seq{limit}", parameters)
+    ]
+
+
+def find_instance(sql: Sql, reference: str) -> Instance:
+    """An instance by its id, or by a suffix of 4 or more characters that only one has."""
+    whole = len(reference) == _ID_LENGTH
+    where, value = ("id = ?", reference) if whole else ("id LIKE ?", f"%{reference}")
+    found = []
+    if is_suffix(reference):
+        found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id LIMIT 3", (value,))
+    if len(found) > 1:
+        message = f"More than one instance ends in {reference!r}: {', '.join(row[0] for row in found)}."
+        raise NotFound("ambiguous_instance", message, "Give more characters of the id.")
+    if not found:
+        shown = reference if is_suffix(reference) else valid_id(reference)
+        raise NotFound("unknown_instance", f"There is no instance {shown!r}.", "`ralph log` shows the ids.")
+    return Instance(*found[0])
+
+
+def replay(entries: list[Entry], machine: Machine) -> Snapshot:
+    """Where an instance stood after these entries, from its first one on."""
+    snapshot = _accepted(start(machine, entries[0].as_event(machine))).snapshot
+    for entry in entries[1:]:
+        snapshot = _accepted(step(machine, snapshot, entry.as_event(machine))).snapshot
+    return snapshot
+
+
+def _accepted(result: Accepted | Refused) -> Accepted:
+    if isinstance(result, Refused):
+        raise Refusal(result.code, result.message, result.hint, tuple(result.allowed))
+    return result
+
+
+def _conflict(before: Instance, expected: int) -> Conflict:
+    message = f"{before.id} is at version {before.version} in {before.state!r}, and version {expected} was expected."
+    return Conflict("conflict", message, "Read it again and decide anew.")
+
+
+def _with_birth(evidence: Evidence | None, birth: Birth) -> Evidence:
+    evidence = evidence or Evidence()
+    if CREATED in evidence.data:
+        raise Refusal("evidence_invalid", f"{CREATED!r} is taken in the data of a first entry.", "Rename that key.")
+    return replace(evidence, data={**evidence.data, CREATED: msgspec.to_builtins(birth)})
+
+
+# What may be written
+
+
+def _checked(event: Event, key: str | None) -> Event:
+    """The event as it will be read back, or a refusal of what must not reach the journal."""
+    for name, text in (("actor", event.actor.id), ("command", event.command), ("key", key), ("event", event.name)):
+        if text is not None and not (isinstance(text, str) and 0 < len(text) <= _MAX_TEXT and text.isprintable()):
+            message = f"The {name} must be 1 to {_MAX_TEXT} printable characters."
+            raise UsageError("invalid_argument", message, f"Shorten or rename the {name}.")
+    if event.reason is not None and not _is_reason(event.reason):
+        message = f"A reason is at most {_MAX_REASON} characters of text."
+        raise UsageError("invalid_argument", message, "Shorten it, or put the rest into a file.")
+    return event if event.evidence is None else replace(event, evidence=_read_back(event.evidence))
+
+
+def _is_reason(text: str) -> bool:
+    return len(text) <= _MAX_REASON and all(character.isprintable() or character in "\n\t" for character in text)
+
+
+def _read_back(evidence: Evidence) -> Evidence:
+    try:
+        text = msgspec.json.encode(evidence)
+        read = msgspec.json.decode(text, type=Evidence)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = f"The evidence has the wrong shape: {error}."
+        raise Refusal("evidence_invalid", message, "Give JSON values in the fields that evidence has.") from None
+    if len(text) > _MAX_EVIDENCE or b"\\u0000" in text:
+        message = f"The evidence has {len(text)} bytes or a NUL; at most {_MAX_EVIDENCE} bytes without NUL are kept."
+        raise Refusal("evidence_invalid", message, "Keep large things in a file and give its hash.")
+    return read
