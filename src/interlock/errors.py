@@ -16,6 +16,7 @@ next. The code decides the exit status; the command line, MCP, HTTP and the jour
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
@@ -55,6 +56,8 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "invalid_argument": (Exit.USAGE, "An argument has the wrong form: too long, control characters, a path."),
     "no_repository": (Exit.FAILURE, "The command needs a git repository and there is none here."),
     "internal_error": (Exit.FAILURE, "A fault in Interlock itself. Nothing was acknowledged."),
+    "unhealthy": (Exit.FAILURE, "`ralph doctor` found something that does not work."),
+    "file_exists": (Exit.FAILURE, "The file to be written exists already."),
     "interrupted": (Exit.INTERRUPTED, "Stopped by a signal."),
     # What was named does not exist
     "unknown_machine": (Exit.FAILURE, "No machine has that name."),
@@ -113,15 +116,16 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
 
 
 class InterlockError(Exception):
-    """A failure with a stable code, a sentence, and what to do next."""
+    """A failure with a stable code, a sentence, what to do next, and what else a program may want to know."""
 
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
+    def __init__(self, code: str, message: str, hint: str = "", details: Mapping[str, Any] | None = None) -> None:
         if code not in CODES:
             raise LookupError(f"{code!r} is not in the catalogue of errors")
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
+        self.details = details or {}
 
     @property
     def exit(self) -> Exit:
@@ -141,11 +145,7 @@ class InvalidMachine(InterlockError):
 
 
 class Refusal(InterlockError):
-    """A machine refused the move; nothing was written. `allowed` is every event that is possible instead."""
-
-    def __init__(self, code: str, message: str, hint: str = "", allowed: tuple[Any, ...] = ()) -> None:
-        super().__init__(code, message, hint)
-        self.allowed = allowed
+    """A machine refused the move; nothing was written. Its details hold every event that is `allowed` instead."""
 
 
 class JournalError(InterlockError):

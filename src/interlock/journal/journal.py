@@ -89,6 +89,19 @@ class Journal:
         with self._store.read() as sql:
             return read_entries(sql, after, instance, most)
 
+    def all_entries(self) -> Iterator[Entry]:
+        """Every entry there is now, in order."""
+        after = 0
+        while batch := self.entries(after):
+            yield from batch
+            after = batch[-1].seq
+
+    def head(self) -> int:
+        """The sequence number of the newest entry; 0 in an empty journal."""
+        with self._store.read() as sql:
+            [(newest,)] = sql.rows("SELECT coalesce(max(seq), 0) FROM entries")
+        return int(newest)
+
     def history(self, instance: str) -> list[Entry]:
         """Everything that happened to an instance."""
         with self._store.read() as sql:

@@ -231,7 +231,8 @@ def replay(entries: list[Entry], machine: Machine) -> Snapshot:
 
 def _accepted(result: Accepted | Refused) -> Accepted:
     if isinstance(result, Refused):
-        raise Refusal(result.code, result.message, result.hint, tuple(result.allowed))
+        details = {"allowed": msgspec.to_builtins(result.allowed)}
+        raise Refusal(result.code, result.message, result.hint, details)
     return result
 
 

@@ -29,7 +29,7 @@ WARNINGS = frozenset({"unreachable_output", "unreachable_intent", "dead_transiti
 _COMMANDED = frozenset({"handoff", "lock", "release"})
 
 
-class _SourceState(msgspec.Struct):
+class _SourceState(msgspec.Struct, frozen=True):
     allowed_transitions: list[str]
     description: str = ""
     is_lock_state: bool = False
@@ -37,7 +37,7 @@ class _SourceState(msgspec.Struct):
     requires_human_action: bool = False
 
 
-class _SourceCommand(msgspec.Struct):
+class _SourceCommand(msgspec.Struct, frozen=True):
     valid_input_states: list[str]
     valid_output_states: list[str]
     description: str = ""
@@ -51,11 +51,11 @@ class _SourceCommand(msgspec.Struct):
     postconditions: list[str] = []
 
 
-class _LockStates(msgspec.Struct):
+class _LockStates(msgspec.Struct, frozen=True):
     states: list[str] = []
 
 
-class _Source(msgspec.Struct):
+class _Source(msgspec.Struct, frozen=True):
     """The part of the source system's file that decides; the rest is documentation."""
 
     states: dict[str, _SourceState]

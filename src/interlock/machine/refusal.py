@@ -26,7 +26,8 @@ def allowed(machine: Machine, snapshot: Snapshot) -> tuple[Allowed, ...]:
             when=transition.when,
         )
         for transition, condition in machine.outgoing.get(snapshot.state, ())
-        if condition is None or condition.names & machine.form.facts.keys() or condition.holds(snapshot, _NOTHING)
+        if (condition is None or condition.names & machine.form.facts.keys() or condition.holds(snapshot, _NOTHING))
+        and all(name in snapshot.proofs for name in transition.requires)
     ]
     return tuple(found)
 

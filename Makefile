@@ -1,0 +1,56 @@
+# Everything a newcomer needs: Python 3.11+, git and make. The rest is installed into .venv, from uv.lock.
+#
+#   make demo     the main job, in a few seconds
+#   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
+#   make check    the linter, the formatter, the type checker and the docs
+#   make bench    ratios against bare programs and peers
+#   make docs     the documentation, into site/
+#   make generate what is made from the machines: the schema, the index, the tables and pictures of the docs
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
+
+.DEFAULT_GOAL := demo
+.PHONY: demo test check bench docs generate format clean
+
+demo: $(VENV)/ready-base
+	@$(BIN)/ralph demo
+
+test: $(VENV)/ready-test
+	@$(BIN)/pytest -n auto --dist worksteal
+
+check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/mkdocs build --strict --quiet --site-dir site
+
+bench: $(VENV)/ready-bench
+	@$(BIN)/python -m bench
+
+docs: $(VENV)/ready-docs
+	@$(BIN)/mkdocs build --strict --site-dir site
+
+generate: $(VENV)/ready-base
+	@$(BIN)/python -m docs.generate
+
+format: $(VENV)/ready-lint
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) site .hypothesis .mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/uv:
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check 'uv>=0.9,<1'
+
+$(VENV)/ready-base: $(BIN)/uv pyproject.toml uv.lock
+	@$(SYNC) --extra all
+	@touch $@
+
+$(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs $(VENV)/ready-bench: $(VENV)/ready-%: $(BIN)/uv pyproject.toml uv.lock
+	@$(SYNC) --extra all --group $*
+	@touch $@

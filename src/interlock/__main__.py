@@ -1,0 +1,5 @@
+"""`python -m interlock` is `ralph`."""
+
+from interlock.faces.cli import main
+
+main()

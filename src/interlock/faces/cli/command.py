@@ -1,0 +1,58 @@
+"""What a verb of the command line is, and the parser that reads it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+from interlock.errors import UsageError
+from interlock.faces.cli.output import Output
+
+__all__ = ["Call", "Parser", "Verb"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a verb: its arguments, and the world it is called in."""
+
+    arguments: argparse.Namespace
+    output: Output
+    directory: Path = field(default_factory=Path.cwd)
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """Something `ralph` can do: its words, its arguments, and the function that does it."""
+
+    name: str
+    help: str
+    run: Callable[[Call], None]
+    arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    examples: tuple[str, ...] = ()
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are errors of the catalogue, and that never exits 2."""
+
+    def __init__(self, prog: str, description: str, examples: tuple[str, ...] = ()) -> None:
+        epilog = "".join(f"  {example}\n" for example in examples)
+        super().__init__(
+            prog=prog,
+            description=description,
+            epilog=f"examples:\n{epilog}" if examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self.add_argument("-h", "--help", action="help", help="show this and do nothing")
+        self.add_argument("--json", action="store_true", help='one envelope on stdout: {"ok": true, "data": …}')
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(
+            "usage", f"{message[:1].upper()}{message[1:]}.", f"`{self.prog} --help` shows how it is called."
+        )

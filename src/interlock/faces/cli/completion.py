@@ -1,0 +1,103 @@
+"""`ralph completion`: scripts for bash, zsh and fish, made from the nouns and verbs themselves."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+
+from interlock.faces.cli.command import Call, Parser, Verb
+
+__all__ = ["VERBS"]
+
+_BASH = """\
+_ralph() {{
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
+  case "${{COMP_WORDS[1]:-}} ${{COMP_WORDS[2]:-}}" in
+{cases}
+  esac
+  case "$COMP_CWORD" in
+    1) words="{nouns} --json --help --version" ;;
+    2) case "${{COMP_WORDS[1]}}" in
+{verbs}
+       esac ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}}
+complete -o default -F _ralph ralph
+"""
+
+_ZSH = """\
+#compdef ralph
+autoload -U +X bashcompinit && bashcompinit
+{bash}"""
+
+_FISH = """\
+complete -c ralph -f
+complete -c ralph -l json -d 'one envelope on stdout'
+{lines}
+"""
+
+
+def _completion(call: Call) -> None:
+    scripts = {"bash": _bash, "zsh": lambda: _ZSH.format(bash=_bash()), "fish": _fish}
+    script = scripts[call.arguments.shell]()
+    data = {"shell": call.arguments.shell, "script": script}
+    call.output.result(data, lambda: call.output.text(script))
+
+
+def _words() -> dict[tuple[str, str], list[str]]:
+    """For each noun and verb, the words that can follow."""
+    from interlock.faces.cli.main import NOUNS, verbs_of
+    from interlock.machine import SHIPPED
+
+    found: dict[tuple[str, str], list[str]] = {}
+    for noun in NOUNS:
+        for verb in verbs_of(noun).values():
+            parser = Parser("ralph", "")
+            verb.arguments(parser)
+            actions = parser._actions  # argparse has no other way to ask
+            words = [option for action in actions for option in action.option_strings if option.startswith("--")]
+            words += [str(choice) for action in actions for choice in action.choices or ()]
+            words += SHIPPED if any(action.dest == "machine" for action in actions) else ()
+            found[noun, verb.name] = words
+    return found
+
+
+def _bash() -> str:
+    words = _words()
+    nouns = list(dict.fromkeys(noun for noun, _ in words))
+    cases = [
+        f'    "{noun} {verb or "*"}"{"*" if not verb else ""}) words="{" ".join(them)}" ;;'
+        for (noun, verb), them in words.items()
+    ]
+    cases = [case.replace('*"*)', '"*)') for case in cases]
+    verbs = [
+        f'         {noun}) words="{" ".join(verb for other, verb in words if other == noun and verb)}" ;;'
+        for noun in nouns
+        if (noun, "") not in words
+    ]
+    return _BASH.format(cases="\n".join(cases), nouns=" ".join(nouns), verbs="\n".join(verbs))
+
+
+def _fish() -> str:
+    from interlock.faces.cli.main import NOUNS, verbs_of
+
+    lines = [f"complete -c ralph -n __fish_use_subcommand -a {noun} -d '{text}'" for noun, text in NOUNS.items()]
+    for (noun, verb), words in _words().items():
+        if verb:
+            seen = f"__fish_seen_subcommand_from {noun}; and not __fish_seen_subcommand_from {' '.join(verbs_of(noun))}"
+            lines.append(f"complete -c ralph -n '{seen}' -a {verb} -d '{verbs_of(noun)[verb].help}'")
+        where = f"__fish_seen_subcommand_from {noun}" + (f"; and __fish_seen_subcommand_from {verb}" if verb else "")
+        lines.append(f"complete -c ralph -n '{where}' -a '{' '.join(words)}'")
+    return _FISH.format(lines="\n".join(lines))
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
+
+
+_EXAMPLES = (
+    "bash: ralph completion bash > ~/.local/share/bash-completion/completions/ralph",
+    "zsh:  ralph completion zsh > ~/.zfunc/_ralph",
+    "fish: ralph completion fish > ~/.config/fish/completions/ralph.fish",
+)
+VERBS = (Verb("", "print a script that completes ralph's words in your shell", _completion, _arguments, _EXAMPLES),)

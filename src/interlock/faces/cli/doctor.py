@@ -1,0 +1,114 @@
+"""`ralph doctor`: is everything here that Interlock needs?"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+
+from interlock import __version__
+from interlock.errors import InterlockError
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.machine import SHIPPED, load_shipped
+from interlock.world.machines import OVERRIDE, cache_directory, find_machine
+
+__all__ = ["VERBS"]
+
+_MARKS = {"ok": "✓", "note": "·", "fault": "✗"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    check: str
+    status: str
+    detail: str
+
+
+def _doctor(call: Call) -> None:
+    findings = list(_examine(call))
+    faults = [one for one in findings if one.status == "fault"]
+    rows = [(_MARKS[one.status], one.check, one.detail) for one in findings]
+    if not call.output.json:
+        call.output.columns(rows)
+    data = [asdict(one) for one in findings]
+    if faults:
+        names = ", ".join(one.check for one in faults)
+        raise InterlockError("unhealthy", f"Something does not work: {names}.", faults[0].detail, {"checks": data})
+    call.output.result(data, lambda: None)
+
+
+def _examine(call: Call) -> Iterator[_Finding]:
+    checks: tuple[tuple[str, Callable[[Call], tuple[str, str]]], ...] = (
+        ("interlock", lambda call: ("ok", f"{__version__} on Python {platform.python_version()}")),
+        ("system", _system),
+        ("git", _git),
+        ("sqlite", _sqlite),
+        ("postgresql", _postgresql),
+        ("machines", _machines),
+        ("cache", _cache),
+        ("journal", _journal),
+    )
+    for name, check in checks:
+        try:
+            status, detail = check(call)
+        except InterlockError as error:
+            status, detail = "fault", f"{error.message} {error.hint}"
+        yield _Finding(name, status, detail)
+
+
+def _system(call: Call) -> tuple[str, str]:
+    detail = f"{platform.system()} {platform.release()} {platform.machine()}"
+    return ("ok" if sys.platform == "linux" else "note"), detail
+
+
+def _git(call: Call) -> tuple[str, str]:
+    if not shutil.which("git"):
+        return "fault", "git is not installed; install it with your system's package manager."
+    done = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10, check=False)
+    return "ok", done.stdout.strip()
+
+
+def _sqlite(call: Call) -> tuple[str, str]:
+    import apsw
+
+    return "ok", f"SQLite {apsw.sqlite_lib_version()}, bundled with apsw {apsw.apsw_version()}"
+
+
+def _postgresql(call: Call) -> tuple[str, str]:
+    if find_spec("psycopg") is None:
+        status = "fault" if call.environment.get(DATABASE_URL) else "note"
+        return (
+            status,
+            "psycopg is not installed; the extra interlock[postgres] brings it, where several hosts share a journal.",
+        )
+    return "ok", f"psycopg is there; {DATABASE_URL} is {'set' if call.environment.get(DATABASE_URL) else 'not set'}"
+
+
+def _machines(call: Call) -> tuple[str, str]:
+    loaded = [find_machine(name, call.environment) for name in SHIPPED]
+    overridden = f", the ticket machine from {call.environment[OVERRIDE]}" if call.environment.get(OVERRIDE) else ""
+    shipped = sum(load_shipped(machine.name).digest == machine.digest for machine in loaded)
+    return "ok", f"{len(loaded)} load, {shipped} as shipped{overridden}"
+
+
+def _cache(call: Call) -> tuple[str, str]:
+    return "ok", str(cache_directory(call.environment))
+
+
+def _journal(call: Call) -> tuple[str, str]:
+    try:
+        path = journal_path(call)
+    except InterlockError as error:
+        return "note", f"{error.message} {error.hint}"
+    with opened(call) as journal:
+        if journal is None:
+            return "note", f"none yet; {path} is made by the first command that writes"
+        return "ok", f"{journal.head()} entries, {len(journal.instances())} instances"
+
+
+VERBS = (Verb("", "look at everything Interlock needs, and say what is missing", _doctor),)

@@ -1,0 +1,118 @@
+"""The entry point of `ralph`: find the noun and the verb, call it, and exit with what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+from interlock import __version__
+from interlock.errors import Exit, InterlockError, UsageError
+from interlock.faces.cli.command import Call, Parser, Verb
+from interlock.faces.cli.output import Output
+
+__all__ = ["NOUNS", "main", "verbs_of"]
+
+NOUNS = {
+    "machine": "the machines: list, show, check and draw them",
+    "journal": "the journal as a whole: verify, export, rebuild",
+    "log": "what happened, and what happens",
+    "demo": "a whole ticket through the five machines, in a temporary directory",
+    "doctor": "is everything here that Interlock needs?",
+    "completion": "completion for bash, zsh and fish",
+}
+"""Every noun with its line of help; the module of the same name holds its verbs."""
+
+_PROMISE = "Carries work from a ticket to a reviewed commit; no step skipped, no gate forged, no work lost."
+
+
+def main() -> NoReturn:
+    """Run `ralph` with this process's arguments."""
+    arguments = sys.argv[1:]
+    output = Output(json="--json" in arguments)
+    try:
+        run(arguments, output)
+        sys.stdout.flush()
+        code = Exit.OK
+    except InterlockError as error:
+        output.failure(error)
+        code = error.exit
+    except KeyboardInterrupt:
+        output.failure(InterlockError("interrupted", "Interrupted.", ""))
+        code = Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing is left to say and nowhere to say it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.OK
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        hint = "This is a fault in Interlock; please report it with the lines above. Nothing was half-written."
+        output.failure(InterlockError("internal_error", f"{type(error).__name__}: {error}.", hint))
+        code = Exit.FAILURE
+    sys.exit(code)
+
+
+def run(arguments: list[str], output: Output) -> None:
+    """Call the verb that the arguments name."""
+    words = [word for word in arguments if word != "--json"]
+    if not words or words[0] in ("-h", "--help", "help"):
+        _help(output)
+    elif words[0] in ("-V", "--version"):
+        output.result({"version": __version__}, lambda: output.text(f"ralph {__version__}"))
+    elif words[0] in NOUNS:
+        _call(words[0], words[1:], output)
+    else:
+        raise _unknown("noun", words[0], list(NOUNS), "ralph")
+
+
+def _help(output: Output) -> None:
+    output.text(f"ralph {__version__} · {_PROMISE}\n\nusage: ralph NOUN [VERB] [ARGUMENTS] [--json]\n")
+    output.columns([(f"  {noun}", line) for noun, line in NOUNS.items()])
+    output.text("\nralph NOUN --help tells more. --json gives one envelope on stdout; --version the version.")
+
+
+def _call(noun: str, words: list[str], output: Output) -> None:
+    verbs = verbs_of(noun)
+    prog = f"ralph {noun}"
+    verb = verbs.get("")
+    if verb is None:
+        if not words or words[0] in ("-h", "--help"):
+            _noun_help(noun, verbs, output)
+            if not words:
+                raise UsageError("usage", f"`{prog}` needs a verb.", f"One of: {', '.join(verbs)}.")
+            return
+        if words[0] not in verbs:
+            raise _unknown("verb", words[0], list(verbs), prog)
+        verb, words, prog = verbs[words[0]], words[1:], f"{prog} {words[0]}"
+    parser = Parser(prog, verb.help, verb.examples)
+    verb.arguments(parser)
+    try:
+        parsed = parser.parse_args(words)
+    except SystemExit:  # only --help exits, and it has printed
+        return
+    verb.run(Call(parsed, output))
+
+
+def verbs_of(noun: str) -> dict[str, Verb]:
+    """The verbs of a noun by name; a noun that is its own verb has one with an empty name."""
+    module = import_module(f"interlock.faces.cli.{noun}")
+    return {verb.name: verb for verb in module.VERBS}
+
+
+def _noun_help(noun: str, verbs: dict[str, Verb], output: Output) -> None:
+    if output.json:
+        return
+    stream = Output(stdout=output.stdout)
+    stream.text(f"ralph {noun} · {NOUNS[noun]}\n")
+    stream.columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()])
+
+
+def _unknown(what: str, word: str, known: list[str], prog: str) -> UsageError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    guess = f"Did you mean `{prog} {near[0]}`? " if near else ""
+    return UsageError("usage", f"`{prog}` has no {what} {word[:80]!r}.", f"{guess}Known: {', '.join(known)}.")

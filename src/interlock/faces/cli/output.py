@@ -1,0 +1,79 @@
+"""What a command says: results on stdout, messages on stderr, as text for people or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+from interlock.errors import InterlockError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Output", "clean"]
+
+_WIDTH = 120
+_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
+
+
+def clean(text: str) -> str:
+    """Text that an agent may have written, made safe for a terminal: no control characters, no bidi overrides."""
+    return "".join(_visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if character in "\n\t" or (character.isprintable() and character not in _BIDI):
+        return character
+    return "\ufffd"
+
+
+class Output:
+    """Where one command's words go."""
+
+    def __init__(self, *, json: bool = False, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        self.json = json
+        self.stdout = stdout or sys.stdout
+        self.stderr = stderr or sys.stderr
+
+    def result(self, data: object, show: Callable[[], None]) -> None:
+        """The command's result: an envelope, or whatever `show` prints for people."""
+        if self.json:
+            self.line({"ok": True, "data": data})
+        else:
+            show()
+
+    def failure(self, error: InterlockError) -> None:
+        """Why the command failed: what happened, to what, and what to do next."""
+        if self.json:
+            said: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+            self.line({"ok": False, "error": said | ({"details": error.details} if error.details else {})})
+            return
+        self.stderr.write(f"ralph: {clean(error.message)} [{error.code}]\n")
+        if error.hint:
+            self.stderr.write(f"  → {clean(error.hint)}\n")
+
+    def line(self, data: object) -> None:
+        """One line of JSON."""
+        import json
+
+        self.stdout.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+    def text(self, text: str) -> None:
+        self.stdout.write(text if text.endswith("\n") else text + "\n")
+
+    def message(self, text: str) -> None:
+        self.stderr.write(text + "\n")
+
+    def columns(self, rows: Sequence[Sequence[str]]) -> None:
+        """Rows in aligned columns, the last one as long as it is."""
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+        for row in rows:
+            aligned = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+            self.text("  ".join([*aligned, row[-1]]).rstrip())
+
+    def console(self) -> Console:
+        """A console for what is worth looking at; plain where stdout is no terminal."""
+        from rich.console import Console
+
+        return Console(file=self.stdout, width=None if self.stdout.isatty() else _WIDTH, highlight=False)

@@ -1,0 +1,1 @@
+"""The five systems, and what is done with them. It may import everything but `faces`."""

@@ -1,0 +1,91 @@
+"""The machines in force: the shipped ones, the ticket machine's override, and people's own files.
+
+A machine of one's own is checked before it is used; what the checker found is remembered by the machine's
+digest, so that a machine is explored once and not at every command.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+import msgspec
+
+from interlock import __version__
+from interlock.errors import InvalidMachine, NotFound
+from interlock.machine import SHIPPED, Machine, load_file, load_shipped
+from interlock.machine.check import Report, check
+from interlock.machine.override import WARNINGS, load_override
+
+__all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning", "load_unchecked", "machine_finder"]
+
+OVERRIDE = "RALPH_STATE_MACHINE_CONFIG"
+
+
+def machine_finder(environment: Mapping[str, str]) -> Callable[[str], Machine]:
+    """How the journal finds a machine by name."""
+    return lambda name: find_machine(name, environment)
+
+
+def find_machine(name: str, environment: Mapping[str, str]) -> Machine:
+    """A machine by its name, or by the path of its file; one that is not shipped is checked first."""
+    if name in SHIPPED and not (name == "ticket" and environment.get(OVERRIDE)):
+        return load_shipped(name)
+    machine = load_unchecked(name, environment)
+    faults = [one for one in checked(machine, environment).findings if not is_warning(name, one.code, environment)]
+    if faults:
+        listed = "; ".join(f"{one.code}: {one.message}" for one in faults)
+        hint = f"`ralph machine check {name}` shows the way to each."
+        raise InvalidMachine("machine_unsound", f"The machine {machine.name!r} is not sound: {listed}.", hint)
+    return machine
+
+
+def load_unchecked(name: str, environment: Mapping[str, str]) -> Machine:
+    """A machine by name or path, whatever the checker may say of it."""
+    if name == "ticket" and is_override(name, environment):
+        return load_override(Path(environment[OVERRIDE]), load_shipped("ticket").form)
+    if name in SHIPPED:
+        return load_shipped(name)
+    if Path(name).suffix == ".json":
+        return load_override(Path(name), load_shipped("ticket").form)
+    if Path(name).suffix == ".toml" or os.sep in name or Path(name).exists():
+        return load_file(Path(name))
+    near = get_close_matches(name, SHIPPED, 1)
+    guess = f"Did you mean {near[0]!r}? " if near else ""
+    hint = f"{guess}The machines are {', '.join(SHIPPED)}; a file of your own is named by its path."
+    raise NotFound("unknown_machine", f"There is no machine {name[:80]!r}.", hint)
+
+
+def is_override(name: str, environment: Mapping[str, str]) -> bool:
+    """Whether a name stands for a file of the source system's JSON form."""
+    return (name == "ticket" and bool(environment.get(OVERRIDE))) or Path(name).suffix == ".json"
+
+
+def is_warning(name: str, code: str, environment: Mapping[str, str]) -> bool:
+    """Whether a finding is only a warning, because it is in the nature of the override form."""
+    return code in WARNINGS and is_override(name, environment)
+
+
+def checked(machine: Machine, environment: Mapping[str, str]) -> Report:
+    """What the checker finds, remembered by the machine's digest. A cache that cannot be kept is done without."""
+    path = cache_directory(environment) / f"check-{__version__}-{machine.digest}.json"
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Report)
+    except (OSError, msgspec.MsgspecError):
+        report = check(machine)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch = path.with_suffix(f".{os.getpid()}.tmp")
+        scratch.write_bytes(msgspec.json.encode(report))
+        scratch.replace(path)
+    except OSError:
+        pass
+    return report
+
+
+def cache_directory(environment: Mapping[str, str]) -> Path:
+    """Where things are kept that can be made anew."""
+    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "~").expanduser() / ".cache")
+    return Path(base) / "interlock"
