@@ -147,10 +147,10 @@ class Journal:
 
     # The whole of it
 
-    def verify(self) -> Iterator[Problem]:
-        """Check the chain and every rule again, from the entries alone; nothing comes of a journal that holds."""
+    def verify(self) -> list[Problem]:
+        """Check the chain and every rule again, from the entries alone; a journal that holds has no problems."""
         with self._store.read() as sql:
-            yield from verify(sql, self._machines)
+            return list(verify(sql, self._machines))
 
     def rebuild(self) -> int:
         """Make every projection anew from the entries; the number of instances."""

@@ -1,32 +1,40 @@
-"""What a verb of the command line is, and the parser that reads it."""
+"""What a verb of the command line is, and the parser that reads it.
+
+Both are named tuples: making a dataclass imports `inspect`, which takes as long as starting Python.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from interlock.errors import UsageError
 from interlock.faces.cli.output import Output
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 __all__ = ["Call", "Parser", "Verb"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One call of a verb: its arguments, and the world it is called in."""
 
     arguments: argparse.Namespace
     output: Output
-    directory: Path = field(default_factory=Path.cwd)
-    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environment: Mapping[str, str] = os.environ
+
+    @property
+    def directory(self) -> Path:
+        """Where it is called."""
+        from pathlib import Path
+
+        return Path.cwd()
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """Something `ralph` can do: its words, its arguments, and the function that does it."""
 
     name: str

@@ -46,7 +46,7 @@ def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
         if not call.output.json:
             _show(console, scene)
     spent = time.perf_counter() - began
-    problems = list(journal.verify())
+    problems = journal.verify()
     if problems:
         raise Tampered("journal_tampered", problems[0].message, f"Look at {directory}.")
     if not call.output.json:

@@ -24,19 +24,16 @@ def entry_data(entry: Entry) -> dict[str, Any]:
     return {**msgspec.structs.asdict(entry), "evidence": msgspec.json.decode(entry.evidence)}
 
 
-def show_entry(console: Console, entry: Entry) -> None:
+def show_entry(console: Console, entry: Entry, machine: str) -> None:
     """One line for one entry, and its reason below it."""
+    stays = entry.from_state == entry.to_state
+    way = f"in {entry.to_state}" if stays else f"{entry.from_state or '·'} → {entry.to_state}"
     line = Text.assemble(
-        (f"{entry.seq:>6} ", "dim"),
-        (f"{entry.time[:10]} {entry.time[11:19]} ", "dim"),
-        (f"…{entry.instance[-6:]} ", "magenta"),
+        (f"{entry.seq:>6}  {entry.time[:10]} {entry.time[11:19]}  ", "dim"),
+        (f"{clean(machine)} …{entry.instance[-6:]}", "magenta"),
+        f"  {clean(way)}  ",
         (clean(entry.event), "bold"),
-        " ",
     )
-    if entry.from_state == entry.to_state:
-        line.append(f"in {clean(entry.to_state)}", "default")
-    else:
-        line.append(f"{clean(entry.from_state or '·')} → {clean(entry.to_state)}", "default")
     line.append(f"  {entry.actor_kind} {clean(entry.actor_id)}", _ACTOR.get(entry.actor_kind, ""))
     line.append(f" ({entry.channel})", "dim")
     if entry.command:
@@ -45,4 +42,4 @@ def show_entry(console: Console, entry: Entry) -> None:
         line.append("  ⚠ off path", "bold red")
     console.print(line, soft_wrap=True)
     if entry.reason:
-        console.print(Text(f"       {clean(entry.reason)}", "italic dim"), soft_wrap=True)
+        console.print(Text(f"        {clean(entry.reason)}", "italic dim"), soft_wrap=True)

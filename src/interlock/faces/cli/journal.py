@@ -22,7 +22,7 @@ __all__ = ["VERBS"]
 
 def _verify(call: Call) -> None:
     with opened(call) as journal:
-        problems = list(journal.verify()) if journal else []
+        problems = journal.verify() if journal else []
         entries = journal.head() if journal else 0
         instances = len(journal.instances()) if journal else 0
     if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from collections.abc import Iterable
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ def _log(call: Call) -> None:
         return
     with opened(call) as journal:
         entries = _last(journal, call) if journal else []
-    call.output.result([entry_data(entry) for entry in entries], lambda: _show(call, entries))
+        machines = {one.id: one.machine for one in journal.instances()} if journal else {}
+    call.output.result([entry_data(entry) for entry in entries], lambda: _show(call, entries, machines))
 
 
 def _last(journal: Journal, call: Call) -> list[Entry]:
@@ -37,14 +38,13 @@ def _last(journal: Journal, call: Call) -> list[Entry]:
     return journal.entries(max(0, journal.head() - most), most=most)
 
 
-def _show(call: Call, entries: Iterable[Entry]) -> None:
-    console = call.output.console()
-    empty = True
-    for entry in entries:
-        show_entry(console, entry)
-        empty = False
-    if empty:
+def _show(call: Call, entries: list[Entry], machines: dict[str, str]) -> None:
+    if not entries:
         call.output.message("Nothing has happened here yet.")
+        return
+    console = call.output.console()
+    for entry in entries:
+        show_entry(console, entry, machines[entry.instance])
 
 
 def _follow(call: Call) -> None:
@@ -55,11 +55,12 @@ def _follow(call: Call) -> None:
         shown = _last(journal, call)
         after = shown[-1].seq if shown else 0
         console = call.output.console()
+        machine_of = cache(lambda reference: journal.instance(reference).machine)
         for entry in chain(shown, journal.follow(after, instance=instance)):
             if call.output.json:
                 call.output.line(entry_data(entry))
             else:
-                show_entry(console, entry)
+                show_entry(console, entry, machine_of(entry.instance))
             call.output.stdout.flush()
 
 
