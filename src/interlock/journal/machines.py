@@ -11,8 +11,8 @@ from interlock.errors import Tampered
 from interlock.journal.entry import Instance
 from interlock.journal.store import Sql
 from interlock.machine import Machine
+from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
-from interlock.machine.load import compile_machine
 
 __all__ = ["Machines"]
 

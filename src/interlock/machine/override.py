@@ -17,8 +17,10 @@ from msgspec.structs import replace
 
 from interlock.errors import InvalidMachine
 from interlock.machine.commands import normalise_command, normalise_intent
+from interlock.machine.compile import compile_machine
+from interlock.machine.expand import listed, makes
 from interlock.machine.form import Command, Intent, MachineForm, State, TransitionForm
-from interlock.machine.load import compile_machine, makes, read_text
+from interlock.machine.load import read_text
 from interlock.machine.model import Machine
 
 __all__ = ["WARNINGS", "load_override"]
@@ -98,7 +100,7 @@ class _Merge:
             commands=self.commands,
             intents=self.intents,
             transitions=[*self._kept(), *self._new()],
-            refusals=[row for row in self.base.refusals if set(_listed(row.source)) <= states.keys()],
+            refusals=[row for row in self.base.refusals if set(listed(row.source)) <= states.keys()],
         )
 
     def _state(self, name: str, one: _SourceState) -> State:
@@ -164,15 +166,15 @@ class _Merge:
         """Our rows for edges that the file has too, and our rows about holders, threads and receipts."""
         states, edges = self.source.states, set(self._edges())
         for row in self.base.transitions:
-            for source in _listed(row.source):
-                for to in _listed(row.to) or [source]:
+            for source in listed(row.source):
+                for to in listed(row.to) or [source]:
                     in_graph = row.on != "handoff" or ((source, to) in edges and not row.added)
                     if source in states and to in states and in_graph and (row.command or "thread") in self.commands:
                         yield from self._by_whom_it_can(replace(row, source=source, to=to))
 
     def _new(self) -> Iterator[TransitionForm]:
         """The file's edges that we do not know; out of where work is escalated to, only people lead."""
-        ours = {(s, t) for row in self.base.transitions for s in _listed(row.source) for t in _listed(row.to)}
+        ours = {(s, t) for row in self.base.transitions for s in listed(row.source) for t in listed(row.to)}
         escalated = self.intents["escalate"].commands.get("*") if "escalate" in self.intents else None
         for source, to in self._edges():
             if (source, to) in ours:
@@ -197,7 +199,3 @@ class _Merge:
                 row = replace(row, by=[kind for kind in row.by if kind != "agent"])
         if row.by:
             yield row
-
-
-def _listed(names: str | list[str] | None) -> list[str]:
-    return [] if names is None else [names] if isinstance(names, str) else names
