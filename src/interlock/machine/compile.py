@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from interlock.errors import InvalidMachine
 from interlock.machine.expand import sources, transitions
-from interlock.machine.form import MachineForm, RefusalForm, TransitionForm
+from interlock.machine.form import MachineForm, RefusalForm
 from interlock.machine.model import Key, Machine, Rule, Transition
 from interlock.machine.terms import Conditions
 from interlock.machine.validate import problems
@@ -28,6 +28,8 @@ def compile_machine(form: MachineForm) -> Machine:
     edges = list(transitions(form))
     made = [_rule(form, transition, conditions) for transition in edges]
     rules = _by_key(form, edges, made, conditions)
+    facts = _facts_of(form, rules)
+    asking = {key for key, names in facts.items() if any(form.facts[name].default is None for name in names)}
     outgoing: dict[str, list[tuple[Transition, Rule]]] = {name: [] for name in form.states}
     for transition, rule in zip(edges, made, strict=True):
         outgoing[transition.source].append((transition, rule))
@@ -37,12 +39,12 @@ def compile_machine(form: MachineForm) -> Machine:
         digest=hashlib.sha256(msgspec.json.encode(form, order="sorted")).hexdigest(),
         transitions=tuple(edges),
         rules=rules,
-        plain=_plain(rules),
+        plain=_plain(rules, asking),
         outgoing={name: tuple((one, rule.condition) for one, rule in found) for name, found in outgoing.items()},
         by_id={one.id: rule for one, rule in zip(edges, made, strict=True) if one.after_effects},
         actors=_actors(edges),
         targets=_targets(form, edges),
-        event_facts=_event_facts(form, conditions),
+        facts_of=facts,
         proofs={**form.gates, **form.receipts},
         settings={**limits, **{name: setting.default for name, setting in form.settings.items()}},
         observes=form.enforcement == "observe",
@@ -100,10 +102,13 @@ def _by_key(
     return {key: tuple(here) for key, here in rules.items()}
 
 
-def _plain(rules: Mapping[Key, tuple[Rule, ...]]) -> dict[tuple[str, str, str, str | None], Transition]:
+def _plain(
+    rules: Mapping[Key, tuple[Rule, ...]], asking: Collection[Key]
+) -> dict[tuple[str, str, str, str | None], Transition]:
+    """The short ways, but for keys that ask for a fact: their events cannot come with nothing."""
     found: dict[tuple[str, str, str, str | None], list[Rule]] = {}
     for (state, event, kind), here in rules.items():
-        for rule in here:
+        for rule in here if (state, event, kind) not in asking else ():
             found.setdefault((state, event, kind, rule.to), []).append(rule)
     alone = {key: here[0] for key, here in found.items() if len(here) == 1}
     return {key: rule.transition for key, rule in alone.items() if rule.plain and rule.transition is not None}
@@ -121,12 +126,10 @@ def _targets(form: MachineForm, edges: list[Transition]) -> dict[str, frozenset[
     return {name: frozenset(one.to for one in edges if one.on == name) for name in targeted}
 
 
-def _event_facts(form: MachineForm, conditions: Conditions) -> dict[str, frozenset[str]]:
-    facts: dict[str, frozenset[str]] = {}
-    rows: list[TransitionForm | RefusalForm] = [*form.transitions, *form.refusals]
-    for row in rows:
-        condition = conditions.compiled(row.when)
-        named = condition.names & form.facts.keys() if condition else frozenset()
+def _facts_of(form: MachineForm, rules: Mapping[Key, tuple[Rule, ...]]) -> dict[Key, frozenset[str]]:
+    facts: dict[Key, frozenset[str]] = {}
+    for key, here in rules.items():
+        named = {name for rule in here if rule.condition for name in rule.condition.names & form.facts.keys()}
         if named:
-            facts[row.on] = facts.get(row.on, frozenset()) | named
+            facts[key] = frozenset(named)
     return facts

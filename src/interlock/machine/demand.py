@@ -95,9 +95,16 @@ def _missing(attempt: Attempt, transition: Transition) -> Refused | None:
         if name and not attempt.evidence.subjects.get(subject):
             message = f"{attempt.what} must name the {subject} it is for, by hash."
             return attempt.refused("evidence_required", message, f"Give the hash of the {subject}.")
-    if transition.selects and not attempt.evidence.task:
+    if _wants_task(attempt, transition) and not attempt.evidence.task:
         return attempt.refused("evidence_required", f"{attempt.what} must name a task.", "Give the task's id.")
     return None
+
+
+def _wants_task(attempt: Attempt, transition: Transition) -> bool:
+    """Whether the event selects a task, or counts for one while none is current."""
+    counters = attempt.machine.form.counters
+    counts = any(counters[name].per for name in transition.count)
+    return transition.selects or (counts and attempt.before.task is None)
 
 
 def _unproven(attempt: Attempt, transition: Transition) -> Refused | None:
@@ -122,7 +129,7 @@ def _already_begun(attempt: Attempt, transition: Transition) -> Refused | None:
 def invalid(machine: Machine, snapshot: Snapshot, event: Event, evidence: Evidence) -> Refused | None:
     """What is wrong with the evidence itself, whatever the table says."""
     wrong = (
-        _invalid_facts(machine, event, evidence)
+        _invalid_facts(machine, snapshot.state, event, evidence)
         or _invalid_settings(machine, evidence)
         or _invalid_subjects(machine, snapshot, evidence)
         or _invalid_task(evidence)
@@ -130,13 +137,13 @@ def invalid(machine: Machine, snapshot: Snapshot, event: Event, evidence: Eviden
     return refuse(machine, snapshot, *wrong) if wrong else None
 
 
-def _invalid_facts(machine: Machine, event: Event, evidence: Evidence) -> tuple[str, str, str] | None:
+def _invalid_facts(machine: Machine, state: str, event: Event, evidence: Evidence) -> tuple[str, str, str] | None:
     known = machine.form.facts
     for name, value in evidence.facts.items():
         if name not in known or value not in known[name].values:
             values = ", ".join(known[name].values if name in known else known) or "none"
             return "fact_invalid", f"{name} = {value!r} is no fact of the machine {machine.name}.", f"Known: {values}."
-    for name in sorted(machine.event_facts.get(event.name, ())):
+    for name in sorted(machine.facts_of.get((state, event.name, event.actor.kind), ())):
         if name not in evidence.facts and known[name].default is None:
             values = ", ".join(known[name].values)
             return "fact_required", f"{what(event)} must bring the fact {name!r}.", f"One of: {values}."

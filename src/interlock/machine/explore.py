@@ -95,6 +95,7 @@ class _Explorer:
         self.most = most
         self.found = Exploration(machine)
         self.index: dict[_ConfigurationKey, int] = {}
+        self.variants: dict[tuple[Key, bool], list[Event]] = {}
         self.required = frozenset(name for name, proof in machine.proofs.items() if proof.required_for)
         per_task = any(counter.per for counter in machine.form.counters.values())
         self.tasks = ("task-a", "task-b") if per_task else ("task-a",)
@@ -231,7 +232,7 @@ class _Explorer:
                     yield self._event(EFFECT_SETTLED, ActorKind.SYSTEM, Evidence(data={"key": key, "result": result}))
             return
         for name, kind in self._outgoing[snapshot.state]:
-            yield from self._variants((snapshot.state, name, kind))
+            yield from self._variants((snapshot.state, name, kind), snapshot.task is not None)
 
     @cached_property
     def _outgoing(self) -> dict[str, list[tuple[str, ActorKind]]]:
@@ -240,23 +241,21 @@ class _Explorer:
             outgoing[state].append((name, ActorKind(kind)))
         return outgoing
 
-    def _variants(self, key: Key) -> list[Event]:
+    def _variants(self, key: Key, has_task: bool) -> list[Event]:
         """The event with every value of its facts, every target, every command and every task it could name."""
-        if key not in self._known_variants:
-            self._known_variants[key] = list(self._make_variants(key))
-        return self._known_variants[key]
+        known = self.variants.get((key, has_task))
+        if known is None:
+            known = self.variants[key, has_task] = list(self._make_variants(key, has_task))
+        return known
 
-    @cached_property
-    def _known_variants(self) -> dict[Key, list[Event]]:
-        return {}
-
-    def _make_variants(self, key: Key) -> Iterator[Event]:
+    def _make_variants(self, key: Key, has_task: bool) -> Iterator[Event]:
         _, name, kind = key
         transitions = [rule.transition for rule in self.machine.rules[key] if rule.transition is not None]
-        facts = sorted(self.machine.event_facts.get(name, ()))
+        facts = sorted(self.machine.facts_of.get(key, ()))
         combinations = itertools.product(*(self.machine.form.facts[fact].values for fact in facts))
         asked = dict.fromkeys((rule.to, self._command(rule, kind)) for rule in self.machine.rules[key])
-        tasks: tuple[str | None, ...] = self.tasks if any(one.selects for one in transitions) else (None,)
+        names_task = any(one.selects or (self._counts_for_task(one) and not has_task) for one in transitions)
+        tasks: tuple[str | None, ...] = self.tasks if names_task else (None,)
         for values, (to, command), task in itertools.product(combinations, asked, tasks):
             evidence = Evidence(
                 facts=dict(zip(facts, values, strict=True)),
@@ -266,6 +265,9 @@ class _Explorer:
                 data={need: "given" for one in transitions for need in one.needs},
             )
             yield self._event(name, ActorKind(kind), evidence, to, command)
+
+    def _counts_for_task(self, transition: Transition) -> bool:
+        return any(self.machine.form.counters[name].per for name in transition.count)
 
     @staticmethod
     def _command(rule: Rule, kind: str) -> str | None:

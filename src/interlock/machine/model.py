@@ -113,8 +113,8 @@ class Machine:
     """For each event, the kinds of actors that may fire it somewhere."""
     targets: Mapping[str, frozenset[str]]
     """For each targeted event, the states it can lead to."""
-    event_facts: Mapping[str, frozenset[str]]
-    """For each event, the facts that decide where it leads."""
+    facts_of: Mapping[Key, frozenset[str]]
+    """For each state, event and kind of actor, the facts that decide where the event leads; none, no entry."""
     proofs: Mapping[str, Proof]
     settings: Mapping[str, int | str]
     """The default of every setting, and of every counter's limit as `<counter>.limit`."""

@@ -19,7 +19,7 @@ from interlock.errors import InvalidMachine
 from interlock.machine.commands import normalise_command, normalise_intent
 from interlock.machine.compile import compile_machine
 from interlock.machine.expand import listed, makes
-from interlock.machine.form import Command, Intent, MachineForm, State, TransitionForm
+from interlock.machine.form import Command, Intent, MachineForm, RefusalForm, State, TransitionForm
 from interlock.machine.load import read_text
 from interlock.machine.model import Machine
 
@@ -78,6 +78,10 @@ def load_override(path: Path, base: MachineForm) -> Machine:
     except (msgspec.DecodeError, RecursionError) as error:
         message = f"{path} is no state machine of the source system's form: {error}."
         raise InvalidMachine("machine_invalid", message, "Mend the file or unset RALPH_STATE_MACHINE_CONFIG.") from None
+    unknown = [name for name in source.lock_states.states if name not in source.states]
+    if unknown:
+        message = f"{path}: lock_states names {', '.join(unknown)}, which is no state."
+        raise InvalidMachine("machine_invalid", message, "Mend the file or unset RALPH_STATE_MACHINE_CONFIG.")
     return compile_machine(_Merge(base, source, intents).form())
 
 
@@ -100,7 +104,7 @@ class _Merge:
             commands=self.commands,
             intents=self.intents,
             transitions=[*self._kept(), *self._new()],
-            refusals=[row for row in self.base.refusals if set(listed(row.source)) <= states.keys()],
+            refusals=list(self._refusals()),
         )
 
     def _state(self, name: str, one: _SourceState) -> State:
@@ -168,13 +172,13 @@ class _Merge:
         for row in self.base.transitions:
             for source in listed(row.source):
                 for to in listed(row.to) or [source]:
-                    in_graph = row.on != "handoff" or ((source, to) in edges and not row.added)
+                    in_graph = row.on != "handoff" or (source, to) in edges
                     if source in states and to in states and in_graph and (row.command or "thread") in self.commands:
                         yield from self._by_whom_it_can(replace(row, source=source, to=to))
 
     def _new(self) -> Iterator[TransitionForm]:
         """The file's edges that we do not know; out of where work is escalated to, only people lead."""
-        ours = {(s, t) for row in self.base.transitions for s in listed(row.source) for t in listed(row.to)}
+        ours = self._our_edges()
         escalated = self.intents["escalate"].commands.get("*") if "escalate" in self.intents else None
         for source, to in self._edges():
             if (source, to) in ours:
@@ -185,6 +189,24 @@ class _Merge:
                 counted = replace(by_people, by=["agent"], when="rework < rework.limit", count={"rework": 1})
                 backward = self._order(to) <= self._order(source)
                 yield from self._by_whom_it_can(counted if backward else replace(by_people, by=["agent"]))
+
+    def _our_edges(self) -> set[tuple[str, str]]:
+        """The edges that our table has as a handoff or as the claim of a lock."""
+        rows = [row for row in self.base.transitions if row.on in ("handoff", "lock")]
+        return {(source, to) for row in rows for source in listed(row.source) for to in listed(row.to)}
+
+    def _refusals(self) -> Iterator[RefusalForm]:
+        """Our refusals of edges that the file has, and one for each new edge that sends work back too often."""
+        edges, ours = set(self._edges()), self._our_edges()
+        for row in self.base.refusals:
+            for source in listed(row.source):
+                if source in self.source.states and (row.to is None or (source, row.to) in edges):
+                    yield replace(row, source=source)
+        because = "the ticket was sent back too often; use the intent escalate"
+        for new in self._new():
+            if new.count and (str(new.source), str(new.to)) not in ours:
+                when = "rework >= rework.limit"
+                yield RefusalForm("handoff", ["agent"], new.source, because, str(new.to), when)
 
     def _order(self, state: str) -> int:
         order = list(self.source.states)

@@ -66,7 +66,7 @@ def step(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refus
     if rules is None:
         return _off_table(machine, snapshot, event)
     evidence = event.evidence or _NOTHING
-    if evidence is not _NOTHING or event.name in machine.event_facts:
+    if evidence is not _NOTHING or (snapshot.state, event.name, kind) in machine.facts_of:
         wrong = invalid(machine, snapshot, event, evidence)
         if wrong is not None:
             return wrong
@@ -90,7 +90,8 @@ def observe(machine: Machine, snapshot: Snapshot, evidence: Evidence) -> Snapsho
     if not (evidence.subjects or evidence.settings):
         return snapshot
     changed = {name for name, found in evidence.subjects.items() if snapshot.subjects.get(name) != found}
-    proofs = {name: proof for name, proof in snapshot.proofs.items() if machine.proofs[name].subject not in changed}
+    voided = {name for name, proof in machine.proofs.items() if proof.subject in changed}
+    proofs = {name: proof for name, proof in snapshot.proofs.items() if name not in voided}
     return replace(
         snapshot,
         subjects={**snapshot.subjects, **evidence.subjects},
@@ -153,11 +154,15 @@ def _counted(
     machine: Machine, counters: Mapping[str, int], kind: str, transition: Transition, task: str | None
 ) -> Mapping[str, int]:
     known = machine.form.counters
-    after = {name: n for name, n in counters.items() if kind not in known[name.partition(":")[0]].reset_by}
+    reset = {name for name, counter in known.items() if kind in counter.reset_by}
+    after = {name: count for name, count in counters.items() if name.partition(":")[0] not in reset}
     for name, value in transition.set.items():
-        after[name if known[name].per is None else f"{name}:{task}"] = value
+        if known[name].per is None:
+            after[name] = value
+        elif task is not None:
+            after[f"{name}:{task}"] = value
     for name, value in transition.count.items():
-        key = name if known[name].per is None else f"{name}:{task}"
+        key = f"{name}:{task}" if known[name].per else name
         after[key] = after.get(key, known[name].start) + value
     return after
 
@@ -180,15 +185,21 @@ def _settle(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Re
     key, result = data.get("key"), data.get("result")
     if not isinstance(key, str) or key not in snapshot.pending:
         pending = ", ".join(snapshot.pending) or "none"
-        return Refused("effect_unknown", f"No effect {key!r} is pending.", f"Pending: {pending}.")
+        message = f"No effect {str(key)[:80]!r} is pending."
+        return refuse(machine, snapshot, "effect_unknown", message, f"Pending: {pending}.")
     if result not in ("done", "failed"):
-        return Refused("evidence_invalid", f"{result!r} is no result of an effect.", "Give 'done' or 'failed'.")
+        message = f"{str(result)[:80]!r} is no result of an effect."
+        return refuse(machine, snapshot, "evidence_invalid", message, "Give 'done' or 'failed'.")
     left = {other: effect for other, effect in snapshot.pending.items() if other != key}
     if snapshot.awaiting is None:
         return Accepted(replace(snapshot, pending=left))
-    rule = machine.by_id[snapshot.awaiting]
+    rule = machine.by_id.get(snapshot.awaiting)
+    if rule is None or rule.transition is None:
+        message = f"The machine {machine.name} has no transition {snapshot.awaiting!r} to wait for."
+        return Refused("unknown_state", message, "The snapshot is of another machine.")
     transition = rule.transition
-    assert transition is not None  # only transitions are awaited
+    if key not in transition.effects:
+        return Accepted(replace(snapshot, pending=left))
     if result == "failed":
         others = {other: effect for other, effect in left.items() if other not in transition.effects}
         proofs = {name: proof for name, proof in snapshot.proofs.items() if name != transition.gate}
@@ -239,9 +250,11 @@ def _builtin(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | R
     assert event.name == EFFECT_INTENDED
     key, effect = evidence.data.get("key"), evidence.data.get("effect")
     if not (isinstance(key, str) and isinstance(effect, str) and key and effect):
-        return Refused("evidence_required", "An effect needs a key and a name.", "Give 'key' and 'effect'.")
+        message = "An effect needs a key and a name."
+        return refuse(machine, snapshot, "evidence_required", message, "Give 'key' and 'effect'.")
     if key in snapshot.pending:
-        return Refused("effect_pending", f"The effect {key!r} was begun and is not settled.", "Settle it first.")
+        message = f"The effect {key[:80]!r} was begun and is not settled."
+        return refuse(machine, snapshot, "effect_pending", message, "Settle it first.")
     return Accepted(replace(snapshot, pending={**snapshot.pending, key: effect}))
 
 
@@ -273,4 +286,7 @@ def _off_path(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | 
     usual = [one.to for one, _ in machine.outgoing[snapshot.state] if one.on == event.name and not one.off_path]
     hint = f"; usual here: {', '.join(usual)}" if usual else ""
     warning = f"{snapshot.state!r} to {event.to!r} is off the path{hint}"
-    return Accepted(replace(snapshot, state=event.to), off_path=True, warning=warning)
+    assert event.to is not None  # it is one of the targets
+    target = machine.states[event.to]
+    outcome = (target.outcome or target.label or event.to) if target.terminal else None
+    return Accepted(replace(snapshot, state=event.to, outcome=outcome), off_path=True, warning=warning)

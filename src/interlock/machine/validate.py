@@ -24,6 +24,7 @@ def problems(form: MachineForm, conditions: Conditions) -> list[str]:
         *(problem for name, state in form.states.items() for problem in _state(form, name, state)),
         *(problem for row in rows for problem in _row(form, row, conditions)),
         *(problem for row in form.transitions for problem in _transition(form, row)),
+        *_awaited(form),
         *_commands(form),
     ]
 
@@ -41,6 +42,8 @@ def _names(form: MachineForm) -> Iterator[str]:
         yield f"{name!r} is both a gate and a receipt"
     yield from _unknown(form.states, "initial", [form.initial])
     yield from _unknown(form.states, "starts", [start.state for start in form.starts])
+    told = [name for parent in form.parents for name in [*parent.enters, *parent.leaves]]
+    yield from _unknown(form.states, "parents", told)
 
 
 def _unknown(states: Collection[str], where: str, names: Iterable[str]) -> Iterator[str]:
@@ -109,14 +112,32 @@ def _transition(form: MachineForm, row: TransitionForm) -> Iterator[str]:
         yield from (f"{where}: `{field}` names {name!r}, which does not exist" for name in missing)
     if isinstance(row.to, list) and not (row.on in form.events and form.events[row.on].targeted):
         yield f"{where}: several targets need [events.{row.on}] with targeted = true"
-    if row.moves == "after_effects" and not row.effects:
-        yield f"{where}: it moves after its effects and has none"
+    if row.moves == "after_effects" and (not row.effects or row.holds):
+        yield f"{where}: a move after effects needs effects, and it cannot claim a lock"
+
+
+def _awaited(form: MachineForm) -> Iterator[str]:
+    """Two moves after effects with the same ends and event: a snapshot could not say which it waits for."""
+    seen: set[tuple[str, str, str]] = set()
+    for row in form.transitions:
+        if row.moves != "after_effects":
+            continue
+        for edge in [(source, row.on, to) for source in sources(form, row) for to in listed(row.to) or [source]]:
+            if edge in seen:
+                yield f"{row.on} from {edge[0]!r} to {edge[2]!r}: two rows move there after effects; make it one"
+            seen.add(edge)
 
 
 def _commands(form: MachineForm) -> Iterator[str]:
     for name, command in form.commands.items():
         states = [*command.inputs, *command.outputs, *listed(command.lock)]
         yield from _unknown(form.states, f"commands.{name}", states)
+        for other in command.delegates_to:
+            if other not in form.commands:
+                yield f"commands.{name}: it delegates to {other!r}, which does not exist"
+    for start in form.starts:
+        if start.command is not None and start.command not in form.commands:
+            yield f"starts: there is no command {start.command!r}"
     events = {row.on for row in form.transitions}
     for name, intent in form.intents.items():
         yield from _unknown(form.states, f"intents.{name}", intent.commands.values())
