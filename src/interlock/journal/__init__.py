@@ -12,6 +12,17 @@ from interlock.journal.entry import Entry, Instance, Recorded
 from interlock.journal.journal import Journal
 from interlock.journal.leases import Holder, Lease
 from interlock.journal.opening import open_journal
-from interlock.journal.transaction import Transaction
+from interlock.journal.transaction import Transaction, unknown_instance
 
-__all__ = ["Entry", "Holder", "Instance", "Journal", "Lease", "Problem", "Recorded", "Transaction", "open_journal"]
+__all__ = [
+    "Entry",
+    "Holder",
+    "Instance",
+    "Journal",
+    "Lease",
+    "Problem",
+    "Recorded",
+    "Transaction",
+    "open_journal",
+    "unknown_instance",
+]

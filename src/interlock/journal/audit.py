@@ -18,6 +18,8 @@ from interlock.machine import Accepted, Machine, Refused, Snapshot, start, step
 __all__ = ["Problem", "rebuild", "verify"]
 
 _BATCH = 5000
+PROJECTION = "projection_differs"
+"""The code of what `rebuild` mends: an instance that is not what its entries add up to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,10 @@ def _compare(entry: Entry, result: Accepted | Refused, machine: Machine) -> tupl
 
 def verify(sql: Sql, machines: Machines) -> Iterator[Problem]:
     """Every problem of a journal, in the order of its entries, then those of its projections."""
-    replay = _Replay(sql, machines)
+    return _examined(sql, _Replay(sql, machines))
+
+
+def _examined(sql: Sql, replay: _Replay) -> Iterator[Problem]:
     previous, expected = GENESIS, 1
     for entry in _all_entries(sql):
         if entry.seq != expected:
@@ -137,13 +142,15 @@ def _differences(sql: Sql, replay: _Replay) -> Iterator[Problem]:
             continue
         if made is None:
             message = f"{id_} has no entries; the last ones of the journal are missing, or it was put there by hand"
+            yield Problem("missing", message, None, id_)
         elif kept is None:
-            message = f"{id_} has entries and is not among the instances"
+            yield Problem(PROJECTION, f"{id_} has entries and is not among the instances", None, id_)
         elif kept.version > made.version:
             message = f"entry {made.version + 1} of {id_} is missing: it stands at version {kept.version}"
+            yield Problem("missing", message, None, id_)
         else:
             message = f"{id_} stands at {kept.state!r}, version {kept.version}, and its entries add up to otherwise"
-        yield Problem("projection_differs", message, None, id_)
+            yield Problem(PROJECTION, message, None, id_)
 
 
 def _all_entries(sql: Sql) -> Iterator[Entry]:
@@ -160,9 +167,8 @@ def _problem(code: str, entry: Entry, what: str) -> Problem:
 def rebuild(sql: Sql, machines: Machines) -> int:
     """Make the table of instances anew from the entries, or change nothing where they do not hold."""
     replay = _Replay(sql, machines)
-    for entry in _all_entries(sql):
-        problem = replay.take(entry)
-        if problem is not None:
+    for problem in _examined(sql, replay):
+        if problem.code != PROJECTION:
             hint = "Run `ralph journal verify` for all that is wrong; nothing was changed."
             raise Tampered("journal_tampered", f"It cannot be rebuilt: {problem.message}.", hint)
     sql.rows("DELETE FROM instances")

@@ -104,4 +104,4 @@ class Recorded(msgspec.Struct, frozen=True):
     effects: tuple[str, ...] = ()
     warning: str | None = None
     written: bool = True
-    """False where the same key was used before, or the event asked for what is already so."""
+    """False where the same key was used before, or the holder of a lock claimed it again."""

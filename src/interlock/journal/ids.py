@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from interlock.errors import UsageError
-
-__all__ = ["is_suffix", "make_id", "time_text", "valid_id"]
+__all__ = ["is_suffix", "make_id", "time_text"]
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-_ID = re.compile(f"[{_DIGITS}]{{26}}")
 _SUFFIX = re.compile(f"[{_DIGITS}]{{4,26}}")
 
 
@@ -18,13 +15,6 @@ def make_id(milliseconds: int, randomness: bytes) -> str:
     """A lower-case ULID: 48 bits of time and 80 bits of randomness in 26 characters."""
     number = (milliseconds & (1 << 48) - 1) << 80 | int.from_bytes(randomness[:10])
     return "".join(_DIGITS[number >> shift & 31] for shift in range(125, -5, -5))
-
-
-def valid_id(text: str) -> str:
-    """The id itself, refused where it cannot be one."""
-    if _ID.fullmatch(text):
-        return text
-    raise UsageError("invalid_argument", f"{text[:80]!r} is no id of an instance.", "`ralph log` shows the ids.")
 
 
 def is_suffix(text: str) -> bool:

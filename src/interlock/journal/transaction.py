@@ -8,15 +8,15 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import Conflict, NotFound, Refusal, UsageError
+from interlock.errors import Conflict, InterlockError, NotFound, Refusal, UsageError
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode
-from interlock.journal.ids import is_suffix, make_id, time_text, valid_id
+from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
 from interlock.journal.machines import Machines
 from interlock.journal.store import Sql
 from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
 
-__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries"]
+__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replay", "unknown_instance"]
 
 _ENTRY = ", ".join(Entry.__struct_fields__)
 _INSTANCE = ", ".join(Instance.__struct_fields__)
@@ -61,6 +61,8 @@ class Transaction:
         event = _checked(event, key)
         repeated = self._repeated(key, CREATED, None)
         if repeated is not None:
+            if self.instance(repeated.entry.instance).machine != machine:
+                raise _key_reused(repeated.entry)
             return repeated
         definition = self._machines.current(machine)
         result = _accepted(start(definition, event))
@@ -159,8 +161,7 @@ class Transaction:
             return None
         entry = _to_entry(found[0])
         if entry.event != event or (reference is not None and not entry.instance.endswith(reference)):
-            message = f"The key {key!r} belongs to {entry.event!r} of {entry.instance}, entry {entry.seq}."
-            raise Refusal("key_reused", message, "Use a new key for a new event.")
+            raise _key_reused(entry)
         machine = self._machines.of(self._sql, self.instance(entry.instance))
         return Recorded(entry, replay(self._history(entry), machine), written=False)
 
@@ -216,9 +217,16 @@ def find_instance(sql: Sql, reference: str) -> Instance:
         message = f"More than one instance ends in {reference!r}: {', '.join(row[0] for row in found)}."
         raise NotFound("ambiguous_instance", message, "Give more characters of the id.")
     if not found:
-        shown = reference if is_suffix(reference) else valid_id(reference)
-        raise NotFound("unknown_instance", f"There is no instance {shown!r}.", "`ralph log` shows the ids.")
+        raise unknown_instance(reference)
     return Instance(*found[0])
+
+
+def unknown_instance(reference: str) -> InterlockError:
+    """What to raise where nothing has that id, or where it can be no id at all."""
+    if not is_suffix(reference):
+        message = f"{reference[:80]!r} is no id of an instance."
+        return UsageError("invalid_argument", message, "Give an id, or the last 4 or more characters of one.")
+    return NotFound("unknown_instance", f"There is no instance {reference!r}.", "`ralph log` shows the ids.")
 
 
 def replay(entries: list[Entry], machine: Machine) -> Snapshot:
@@ -234,6 +242,11 @@ def _accepted(result: Accepted | Refused) -> Accepted:
         details = {"allowed": msgspec.to_builtins(result.allowed)}
         raise Refusal(result.code, result.message, result.hint, details)
     return result
+
+
+def _key_reused(entry: Entry) -> Refusal:
+    message = f"The key {entry.key!r} belongs to {entry.event!r} of {entry.instance}, entry {entry.seq}."
+    return Refusal("key_reused", message, "Use a new key for a new event.")
 
 
 def _conflict(before: Instance, expected: int) -> Conflict:

@@ -153,7 +153,7 @@ def _invalid_facts(machine: Machine, state: str, event: Event, evidence: Evidenc
 def _invalid_settings(machine: Machine, evidence: Evidence) -> tuple[str, str, str] | None:
     for name, value in evidence.settings.items():
         choices = machine.form.settings[name].values if name in machine.form.settings else None
-        fits = value in choices if choices else name in machine.settings and isinstance(value, int) and value >= 0
+        fits = value in choices if choices else name in machine.settings and type(value) is int and value >= 0
         if not fits:
             message = f"{name} = {value!r} is no setting of the machine {machine.name}."
             return "setting_invalid", message, f"Known: {', '.join(choices or machine.settings) or 'none'}."

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from interlock.errors import InterlockError
 
-__all__ = ["STATE_DIRECTORY", "find_root", "state_directory"]
+__all__ = ["STATE_DIRECTORY", "exclude_state", "find_root", "state_directory"]
 
 STATE_DIRECTORY = ".ralf"
+_EXCLUDED = (f"/{STATE_DIRECTORY}/", "/.ralph-sessions/")
 _MAX_POINTER = 4096
 
 
@@ -54,3 +55,16 @@ def _behind_pointer(dot_git: Path) -> tuple[Path | None, Path]:
 def _read(path: Path) -> str:
     with path.open(encoding="utf-8", errors="replace") as file:
         return file.read(_MAX_POINTER)
+
+
+def exclude_state(start: Path) -> None:
+    """Keep our files out of the repository's sight, so that they never make a tree dirty."""
+    _, common = find_root(start)
+    path = common / "info" / "exclude"
+    present = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    missing = [line for line in _EXCLUDED if line not in present.splitlines()]
+    if missing:
+        path.parent.mkdir(exist_ok=True)
+        separator = "" if not present or present.endswith("\n") else "\n"
+        with path.open("a", encoding="utf-8") as file:
+            file.write(separator + "".join(f"{line}\n" for line in missing))

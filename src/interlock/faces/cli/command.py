@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
             allow_abbrev=False,
             add_help=False,
         )
-        self.add_argument("-h", "--help", action="help", help="show this and do nothing")
+        self.add_argument("-h", "--help", action="store_true", help="show this and do nothing")
         self.add_argument("--json", action="store_true", help='one envelope on stdout: {"ok": true, "data": …}')
 
     def error(self, message: str) -> NoReturn:

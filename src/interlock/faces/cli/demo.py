@@ -13,7 +13,7 @@ from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
 from interlock.work.demo import Heading, Move, Refused, play
-from interlock.world.repository import STATE_DIRECTORY
+from interlock.world.repository import STATE_DIRECTORY, exclude_state
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,7 +25,8 @@ _WHO = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("
 
 def _demo(call: Call) -> None:
     directory = Path(tempfile.mkdtemp(prefix="interlock-demo-"))
-    subprocess.run(["git", "init", "-q", str(directory)], check=False, capture_output=True)
+    subprocess.run(["git", "init", "-q", str(directory)], check=True, capture_output=True)
+    exclude_state(directory)
     journal = open_journal(directory / STATE_DIRECTORY / "journal.db")
     try:
         data = _perform(call, journal, directory)

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.output import columns
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
 from interlock.machine import SHIPPED, load_shipped
 from interlock.world.machines import OVERRIDE, cache_directory, find_machine
@@ -34,7 +35,7 @@ def _doctor(call: Call) -> None:
     faults = [one for one in findings if one.status == "fault"]
     rows = [(_MARKS[one.status], one.check, one.detail) for one in findings]
     if not call.output.json:
-        call.output.columns(rows)
+        call.output.text(columns(rows))
     data = [asdict(one) for one in findings]
     if faults:
         names = ", ".join(one.check for one in faults)

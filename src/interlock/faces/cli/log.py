@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.entries import entry_data, show_entry
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.journal import unknown_instance
 
 if TYPE_CHECKING:
     from interlock.journal import Entry, Journal
@@ -26,6 +27,8 @@ def _log(call: Call) -> None:
         _follow(call)
         return
     with opened(call) as journal:
+        if journal is None and call.arguments.instance:
+            raise unknown_instance(call.arguments.instance)
         entries = _last(journal, call) if journal else []
         machines = {one.id: one.machine for one in journal.instances()} if journal else {}
     call.output.result([entry_data(entry) for entry in entries], lambda: _show(call, entries, machines))

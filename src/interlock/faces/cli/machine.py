@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InvalidMachine
 from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.output import columns
 
 if TYPE_CHECKING:
     from interlock.machine.check import Report
@@ -24,7 +25,7 @@ def _list(call: Call) -> None:
         (one["name"], f"{one['states']} states", f"{one['transitions']} transitions", one["description"])
         for one in machines
     ]
-    call.output.result(machines, lambda: call.output.columns(rows))
+    call.output.result(machines, lambda: call.output.text(columns(rows)))
 
 
 def _show(call: Call) -> None:

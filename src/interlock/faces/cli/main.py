@@ -10,7 +10,7 @@ from typing import NoReturn
 from interlock import __version__
 from interlock.errors import Exit, InterlockError, UsageError
 from interlock.faces.cli.command import Call, Parser, Verb
-from interlock.faces.cli.output import Output
+from interlock.faces.cli.output import Output, columns
 
 __all__ = ["NOUNS", "main", "verbs_of"]
 
@@ -24,7 +24,8 @@ NOUNS = {
 }
 """Every noun with its line of help; the module of the same name holds its verbs."""
 
-_PROMISE = "Carries work from a ticket to a reviewed commit; no step skipped, no gate forged, no work lost."
+_PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
+_HELP = ("-h", "--help")
 
 
 def main() -> NoReturn:
@@ -58,7 +59,7 @@ def main() -> NoReturn:
 def run(arguments: list[str], output: Output) -> None:
     """Call the verb that the arguments name."""
     words = [word for word in arguments if word != "--json"]
-    if not words or words[0] in ("-h", "--help", "help"):
+    if not words or words[0] in (*_HELP, "help"):
         _help(output)
     elif words[0] in ("-V", "--version"):
         output.result({"version": __version__}, lambda: output.text(f"ralph {__version__}"))
@@ -69,9 +70,10 @@ def run(arguments: list[str], output: Output) -> None:
 
 
 def _help(output: Output) -> None:
-    output.text(f"ralph {__version__} · {_PROMISE}\n\nusage: ralph NOUN [VERB] [ARGUMENTS] [--json]\n")
-    output.columns([(f"  {noun}", line) for noun, line in NOUNS.items()])
-    output.text("\nralph NOUN --help tells more. --json gives one envelope on stdout; --version the version.")
+    text = f"ralph {__version__} · {_PROMISE}\n\nusage: ralph NOUN [VERB] [ARGUMENTS] [--json]\n\n"
+    text += columns([(f"  {noun}", line) for noun, line in NOUNS.items()])
+    text += "\nralph NOUN --help tells more. --json gives one envelope on stdout; --version the version.\n"
+    output.result({"help": text}, lambda: output.text(text))
 
 
 def _call(noun: str, words: list[str], output: Output) -> None:
@@ -79,21 +81,21 @@ def _call(noun: str, words: list[str], output: Output) -> None:
     prog = f"ralph {noun}"
     verb = verbs.get("")
     if verb is None:
-        if not words or words[0] in ("-h", "--help"):
+        if not words:
+            raise UsageError("usage", f"`{prog}` needs a verb.", f"One of: {', '.join(verbs)}.")
+        if words[0] in _HELP:
             _noun_help(noun, verbs, output)
-            if not words:
-                raise UsageError("usage", f"`{prog}` needs a verb.", f"One of: {', '.join(verbs)}.")
             return
         if words[0] not in verbs:
             raise _unknown("verb", words[0], list(verbs), prog)
         verb, words, prog = verbs[words[0]], words[1:], f"{prog} {words[0]}"
     parser = Parser(prog, verb.help, verb.examples)
     verb.arguments(parser)
-    try:
-        parsed = parser.parse_args(words)
-    except SystemExit:  # only --help exits, and it has printed
+    if any(word in _HELP for word in words):
+        text = parser.format_help()
+        output.result({"help": text}, lambda: output.text(text))
         return
-    verb.run(Call(parsed, output))
+    verb.run(Call(parser.parse_args(words), output))
 
 
 def verbs_of(noun: str) -> dict[str, Verb]:
@@ -103,11 +105,9 @@ def verbs_of(noun: str) -> dict[str, Verb]:
 
 
 def _noun_help(noun: str, verbs: dict[str, Verb], output: Output) -> None:
-    if output.json:
-        return
-    stream = Output(stdout=output.stdout)
-    stream.text(f"ralph {noun} · {NOUNS[noun]}\n")
-    stream.columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()])
+    text = f"ralph {noun} · {NOUNS[noun]}\n\n"
+    text += columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()])
+    output.result({"help": text}, lambda: output.text(text))
 
 
 def _unknown(what: str, word: str, known: list[str], prog: str) -> UsageError:

@@ -11,7 +11,7 @@ from interlock.errors import InterlockError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "clean"]
+__all__ = ["Output", "clean", "columns"]
 
 _WIDTH = 120
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
@@ -26,6 +26,13 @@ def _visible(character: str) -> str:
     if character in "\n\t" or (character.isprintable() and character not in _BIDI):
         return character
     return "\ufffd"
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Rows in aligned columns, the last one as long as it is."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    lines = ["  ".join([*map(str.ljust, row, widths), row[-1]]).rstrip() for row in rows]
+    return "".join(f"{line}\n" for line in lines)
 
 
 class Output:
@@ -64,13 +71,6 @@ class Output:
 
     def message(self, text: str) -> None:
         self.stderr.write(text + "\n")
-
-    def columns(self, rows: Sequence[Sequence[str]]) -> None:
-        """Rows in aligned columns, the last one as long as it is."""
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
-        for row in rows:
-            aligned = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-            self.text("  ".join([*aligned, row[-1]]).rstrip())
 
     def console(self) -> Console:
         """A console for what is worth looking at; plain where stdout is no terminal."""

@@ -1,0 +1,1 @@
+"""The documentation: pages in Markdown, and the program that writes what can be made from the code."""

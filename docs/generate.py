@@ -1,0 +1,81 @@
+"""Write what is made from the code: `python -m docs.generate`; with `--check` only say what is out of date.
+
+It makes the pages and pictures of the machines, the marked blocks of the other pages, and the two files beside
+the definitions that the command line reads without loading a machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs.generators.columns import columns, migrations
+from docs.generators.commands import commands
+from docs.generators.errors import catalogue, exits
+from docs.generators.findings import findings
+from docs.generators.keys import keys
+from docs.generators.machine_pages import page
+from docs.generators.markdown import fill
+from interlock.machine import SHIPPED, load_shipped
+from interlock.machine.describe import summarise
+from interlock.machine.form import schema
+from interlock.machine.svg import svg
+
+__all__ = ["ROOT", "main", "outdated", "texts"]
+
+ROOT = Path(__file__).parent.parent
+_BLOCKS = {
+    "machines.md": {"keys": keys},
+    "checking.md": {"findings": findings},
+    "journal.md": {"columns": columns, "migrations": migrations},
+    "commands.md": {"exits": exits, "commands": commands},
+    "errors.md": {"errors": catalogue},
+}
+"""For each page its marked blocks, and what makes them."""
+
+
+def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
+    """Every generated file of the tree at `root`, with the text it must have."""
+    docs, definitions = root / "docs", root / "src" / "interlock" / "machine" / "definitions"
+    machines = [load_shipped(name) for name in SHIPPED]
+    yield definitions / "index.json", _json([summarise(machine) for machine in machines])
+    yield definitions / "machine.schema.json", _json(schema())
+    for machine in machines:
+        yield docs / "machines" / f"{machine.name}.md", page(machine)
+        yield docs / "machines" / f"{machine.name}.svg", svg(machine)
+    for name, blocks in _BLOCKS.items():
+        text = (docs / name).read_text(encoding="utf-8")
+        for block, make in blocks.items():
+            text = fill(text, block, make())
+        yield docs / name, text
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+def outdated(root: Path = ROOT) -> list[tuple[Path, str]]:
+    """The generated files that are missing or differ, with the text they must have."""
+    return [(path, text) for path, text in texts(root) if not path.exists() or path.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: list[str], root: Path = ROOT) -> int:
+    """Write what is out of date, or with `--check` name it and give 1."""
+    check = arguments == ["--check"]
+    if arguments and not check:
+        sys.stderr.write("usage: python -m docs.generate [--check]\n")
+        return 64
+    found = outdated(root)
+    for path, text in found:
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(root)}\n")
+    if check and found:
+        sys.stderr.write("Run `make generate`.\n")
+    return 1 if check and found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,105 @@
+"""The tables and views of the journal, from a database that the migrations have just made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import apsw
+
+from docs.generators.markdown import code, table
+from interlock.journal.schema import MIGRATIONS, migrate
+from interlock.journal.store import Row
+
+__all__ = ["COLUMNS", "columns", "migrations", "schema"]
+
+COLUMNS: Final = {
+    "entries.seq": "The place in the journal, from 1, without gaps.",
+    "entries.instance": "The instance that moved.",
+    "entries.version": "The instance's own count of its entries, from 1.",
+    "entries.event": "What happened; `created` in a first entry.",
+    "entries.from_state": "The state before; empty in a first entry.",
+    "entries.to_state": "The state after.",
+    "entries.actor_kind": "`human`, `agent` or `system`.",
+    "entries.actor_id": "Who it was.",
+    "entries.channel": "The way it came in: `cli`, `mcp`, `hook`, `web`, `file`, `tracker`, `driver`, `demo`, `test`.",
+    "entries.command": "The command that made the move.",
+    "entries.reason": "The reason given.",
+    "entries.evidence": "JSON: facts, hashes of subjects, settings, the task, the holder, and any other data.",
+    "entries.time": "UTC, RFC 3339, with milliseconds. Order is by `seq`, never by time.",
+    "entries.off_path": "1 where a machine that observes recorded a move off its table.",
+    "entries.epoch": "The epoch of the lease it was written under.",
+    "entries.key": "The idempotency key. No two entries have the same.",
+    "entries.previous": "The hash of the entry before; 64 zeros in the first.",
+    "entries.hash": "SHA-256 of every other column, `previous` among them.",
+    "instances.id": "26 characters, sortable by creation. The last 4 or more name it where that is unique.",
+    "instances.machine": "The machine's name.",
+    "instances.digest": "The definition it was made by, in `machines`.",
+    "instances.parent": "The instance above.",
+    "instances.state": "Where it stands.",
+    "instances.version": "How many entries it has.",
+    "instances.outcome": "How it ended; empty while it goes on.",
+    "instances.data": "JSON: the whole snapshot that `step` works on.",
+    "instances.created": "The time of its first entry.",
+    "instances.updated": "The time of its last entry.",
+    "machines.digest": "SHA-256 of the definition.",
+    "machines.name": "The machine's name.",
+    "machines.version": "The version it gives itself.",
+    "machines.definition": "JSON: the whole definition, so that an old journal can be replayed by new code.",
+    "leases.resource": "What is driven, as a rule an instance's id.",
+    "leases.epoch": "Grows with every new holder, never shrinks.",
+    "leases.holder": "JSON: host, boot id, process id and start time; empty when given back.",
+    "leases.expires": "Milliseconds since 1970; it counts only for holders on other hosts.",
+    "migrations.number": "Which migration.",
+    "migrations.name": "What it made.",
+    "migrations.applied": "When.",
+    "ralph_sessions.id": "The session's instance.",
+    "ralph_sessions.ticket_id": "`ticket_id` of the data it was created with, else its parent.",
+    "ralph_sessions.outcome": "How it ended; empty while it goes on.",
+    "ralph_sessions.current_state": "Where it stands.",
+    "ralph_sessions.state_history": "JSON: a list of `state`, `timestamp` and `metadata`, oldest first.",
+    "ralph_sessions.error_message": "`error` of the data that the last entry brought, once it has ended.",
+    "ralph_sessions.started_at": "When it was created.",
+    "ralph_sessions.completed_at": "When it ended.",
+    "ralph_sessions.updated_at": "When it last moved.",
+}
+"""What each column holds; a column without a line here is an error."""
+
+
+class _Memory:
+    """A database that is gone when nobody holds it."""
+
+    def __init__(self) -> None:
+        self._database = apsw.Connection(":memory:")
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        return self._database.execute(statement, tuple(parameters)).fetchall()
+
+
+def schema() -> dict[str, list[tuple[str, str]]]:
+    """The tables and views with their columns and types, in the order of the page."""
+    memory = _Memory()
+    migrate(memory, "sqlite", "now")
+    names = {row[0] for row in memory.rows("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
+    order = list(dict.fromkeys(name.partition(".")[0] for name in COLUMNS))
+    return {
+        name: [(row[1], row[2]) for row in memory.rows(f"PRAGMA table_info({name})")]
+        for name in sorted(names, key=order.index)
+    }
+
+
+def columns() -> str:
+    """A heading and a table for each table and view."""
+    parts: list[str] = []
+    for name, found in schema().items():
+        rows = [
+            {"column": code(column), "type": kind.lower(), "holds": COLUMNS[f"{name}.{column}"]}
+            for column, kind in found
+        ]
+        parts += [f"### {name}", table(rows)]
+    return "\n\n".join(parts)
+
+
+def migrations() -> str:
+    """Every migration there is."""
+    return table([{"number": str(one.number), "makes": one.name} for one in MIGRATIONS])

@@ -1,0 +1,92 @@
+"""The documents under test: their fenced blocks, their headings, and the program that generates a part of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# `docs` is run from the root and not installed; the tests' own directory of that name must not hide it.
+sys.path.insert(0, str(ROOT))
+
+from docs.generators import columns, commands, findings, keys, markdown, meanings  # noqa: E402
+
+from docs import generate  # noqa: E402
+
+__all__ = [
+    "DOCS",
+    "PAGES",
+    "README",
+    "ROOT",
+    "Block",
+    "anchors",
+    "blocks",
+    "columns",
+    "commands",
+    "findings",
+    "generate",
+    "keys",
+    "markdown",
+    "meanings",
+    "name_of",
+    "text_of",
+]
+
+DOCS = ROOT / "docs"
+README = ROOT / "README.md"
+PAGES = sorted(DOCS.rglob("*.md"))
+
+_FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
+_PAIR = re.compile(r'(\w+)="?([\w.-]+)"?')
+_HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    body: str
+    file: str | None
+    """The name that the page's commands know it by."""
+    broken: str | None
+    """The one finding that the checker must have, if it is an example of a fault."""
+
+
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[Block]:
+    """The fenced blocks of a page in one language, in order."""
+    return [block for block in _blocks(page) if block.language == language]
+
+
+def _blocks(page: Path) -> Iterator[Block]:
+    text = text_of(page)
+    for found in _FENCE.finditer(text):
+        info = found["info"]
+        pairs = dict(_PAIR.findall(info))
+        line = text.count("\n", 0, found.start()) + 1
+        language = re.split(r"[\s}]", info.strip("{ ").lstrip("."))[0]
+        yield Block(page, line, language, found["body"], pairs.get("file"), pairs.get("broken"))
+
+
+def anchors(page: Path) -> set[str]:
+    """The ids that a page's headings get, as MkDocs makes them."""
+    text = _FENCE.sub("", text_of(page))
+    return {_slug(heading) for heading in _HEADING.findall(text)}
+
+
+def _slug(heading: str) -> str:
+    plain = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+    return re.sub(r"[-\s]+", "-", plain)
