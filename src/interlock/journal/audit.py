@@ -48,7 +48,7 @@ class _Replay:
             return None
         try:
             problem = self._begin(entry) if entry.version == 1 else self._go_on(entry)
-        except (InterlockError, msgspec.MsgspecError, ValueError) as error:
+        except (InterlockError, msgspec.MsgspecError, TypeError, ValueError) as error:
             problem = _problem("unreadable", entry, f"cannot be replayed: {error}")
         if problem is not None:
             self.broken.add(entry.instance)

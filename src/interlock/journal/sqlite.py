@@ -23,6 +23,15 @@ Result = TypeVar("Result")
 _APPLICATION_ID: Final = 0x494C_434B
 """Says "ILCK" in the file's header: this database is a journal and nothing else."""
 _BUSY_MILLISECONDS: Final = 10_000
+_PRAGMAS: Final = (
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "fullfsync = ON",
+    "trusted_schema = OFF",
+    "cell_size_check = ON",  # a damaged page is found when it is read, not when it is believed
+)
+_LARGEST_VALUE: Final = 16 * 1024 * 1024
+"""No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
 _POLL_SECONDS: Final = 0.05
 """How soon a reader sees what another process wrote."""
 
@@ -117,7 +126,8 @@ def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
     database = apsw.Connection(str(path))
     try:
         database.set_busy_timeout(busy_milliseconds)
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+        for pragma in _PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
     except BaseException:
         database.close()
@@ -165,7 +175,7 @@ def _translate(error: apsw.Error, path: Path) -> JournalError:
             )
         case apsw.NotADBError():
             return _not_a_journal(path)
-        case apsw.CorruptError():
+        case apsw.CorruptError() | apsw.TooBigError():
             hint = "Run `ralph journal verify`; keep a copy of the file before anything else."
             return JournalError("journal_tampered", f"{path} is damaged: {error}.", hint)
         case apsw.BusyError() | apsw.LockedError():

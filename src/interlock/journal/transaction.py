@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import Conflict, InterlockError, NotFound, Refusal, UsageError
+from interlock.errors import Conflict, InterlockError, NotFound, Refusal, Tampered, UsageError
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode
 from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
@@ -194,16 +194,16 @@ def _to_entry(row: tuple[Any, ...]) -> Entry:
 
 def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: int = -1) -> list[Entry]:
     """Entries in the order they were written, those after a sequence number."""
-    where, values = "seq > ?", [after]
-    parameters: list[object] = list(values)
-    if instance is not None:
-        where += " AND instance = ?"
-        parameters.append(instance)
+    whose, parameters = ("", [after]) if instance is None else (" AND instance = ?", [after, instance])
     limit = f" LIMIT {int(most)}" if most >= 0 else ""
-    return [
-        _to_entry(row)
-        for row in sql.rows(f"SELECT {_ENTRY} FROM entries WHERE {where} ORDER BY seq{limit}", parameters)
-    ]
+    rows = sql.rows(f"SELECT {_ENTRY} FROM entries WHERE seq > ?{whose} ORDER BY seq{limit}", parameters)
+    for row in rows:
+        # A damaged file can give rows in any order, and whoever reads on from the last one would never finish.
+        if type(row[0]) is not int or row[0] <= after:
+            hint = "Keep a copy of it before anything else; a backup or an export has what was written."
+            raise Tampered("journal_tampered", "The journal's file is damaged: its entries have no order.", hint)
+        after = row[0]
+    return [_to_entry(row) for row in rows]
 
 
 def find_instance(sql: Sql, reference: str) -> Instance:

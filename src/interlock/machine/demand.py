@@ -101,10 +101,10 @@ def _missing(attempt: Attempt, transition: Transition) -> Refused | None:
 
 
 def _wants_task(attempt: Attempt, transition: Transition) -> bool:
-    """Whether the event selects a task, or counts for one while none is current."""
+    """Whether the event must name a task: to select it, because it is about it, or to count for one at all."""
     counters = attempt.machine.form.counters
     counts = any(counters[name].per for name in transition.count)
-    return transition.selects or (counts and attempt.before.task is None)
+    return transition.selects or transition.names_task or (counts and attempt.before.task is None)
 
 
 def _unproven(attempt: Attempt, transition: Transition) -> Refused | None:

@@ -53,6 +53,7 @@ def _transition(form: MachineForm, row: TransitionForm, source: str, to: str) ->
         count=row.count,
         set=row.set,
         selects=row.selects is not None,
+        names_task=row.names_task,
         releases=tuple(row.releases),
         holds=row.holds,
         any_holder=row.any_holder,

@@ -131,9 +131,9 @@ class _Explorer:
     @cached_property
     def _caps(self) -> dict[str, int]:
         """Beyond these, no condition tells one count from another."""
-        numbers = [
-            int(number) for one in self.machine.transitions for number in re.findall(r"\b\d{1,6}\b", one.when or "")
-        ]
+        form = self.machine.form
+        conditions = [row.when or "" for row in form.transitions] + [row.when or "" for row in form.refusals]
+        numbers = [int(number) for when in conditions for number in re.findall(r"\b\d{1,6}\b", when)]
         largest = max(numbers, default=0)
         return {
             name: max(self._small_limit(counter), counter.start, largest) + 1
@@ -254,8 +254,9 @@ class _Explorer:
         facts = sorted(self.machine.facts_of.get(key, ()))
         combinations = itertools.product(*(self.machine.form.facts[fact].values for fact in facts))
         asked = dict.fromkeys((rule.to, self._command(rule, kind)) for rule in self.machine.rules[key])
-        names_task = any(one.selects or (self._counts_for_task(one) and not has_task) for one in transitions)
-        tasks: tuple[str | None, ...] = self.tasks if names_task else (None,)
+        named = any(one.selects or one.names_task for one in transitions)
+        counted = not has_task and any(self._counts_for_task(one) for one in transitions)
+        tasks: tuple[str | None, ...] = self.tasks if named or counted else (None,)
         for values, (to, command), task in itertools.product(combinations, asked, tasks):
             evidence = Evidence(
                 facts=dict(zip(facts, values, strict=True)),

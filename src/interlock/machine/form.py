@@ -109,7 +109,9 @@ class TransitionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, om
     count: dict[str, int] = {}
     set: dict[str, int] = {}
     selects: Literal["task"] | None = None
-    """The event names the current task."""
+    """The event names the task that becomes the current one."""
+    names_task: bool = False
+    """The event names the task it is about, and the current one stays."""
     releases: list[Literal["task", "lock"]] = []
     holds: bool = False
     """The event's holder becomes the holder of the lock."""

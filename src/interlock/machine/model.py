@@ -55,6 +55,7 @@ class Transition(msgspec.Struct, frozen=True, omit_defaults=True, rename={"sourc
     count: dict[str, int] = {}
     set: dict[str, int] = {}
     selects: bool = False
+    names_task: bool = False
     releases: tuple[str, ...] = ()
     holds: bool = False
     any_holder: bool = False

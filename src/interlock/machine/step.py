@@ -30,6 +30,8 @@ def start(machine: Machine, event: Event) -> Accepted | Refused:
     """The first snapshot of a new instance: in `event.to` or the initial state, with what its creation brings."""
     evidence = event.evidence or _NOTHING
     state = event.to or machine.form.initial
+    if event.actor.kind not in set(ActorKind):
+        return _unknown_actor(event)
     starts = {machine.form.initial: None, **{one.state: one.command for one in machine.form.starts}}
     by_person = event.actor.kind == ActorKind.HUMAN
     if state not in starts:
@@ -143,7 +145,11 @@ def _arrive(machine: Machine, ready: Snapshot, event: Event, rule: Rule) -> Snap
         state=transition.to,
         counters=_counted(machine, ready.counters, event.actor.kind, transition, evidence.task or ready.task),
         proofs={name: proof for name, proof in ready.proofs.items() if name not in rule.voided},
-        subjects={name: found for name, found in ready.subjects.items() if name not in rule.unknown},
+        subjects={
+            name: found
+            for name, found in ready.subjects.items()
+            if name not in rule.unknown or name in evidence.subjects
+        },
         task=None if "task" in transition.releases else task,
         holder=holder,
         outcome=rule.outcome,
@@ -217,12 +223,19 @@ def _off_table(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted |
         message = f"The machine {machine.name} has no state {snapshot.state!r}."
         return Refused("unknown_state", message, f"Its states are {', '.join(machine.states)}.")
     if event.actor.kind not in set(ActorKind):
-        message = f"{str(event.actor.kind)[:80]!r} is no kind of actor."
-        return refuse(machine, snapshot, "unknown_actor", message, f"Actors are {', '.join(ActorKind)}.")
+        return _unknown_actor(event)
+    if event.name in BUILTIN:
+        message = f"Only the system may do {event.name!r}, and this is {who(event)}."
+        return refuse(machine, snapshot, "actor_not_allowed", message)
     if event.name not in machine.actors:
         message = f"The machine {machine.name} knows no event {event.name[:80]!r}."
         return refuse(machine, snapshot, "unknown_event", message)
     return _off_path(machine, snapshot, event) or _not_here(machine, snapshot, event)
+
+
+def _unknown_actor(event: Event) -> Refused:
+    message = f"{str(event.actor.kind)[:80]!r} is no kind of actor."
+    return Refused("unknown_actor", message, f"Actors are {', '.join(ActorKind)}.")
 
 
 def _not_here(machine: Machine, snapshot: Snapshot, event: Event) -> Refused:
@@ -270,9 +283,17 @@ def _unmatched(attempt: Attempt, rules: tuple[Rule, ...]) -> Accepted | Refused:
             message = f"The machine {machine.name} has no state {event.to[:80]!r}."
             return attempt.refused("unknown_state", message, f"Its states are {', '.join(machine.states)}.")
         if event.to not in {rule.to for rule in rules}:
-            message = f"{attempt.what} does not lead from {state!r} to {event.to!r}."
-            return attempt.refused("target_not_allowed", message)
+            return _not_there(attempt, event.to)
     return attempt.refused("condition_unmet", f"{attempt.what} is not possible in {state!r} as things are.")
+
+
+def _not_there(attempt: Attempt, to: str) -> Refused:
+    state = attempt.before.state
+    command = attempt.machine.form.commands.get(attempt.event.command or "")
+    if command and command.lock and state in command.inputs and to in command.outputs:
+        message = f"The command {attempt.event.command} finishes from {command.lock!r}, and this is {state!r}."
+        return attempt.refused("lock_unclaimed", message, "Claim it with the intent lock, then try again.")
+    return attempt.refused("target_not_allowed", f"{attempt.what} does not lead from {state!r} to {to!r}.")
 
 
 def _off_path(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | None:

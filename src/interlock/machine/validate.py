@@ -42,6 +42,8 @@ def _names(form: MachineForm) -> Iterator[str]:
         yield f"{name!r} is both a gate and a receipt"
     yield from _unknown(form.states, "initial", [form.initial])
     yield from _unknown(form.states, "starts", [start.state for start in form.starts])
+    begins = [name for name in [form.initial, *(start.state for start in form.starts)] if name in form.states]
+    yield from (f"{name!r} is terminal, and nothing begins there" for name in begins if form.states[name].terminal)
     told = [name for parent in form.parents for name in [*parent.enters, *parent.leaves]]
     yield from _unknown(form.states, "parents", told)
 
