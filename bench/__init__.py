@@ -1,0 +1,9 @@
+"""What Interlock costs, as ratios measured side by side in one run: `python -m bench`.
+
+    timing      interleaved rounds, and the comparison they add up to
+    workload    the moves that are appended, the same for every subject
+    durable, steps, peers, startup, growth, postgres     one subject each
+    report      the machine and the table, as text or as JSON
+
+A ratio compares two things that ran by turns on the same machine; it never fails, it only says what was aimed at.
+"""
