@@ -103,7 +103,7 @@ def _compare(entry: Entry, result: Accepted | Refused, machine: Machine) -> tupl
     if isinstance(result, Refused):
         why = f"is a move that the machine {machine.name} refuses ({result.code}): {result.message}"
         return None, _problem("rule_broken", entry, why)
-    if result.snapshot.state != entry.to_state or result.off_path != entry.off_path:
+    if result.snapshot.state != entry.to_state or int(result.off_path) != entry.off_path:
         why = f"says {entry.to_state!r}, and the machine {machine.name} leads to {result.snapshot.state!r}"
         return None, _problem("rule_broken", entry, why)
     return result.snapshot, None

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot
 
-__all__ = ["CREATED", "GENESIS", "Birth", "Entry", "Instance", "Recorded", "decode_snapshot", "encode"]
+__all__ = ["CREATED", "GENESIS", "Birth", "Entry", "Instance", "Recorded", "decode_snapshot", "encode", "hash_of"]
 
 CREATED = "created"
 """The event of every instance's first entry."""
@@ -53,7 +53,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None
     evidence: str
     time: str
-    off_path: bool
+    off_path: int
+    """1 where the machine only observed the move and its table does not have it."""
     epoch: int | None
     key: str | None
     previous: str
@@ -61,8 +62,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def computed_hash(self) -> str:
         """What the hash must be."""
-        fields = tuple(getattr(self, name) for name in _HASHED)
-        return hashlib.sha256(_encoder.encode(fields)).hexdigest()
+        return hash_of(msgspec.structs.astuple(self)[:-1])
 
     def decoded_evidence(self) -> Evidence:
         return _evidence.decode(self.evidence)
@@ -74,7 +74,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
         return Event(self.event, actor, named, self.command, self.reason, self.decoded_evidence())
 
 
-_HASHED = tuple(name for name in Entry.__struct_fields__ if name != "hash")
+def hash_of(fields: tuple[object, ...]) -> str:
+    """The hash of an entry: of all its fields but the last, which is the hash."""
+    return hashlib.sha256(_encoder.encode(fields)).hexdigest()
 
 
 class Instance(msgspec.Struct, frozen=True):

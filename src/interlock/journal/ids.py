@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 
 __all__ = ["is_suffix", "make_id", "time_text"]
 
@@ -24,5 +25,9 @@ def is_suffix(text: str) -> bool:
 
 def time_text(nanoseconds: int) -> str:
     """A time as people and databases read it: UTC, RFC 3339, with milliseconds and Z."""
-    moment = datetime.fromtimestamp(nanoseconds // 1_000_000 / 1000, UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{nanoseconds // 1_000_000 % 1000:03d}Z"
+    return f"{_second_text(nanoseconds // 1_000_000_000)}.{nanoseconds // 1_000_000 % 1000:03d}Z"
+
+
+@lru_cache(maxsize=2)
+def _second_text(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}"

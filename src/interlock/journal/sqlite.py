@@ -117,7 +117,7 @@ class _TranslatingSql(_Sql):
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         try:
-            return super().rows(statement, parameters)
+            return self._execute(statement, parameters).fetchall()
         except apsw.Error as error:
             raise _translate(error, self._path) from error
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 __all__ = ["Connection", "Row", "Sql", "Store", "Writer"]
@@ -82,32 +82,35 @@ class Writer:
         self._connection = connection
         self._most = most
         self._turn = threading.Lock()
-        self._queue: deque[_Job[Any]] = deque()
-        self._arrived = threading.Condition()
+        self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._closed = False
 
     def do(self, work: Callable[[Sql], Result]) -> Result:
-        if not self._queue and self._turn.acquire(blocking=False):
+        if self._queue.empty() and self._turn.acquire(blocking=False):
             try:
                 return self._alone(work)
             finally:
                 self._turn.release()
         job = _Job(work)
-        with self._arrived:
-            self._queue.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
-                self._thread.start()
-            self._arrived.notify()
+        self._queue.put(job)
+        if self._thread is None:
+            self._start()
         return job.wait()
 
     def close(self) -> None:
-        with self._arrived:
-            self._closed = True
-            self._arrived.notify()
-        if self._thread is not None:
-            self._thread.join()
+        """Finish what is queued and stop."""
+        with self._starting:
+            if self._thread is not None:
+                self._queue.put(None)
+                self._thread.join()
+                self._thread = None
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
+                self._thread.start()
 
     def _alone(self, work: Callable[[Sql], Result]) -> Result:
         sql = self._connection.begin()
@@ -120,17 +123,25 @@ class Writer:
         return result
 
     def _run(self) -> None:
-        while True:
-            with self._arrived:
-                while not self._queue and not self._closed:
-                    self._arrived.wait()
-                if not self._queue:
-                    return
+        while (first := self._queue.get()) is not None:
             with self._turn:
-                jobs = [self._queue.popleft() for _ in range(min(len(self._queue), self._most))]
+                jobs, closing = self._gather(first)
                 self._together(jobs)
             for job in jobs:
                 job.finish()
+            if closing:
+                return
+
+    def _gather(self, first: _Job[Any]) -> tuple[list[_Job[Any]], bool]:
+        """All that is queued behind the first, and whether the writer is to stop after it."""
+        jobs = [first]
+        with suppress(Empty):
+            while len(jobs) < self._most:
+                job = self._queue.get_nowait()
+                if job is None:
+                    return jobs, True
+                jobs.append(job)
+        return jobs, False
 
     def _together(self, jobs: list[_Job[Any]]) -> None:
         try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import Conflict, InterlockError, NotFound, Refusal, Tampered, UsageError
-from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode
+from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode, hash_of
 from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
 from interlock.journal.machines import Machines
@@ -24,6 +23,10 @@ _MAX_EVIDENCE = 256 * 1024
 _MAX_REASON = 10_000
 _MAX_TEXT = 200
 _ID_LENGTH = 26
+
+_BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
+_BY_SUFFIX = f"SELECT {_INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIMIT 3"
+_INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
 
 instance_columns = _INSTANCE
 
@@ -130,28 +133,29 @@ class Transaction:
     ) -> Entry:
         head = self._sql.rows("SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1")
         seq, previous = head[0] if head else (0, GENESIS)
-        entry = Entry(
-            seq=seq + 1,
-            instance=instance,
-            version=version,
-            event=event.name,
-            from_state=came_from,
-            to_state=result.snapshot.state,
-            actor_kind=event.actor.kind,
-            actor_id=event.actor.id,
-            channel=event.actor.channel,
-            command=event.command,
-            reason=event.reason,
-            evidence=encode(event.evidence) if event.evidence is not None else "{}",
-            time=time_text(now),
-            off_path=result.off_path,
-            epoch=epoch,
-            key=key,
-            previous=previous,
+        actor = event.actor
+        fields = (
+            seq + 1,
+            instance,
+            version,
+            event.name,
+            came_from,
+            result.snapshot.state,
+            str(actor.kind),
+            actor.id,
+            str(actor.channel),
+            event.command,
+            event.reason,
+            "{}" if event.evidence is None else encode(event.evidence),
+            time_text(now),
+            int(result.off_path),
+            epoch,
+            key,
+            previous,
         )
-        entry = replace(entry, hash=entry.computed_hash())
-        self._sql.rows(_INSERT_ENTRY, _row(entry))
-        return entry
+        row = (*fields, hash_of(fields))
+        self._sql.rows(_INSERT_ENTRY, row)
+        return Entry(*row)
 
     def _repeated(self, key: str | None, event: str, reference: str | None) -> Recorded | None:
         if key is None:
@@ -159,7 +163,7 @@ class Transaction:
         found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE key = ?", (key,))
         if not found:
             return None
-        entry = _to_entry(found[0])
+        entry = Entry(*found[0])
         if entry.event != event or (reference is not None and not entry.instance.endswith(reference)):
             raise _key_reused(entry)
         machine = self._machines.of(self._sql, self.instance(entry.instance))
@@ -170,26 +174,7 @@ class Transaction:
 
     def _entry_at(self, instance: str, version: int) -> Entry:
         found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version = ?", (instance, version))
-        return _to_entry(found[0])
-
-
-_INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
-
-
-def _row(entry: Entry) -> tuple[Any, ...]:
-    values: list[Any] = list(msgspec.structs.astuple(entry))
-    values[_OFF_PATH] = int(entry.off_path)
-    values[_KIND], values[_CHANNEL] = str(entry.actor_kind), str(entry.channel)
-    return tuple(values)
-
-
-_OFF_PATH = Entry.__struct_fields__.index("off_path")
-_KIND = Entry.__struct_fields__.index("actor_kind")
-_CHANNEL = Entry.__struct_fields__.index("channel")
-
-
-def _to_entry(row: tuple[Any, ...]) -> Entry:
-    return replace(Entry(*row), off_path=bool(row[_OFF_PATH]))
+        return Entry(*found[0])
 
 
 def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: int = -1) -> list[Entry]:
@@ -203,16 +188,14 @@ def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: in
             hint = "Keep a copy of it before anything else; a backup or an export has what was written."
             raise Tampered("journal_tampered", "The journal's file is damaged: its entries have no order.", hint)
         after = row[0]
-    return [_to_entry(row) for row in rows]
+    return [Entry(*row) for row in rows]
 
 
 def find_instance(sql: Sql, reference: str) -> Instance:
     """An instance by its id, or by a suffix of 4 or more characters that only one has."""
-    whole = len(reference) == _ID_LENGTH
-    where, value = ("id = ?", reference) if whole else ("id LIKE ?", f"%{reference}")
-    found = []
-    if is_suffix(reference):
-        found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id LIMIT 3", (value,))
+    found = sql.rows(_BY_ID, (reference,)) if len(reference) == _ID_LENGTH else []
+    if not found and len(reference) < _ID_LENGTH and is_suffix(reference):
+        found = sql.rows(_BY_SUFFIX, (f"%{reference}",))
     if len(found) > 1:
         message = f"More than one instance ends in {reference!r}: {', '.join(row[0] for row in found)}."
         raise NotFound("ambiguous_instance", message, "Give more characters of the id.")

@@ -65,6 +65,8 @@ def _rule(form: MachineForm, transition: Transition, conditions: Conditions) -> 
     resets = any(set(counter.reset_by) & set(transition.by) for counter in form.counters.values())
     asks = transition.gate or transition.receipt or transition.needs or transition.requires or transition.commands
     does = transition.count or transition.set or transition.selects or transition.releases or transition.voids
+    counts_for_task = any(form.counters[name].per for name in transition.count)
+    wants_task = transition.selects or transition.names_task or counts_for_task
     lasting = to.changes or outcome or source.lock or transition.holds or transition.effects or transition.off_path
     return Rule(
         transition=transition,
@@ -72,6 +74,7 @@ def _rule(form: MachineForm, transition: Transition, conditions: Conditions) -> 
         to=transition.to if _is_targeted(form, transition.on) else None,
         condition=conditions.compiled(transition.when),
         plain=not (asks or does or resets or lasting or transition.when),
+        asks=bool(asks or source.lock or transition.holds or transition.effects or wants_task),
         outcome=outcome,
         voided=(*(name for name, proof in proofs.items() if proof.subject in to.changes), *transition.voids),
         unknown=tuple(to.changes),
@@ -80,7 +83,7 @@ def _rule(form: MachineForm, transition: Transition, conditions: Conditions) -> 
 
 def _refusal(row: RefusalForm, conditions: Conditions) -> Rule:
     condition = conditions.compiled(row.when)
-    return Rule(None, row.because, row.to, condition, plain=False, outcome=None, voided=(), unknown=())
+    return Rule(None, row.because, row.to, condition, plain=False, asks=False, outcome=None, voided=(), unknown=())
 
 
 def _is_targeted(form: MachineForm, event: str) -> bool:

@@ -88,6 +88,8 @@ class Rule:
     condition: Condition | None
     plain: bool
     """Nothing but the state changes, and nothing is asked of the event but its name."""
+    asks: bool
+    """Something is asked of the event before the transition is made."""
     outcome: str | None
     """The outcome of an instance that ends by it."""
     voided: tuple[str, ...]

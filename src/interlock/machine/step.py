@@ -112,18 +112,18 @@ def _make(attempt: Attempt, rule: Rule) -> Accepted | Refused:
     transition, evidence, before, seen = rule.transition, attempt.evidence, attempt.before, attempt.seen
     if transition is None:
         return attempt.refused("refused_by_rule", f"{attempt.what} is refused: {rule.because}.")
-    refused = lacking(attempt, transition)
-    if refused is not None:
-        return refused
+    if rule.asks or attempt.event.to is not None or attempt.event.command is not None:
+        refused = lacking(attempt, transition)
+        if refused is not None:
+            return refused
     if transition.holds and transition.stays and before.holder == evidence.holder:
         return Accepted(before, transition, changed=False)
+    ready = seen
     given = [name for name in (transition.gate, transition.receipt) if name is not None]
-    proofs = {name: evidence.subjects[attempt.machine.proofs[name].subject] for name in given}
-    ready = replace(
-        seen,
-        proofs={**seen.proofs, **proofs},
-        pending={**seen.pending, **{effect: effect for effect in transition.effects}},
-    )
+    if given or transition.effects:
+        proofs = {name: evidence.subjects[attempt.machine.proofs[name].subject] for name in given}
+        begun = {effect: effect for effect in transition.effects}
+        ready = replace(seen, proofs={**seen.proofs, **proofs}, pending={**seen.pending, **begun})
     if transition.after_effects:
         return Accepted(replace(ready, awaiting=transition.id), transition, transition.effects)
     arrived = _arrive(attempt.machine, ready, attempt.event, rule)
@@ -140,16 +140,18 @@ def _arrive(machine: Machine, ready: Snapshot, event: Event, rule: Rule) -> Snap
         holder = evidence.holder
     elif "lock" in transition.releases or not transition.stays:
         holder = None
+    proofs, subjects = ready.proofs, ready.subjects
+    if rule.voided:
+        proofs = {name: proof for name, proof in proofs.items() if name not in rule.voided}
+    if rule.unknown:
+        lost = set(rule.unknown) - evidence.subjects.keys()
+        subjects = {name: found for name, found in subjects.items() if name not in lost}
     return replace(
         ready,
         state=transition.to,
         counters=_counted(machine, ready.counters, event.actor.kind, transition, evidence.task or ready.task),
-        proofs={name: proof for name, proof in ready.proofs.items() if name not in rule.voided},
-        subjects={
-            name: found
-            for name, found in ready.subjects.items()
-            if name not in rule.unknown or name in evidence.subjects
-        },
+        proofs=proofs,
+        subjects=subjects,
         task=None if "task" in transition.releases else task,
         holder=holder,
         outcome=rule.outcome,
@@ -161,6 +163,8 @@ def _counted(
 ) -> Mapping[str, int]:
     known = machine.form.counters
     reset = {name for name, counter in known.items() if kind in counter.reset_by}
+    if not (reset or transition.set or transition.count):
+        return counters
     after = {name: count for name, count in counters.items() if name.partition(":")[0] not in reset}
     for name, value in transition.set.items():
         if known[name].per is None:

@@ -21,7 +21,8 @@ _ACTOR = {"human": "bold green", "agent": "yellow", "system": "cyan"}
 
 def entry_data(entry: Entry) -> dict[str, Any]:
     """An entry as plain data, with its evidence decoded."""
-    return {**msgspec.structs.asdict(entry), "evidence": msgspec.json.decode(entry.evidence)}
+    evidence = msgspec.json.decode(entry.evidence)
+    return {**msgspec.structs.asdict(entry), "evidence": evidence, "off_path": bool(entry.off_path)}
 
 
 def show_entry(console: Console, entry: Entry, machine: str) -> None:
