@@ -56,6 +56,8 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "invalid_argument": (Exit.USAGE, "An argument has the wrong form: too long, control characters, a path."),
     "no_repository": (Exit.FAILURE, "The command needs a git repository and there is none here."),
     "internal_error": (Exit.FAILURE, "A fault in Interlock itself. Nothing was acknowledged."),
+    "git_missing": (Exit.FAILURE, "Git is not installed."),
+    "output_failed": (Exit.FAILURE, "The result cannot be written to stdout."),
     "unhealthy": (Exit.FAILURE, "`ralph doctor` found something that does not work."),
     "file_exists": (Exit.FAILURE, "The file to be written exists already."),
     "interrupted": (Exit.INTERRUPTED, "Stopped by a signal."),

@@ -18,5 +18,5 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.stderr.write("usage: ralph-hook EVENT < the hook's JSON\n")
         raise SystemExit(_USAGE)
-    while sys.stdin.buffer.read(65536):
+    while sys.stdin is not None and sys.stdin.buffer.read(65536):
         pass

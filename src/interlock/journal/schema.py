@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from interlock.errors import JournalError
 from interlock.journal.store import Sql
 
-__all__ = ["MIGRATIONS", "NEWEST", "Migration", "migrate"]
+__all__ = ["MIGRATIONS", "NEWEST", "Migration", "is_newest", "migrate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +149,22 @@ MIGRATIONS = (
 NEWEST = MIGRATIONS[-1].number
 
 
+def is_newest(sql: Sql) -> bool:
+    """Whether a database that is a journal has the newest schema; one of a newer version is refused."""
+    [(newest,)] = sql.rows("SELECT coalesce(max(number), 0) FROM migrations")
+    if newest > NEWEST:
+        message = f"The journal has schema {newest}, and this version knows schemas up to {NEWEST}."
+        raise JournalError("journal_newer", message, "Use the version of Interlock that wrote it, or a newer one.")
+    return bool(newest == NEWEST)
+
+
 def migrate(sql: Sql, dialect: str, applied_at: str) -> None:
     """Bring a database up to the newest schema, or refuse one that a newer version wrote."""
     words = _WORDS[dialect]
     sql.rows(_RECORD.format(**words))
+    if is_newest(sql):
+        return
     applied = {int(row[0]) for row in sql.rows("SELECT number FROM migrations")}
-    newest = max(applied, default=0)
-    if newest > NEWEST:
-        message = f"The journal has schema {newest}, and this version knows schemas up to {NEWEST}."
-        raise JournalError("journal_newer", message, "Use the version of Interlock that wrote it, or a newer one.")
     for migration in MIGRATIONS:
         if migration.number not in applied:
             for statement in (*migration.statements, *migration.only.get(dialect, ())):

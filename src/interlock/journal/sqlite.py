@@ -13,7 +13,7 @@ import apsw
 
 from interlock.errors import JournalError
 from interlock.journal.ids import time_text
-from interlock.journal.schema import migrate
+from interlock.journal.schema import is_newest, migrate
 from interlock.journal.store import Row, Sql, Writer
 
 __all__ = ["SqliteStore"]
@@ -88,16 +88,16 @@ class _WriteConnection:
     def __init__(self, path: Path, busy_milliseconds: int, committed: threading.Condition) -> None:
         self.path = path
         self.database = _connect(path, busy_milliseconds)
-        self._sql = _TranslatingSql(self.database, path)
+        self.sql = _TranslatingSql(self.database, path)
         self._committed = committed
 
     def begin(self) -> Sql:
-        self._sql.rows("BEGIN IMMEDIATE")
-        return self._sql
+        self.sql.rows("BEGIN IMMEDIATE")
+        return self.sql
 
     def commit(self) -> None:
         try:
-            self._sql.rows("COMMIT")
+            self.sql.rows("COMMIT")
         except JournalError:
             self.rollback()
             raise
@@ -107,7 +107,7 @@ class _WriteConnection:
     def rollback(self) -> None:
         # A full disk or a failed write may have rolled back already.
         if self.database.in_transaction:
-            self._sql.rows("ROLLBACK")
+            self.sql.rows("ROLLBACK")
 
 
 class _TranslatingSql(_Sql):
@@ -136,19 +136,28 @@ def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
 
 
 def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
-    """Make sure that the file is a journal, and of our schema."""
-    sql = connection.begin()
+    """Make sure that the file is a journal, and of our schema; take no lock where it is both already."""
+    sql = connection.sql
+    if _is_journal(connection) and is_newest(sql):
+        return
+    connection.begin()
     try:
-        [(application,)] = sql.rows("PRAGMA application_id")
-        [(tables,)] = sql.rows("SELECT count(*) FROM sqlite_schema")
-        if application != _APPLICATION_ID and tables:
-            raise _not_a_journal(connection.path)
+        _is_journal(connection)
         sql.rows(f"PRAGMA application_id = {_APPLICATION_ID}")
         migrate(sql, "sqlite", time_text(now()))
     except BaseException:
         connection.rollback()
         raise
     connection.commit()
+
+
+def _is_journal(connection: _WriteConnection) -> bool:
+    """Whether the file is a journal; an empty one may become one, and any other is refused."""
+    [(application,)] = connection.sql.rows("PRAGMA application_id")
+    [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
+    if application != _APPLICATION_ID and tables:
+        raise _not_a_journal(connection.path)
+    return bool(tables)
 
 
 @contextmanager

@@ -45,17 +45,32 @@ def find_machine(name: str, environment: Mapping[str, str]) -> Machine:
 def load_unchecked(name: str, environment: Mapping[str, str]) -> Machine:
     """A machine by name or path, whatever the checker may say of it."""
     if name == "ticket" and is_override(name, environment):
-        return load_override(Path(environment[OVERRIDE]), load_shipped("ticket").form)
+        return _overridden(environment[OVERRIDE])
     if name in SHIPPED:
         return load_shipped(name)
     if Path(name).suffix == ".json":
         return load_override(Path(name), load_shipped("ticket").form)
-    if Path(name).suffix == ".toml" or os.sep in name or Path(name).exists():
+    if name and (Path(name).suffix == ".toml" or os.sep in name or _exists(name)):
         return load_file(Path(name))
     near = get_close_matches(name, SHIPPED, 1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
     hint = f"{guess}The machines are {', '.join(SHIPPED)}; a file of your own is named by its path."
     raise NotFound("unknown_machine", f"There is no machine {name[:80]!r}.", hint)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _overridden(path: str) -> Machine:
+    try:
+        return load_override(Path(path), load_shipped("ticket").form)
+    except InvalidMachine as error:
+        error.hint = f"Mend {path}, or unset {OVERRIDE}, which names it."
+        raise
 
 
 def is_override(name: str, environment: Mapping[str, str]) -> bool:
@@ -87,5 +102,7 @@ def checked(machine: Machine, environment: Mapping[str, str]) -> Report:
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
     """Where things are kept that can be made anew."""
-    base = environment.get("XDG_CACHE_HOME") or str(Path(environment.get("HOME") or "~").expanduser() / ".cache")
-    return Path(base) / "interlock"
+    base = Path(environment.get("XDG_CACHE_HOME", ""))
+    if not base.is_absolute():  # the standard says to ignore it
+        base = Path(environment.get("HOME") or "~").expanduser() / ".cache"
+    return base / "interlock"

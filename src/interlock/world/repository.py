@@ -22,15 +22,27 @@ def state_directory(start: Path) -> Path:
 def find_root(start: Path) -> tuple[Path | None, Path]:
     """The main work tree, if there is one, and the common git directory of the repository around `start`."""
     for directory in (start.absolute(), *start.absolute().parents):
-        dot_git = directory / ".git"
-        if dot_git.is_dir() and _is_git_directory(dot_git):
-            return directory, dot_git
-        if dot_git.is_file():
-            return _behind_pointer(dot_git)
-        if _is_git_directory(directory):
-            return None, directory
+        try:
+            found = _look_in(directory)
+        except (OSError, ValueError, RuntimeError) as error:
+            message = f"{directory / '.git'} does not lead to a git directory: {str(error)[:200]}."
+            raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
+        if found is not None:
+            return found
     message = f"There is no git repository in {start} or above it."
     raise InterlockError("no_repository", message, "Run `git init` here, or go to your repository.")
+
+
+def _look_in(directory: Path) -> tuple[Path | None, Path] | None:
+    dot_git = directory / ".git"
+    if _is_git_directory(dot_git):
+        return directory, dot_git
+    if dot_git.is_file():
+        return _behind_pointer(dot_git)
+    if _is_git_directory(directory):
+        # Hooks run inside `.git`, and must find the same journal as everybody else.
+        return (directory.parent if directory.name == ".git" else None), directory
+    return None
 
 
 def _is_git_directory(path: Path) -> bool:
@@ -40,16 +52,15 @@ def _is_git_directory(path: Path) -> bool:
 def _behind_pointer(dot_git: Path) -> tuple[Path | None, Path]:
     """A linked work tree or a submodule: `.git` is a file that says where its git directory is."""
     text = _read(dot_git)
+    if not text.startswith("gitdir:"):
+        raise ValueError("it does not say gitdir:")
     git_directory = (dot_git.parent / text.removeprefix("gitdir:").strip()).resolve()
-    if not text.startswith("gitdir:") or not git_directory.is_dir():
-        message = f"{dot_git} does not lead to a git directory."
-        raise InterlockError("no_repository", message, "Repair the work tree with `git worktree repair`.")
     pointer = git_directory / "commondir"
-    if not pointer.is_file():
-        return None, git_directory
-    common = (git_directory / _read(pointer).strip()).resolve()
-    main = common.parent if common.name == ".git" and common.is_dir() else None
-    return main, common
+    common = (git_directory / _read(pointer).strip()).resolve() if pointer.is_file() else git_directory
+    if not _is_git_directory(common):
+        raise ValueError(f"{common} is none")
+    is_linked_tree = pointer.is_file() and common.name == ".git"
+    return (common.parent if is_linked_tree else None), common
 
 
 def _read(path: Path) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from interlock.errors import UsageError
+from interlock.errors import InterlockError, UsageError
 from interlock.faces.cli.output import Output
 
 if TYPE_CHECKING:
@@ -31,7 +31,11 @@ class Call(NamedTuple):
         """Where it is called."""
         from pathlib import Path
 
-        return Path.cwd()
+        try:
+            return Path.cwd()
+        except OSError:
+            message = "The directory that this was called in is gone."
+            raise InterlockError("no_repository", message, "Go to a directory that exists.") from None
 
 
 class Verb(NamedTuple):

@@ -10,13 +10,15 @@ __all__ = ["VERBS"]
 
 _BASH = """\
 _ralph() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" words=""
-  case "${{COMP_WORDS[1]:-}} ${{COMP_WORDS[2]:-}}" in
+  local word="${{COMP_WORDS[COMP_CWORD]}}" words="" one
+  local -a before=()
+  for one in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do [[ $one == -* ]] || before+=("$one"); done
+  case "${{before[0]:-}} ${{before[1]:-}}" in
 {cases}
   esac
-  case "$COMP_CWORD" in
-    1) words="{nouns} --json --help --version" ;;
-    2) case "${{COMP_WORDS[1]}}" in
+  case "${{#before[@]}}" in
+    0) words="{nouns} --json --help --version" ;;
+    1) case "${{before[0]}}" in
 {verbs}
        esac ;;
   esac

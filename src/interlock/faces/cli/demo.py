@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import Tampered
+from interlock.errors import InterlockError, Tampered
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
@@ -24,6 +25,8 @@ _WHO = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("
 
 
 def _demo(call: Call) -> None:
+    if shutil.which("git") is None:
+        raise InterlockError("git_missing", "The demo needs git, and there is none.", "Install git, then try again.")
     directory = Path(tempfile.mkdtemp(prefix="interlock-demo-"))
     subprocess.run(["git", "init", "-q", str(directory)], check=True, capture_output=True)
     exclude_state(directory)
@@ -79,7 +82,7 @@ def _show_move(console: Console, scene: Move) -> None:
         else f"{entry.from_state or '·'} → {entry.to_state}"
     )
     line = Text.assemble(
-        (f"  {scene.machine:<13}", "magenta"), f"{way:<48}", (f"{entry.event:<24}", "bold"), (word, color)
+        (f"  {scene.machine:<13}", "magenta"), f"{way:<46}", (f"{entry.event:<23}", "bold"), (word, color)
     )
     if scene.recorded.snapshot.outcome:
         line.append(f"  ends: {scene.recorded.snapshot.outcome}", "bold")
@@ -96,7 +99,9 @@ def _show_refused(console: Console, scene: Refused) -> None:
     options: dict[str, list[str]] = {}
     for one in scene.error.details["allowed"]:
         options.setdefault(f"{one['event']} → {one['to']}", []).extend(one["by"])
-    listed = ", ".join(f"{option} ({', '.join(dict.fromkeys(by))})" for option, by in options.items())
+    listed = ", ".join(
+        f"{option} ({', '.join(dict.fromkeys(_WHO[kind][0] for kind in by))})" for option, by in options.items()
+    )
     console.print(Text(f"  {'':<13}  allowed instead: {listed}", "dim"), soft_wrap=True)
 
 
@@ -107,6 +112,7 @@ def _close(console: Console, moves: int, refused: int, spent: float, directory: 
     said = f"✓ {moves} moves in {spent:.2f} s, each on disk before the next; {refused} refused; the journal verifies."
     console.print(Text(said, "bold green"))
     console.print(Text(f"  Look at it: cd {directory} && ralph log", "dim"), soft_wrap=True)
+    console.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))
 
 
 VERBS = (Verb("", "play a whole ticket through the five machines, in a temporary directory", _demo),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from interlock import __version__
 from interlock.errors import InterlockError
@@ -39,7 +41,8 @@ def _doctor(call: Call) -> None:
     data = [asdict(one) for one in findings]
     if faults:
         names = ", ".join(one.check for one in faults)
-        raise InterlockError("unhealthy", f"Something does not work: {names}.", faults[0].detail, {"checks": data})
+        hint = "Mend what is marked ✗, then run it again."
+        raise InterlockError("unhealthy", f"Something does not work: {names}.", hint, {"checks": data})
     call.output.result(data, lambda: None)
 
 
@@ -105,7 +108,9 @@ def _journal(call: Call) -> tuple[str, str]:
     try:
         path = journal_path(call)
     except InterlockError as error:
-        return "note", f"{error.message} {error.hint}"
+        if not call.environment.get(DATABASE_URL):
+            return "note", f"{error.message} {error.hint}"
+        path = Path(os.devnull)
     with opened(call) as journal:
         if journal is None:
             return "note", f"none yet; {path} is made by the first command that writes"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.text import Text
 
-from interlock.faces.cli.output import clean
+from interlock.errors import Tampered
+from interlock.faces.cli.output import clean, one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +22,11 @@ _ACTOR = {"human": "bold green", "agent": "yellow", "system": "cyan"}
 
 def entry_data(entry: Entry) -> dict[str, Any]:
     """An entry as plain data, with its evidence decoded."""
-    evidence = msgspec.json.decode(entry.evidence)
+    try:
+        evidence = msgspec.json.decode(entry.evidence)
+    except msgspec.DecodeError:
+        message = f"The evidence of entry {entry.seq} is no JSON."
+        raise Tampered("journal_tampered", message, "`ralph journal verify` shows all that is wrong.") from None
     return {**msgspec.structs.asdict(entry), "evidence": evidence, "off_path": bool(entry.off_path)}
 
 
@@ -30,17 +35,18 @@ def show_entry(console: Console, entry: Entry, machine: str) -> None:
     stays = entry.from_state == entry.to_state
     way = f"in {entry.to_state}" if stays else f"{entry.from_state or '·'} → {entry.to_state}"
     line = Text.assemble(
-        (f"{entry.seq:>6}  {entry.time[:10]} {entry.time[11:19]}  ", "dim"),
-        (f"{clean(machine)} …{entry.instance[-6:]}", "magenta"),
-        f"  {clean(way)}  ",
-        (clean(entry.event), "bold"),
+        (f"{entry.seq:>6}  {one_line(entry.time[:10])} {one_line(entry.time[11:19])}  ", "dim"),
+        (f"{one_line(machine)} …{one_line(entry.instance[-6:])}", "magenta"),
+        f"  {one_line(way)}  ",
+        (one_line(entry.event), "bold"),
+        (f"  {one_line(entry.actor_kind)} {one_line(entry.actor_id)}", _ACTOR.get(entry.actor_kind, "")),
+        (f" ({one_line(entry.channel)})", "dim"),
     )
-    line.append(f"  {entry.actor_kind} {clean(entry.actor_id)}", _ACTOR.get(entry.actor_kind, ""))
-    line.append(f" ({entry.channel})", "dim")
     if entry.command:
-        line.append(f" {clean(entry.command)}", "blue")
+        line.append(f" {one_line(entry.command)}", "blue")
     if entry.off_path:
         line.append("  ⚠ off path", "bold red")
     console.print(line, soft_wrap=True)
-    if entry.reason:
-        console.print(Text(f"        {clean(entry.reason)}", "italic dim"), soft_wrap=True)
+    # Every line of a reason is set off, so that none can be taken for an entry.
+    for said in clean(entry.reason or "").splitlines():
+        console.print(Text(f"        │ {said}", "italic dim"), soft_wrap=True)

@@ -14,7 +14,7 @@ from interlock.errors import Tampered, UsageError
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
-from interlock.faces.cli.place import opened
+from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Problem
 
 __all__ = ["VERBS"]
@@ -28,6 +28,8 @@ def _verify(call: Call) -> None:
     if problems:
         _refuse(call, problems)
     said = f"✓ {entries} entries of {instances} instances: the chain holds and every move is in its table."
+    if journal is None:
+        said = f"There is no journal yet; {journal_path(call)} is made by the first command that writes."
     call.output.result({"entries": entries, "instances": instances}, lambda: call.output.text(said))
 
 
@@ -63,15 +65,14 @@ def _sink(call: Call, target: Path | None) -> AbstractContextManager[TextIO]:
     except FileExistsError:
         raise UsageError("file_exists", f"{target} exists already.", "Name a new file.") from None
     except OSError as error:
-        raise UsageError(
-            "invalid_argument", f"{target} cannot be written: {error.strerror}.", "Name another."
-        ) from None
+        message = f"{target} cannot be written: {error.strerror}."
+        raise UsageError("invalid_argument", message, "Name a file in a directory that you may write to.") from None
 
 
 def _rebuild(call: Call) -> None:
     with opened(call) as journal:
         count = journal.rebuild() if journal else 0
-    said = f"✓ {count} instances made anew from their entries."
+    said = f"✓ {count} instances made anew from their entries." if journal else "There is no journal yet."
     call.output.result({"instances": count}, lambda: call.output.text(said))
 
 

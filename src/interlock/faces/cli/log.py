@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["VERBS"]
 
 _TAIL = 50
+_MOST = 10**9
 _POLL_SECONDS = 0.2
 
 
@@ -47,7 +48,7 @@ def _show(call: Call, entries: list[Entry], machines: dict[str, str]) -> None:
         return
     console = call.output.console()
     for entry in entries:
-        show_entry(console, entry, machines[entry.instance])
+        show_entry(console, entry, machines.get(entry.instance, "?"))
 
 
 def _follow(call: Call) -> None:
@@ -75,15 +76,22 @@ def _wait_for_journal(call: Call) -> None:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("instance", nargs="?", help="an instance's id, or the last 4 or more characters of it")
+    parser.add_argument(
+        "instance", nargs="?", type=_reference, help="an instance's id, or the last 4 or more characters of it"
+    )
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl+C")
     parser.add_argument("-n", "--number", type=_positive, default=_TAIL, help=f"how many of the last ones ({_TAIL})")
 
 
 def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text[:9]) > 0:
+    if not (text.isascii() and text.isdigit() and text.strip("0")):
         raise ArgumentTypeError(f"{text[:20]!r} is no number of entries")
-    return int(text[:9])
+    return int(text) if len(text) < len(str(_MOST)) else _MOST
+
+
+def _reference(text: str) -> str:
+    """An id as people paste it: with the dots that `ralph log` shortens it by, or in capitals."""
+    return text.removeprefix("…").lower()
 
 
 _EXAMPLES = ("ralph log", "ralph log -f", "ralph log 3azdq -n 5")

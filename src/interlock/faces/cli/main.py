@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -26,34 +28,64 @@ NOUNS = {
 
 _PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
 _HELP = ("-h", "--help")
+_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
 def main() -> NoReturn:
     """Run `ralph` with this process's arguments."""
+    _prepare_streams()
     arguments = sys.argv[1:]
     output = Output(json="--json" in arguments)
     try:
-        run(arguments, output)
+        code = _attempt(arguments, output)
         sys.stdout.flush()
-        code = Exit.OK
+    except OSError as error:
+        code = _stdout_failed(error)
+    sys.exit(code)
+
+
+def _prepare_streams() -> None:
+    """Make sure that anything can be said: a terminal shows what it cannot encode as escapes."""
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  # for the process's life
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _attempt(arguments: list[str], output: Output) -> Exit:
+    try:
+        run(arguments, output)
     except InterlockError as error:
         output.failure(error)
-        code = error.exit
+        return error.exit
     except KeyboardInterrupt:
         output.failure(InterlockError("interrupted", "Interrupted.", ""))
-        code = Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing is left to say and nowhere to say it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = Exit.OK
+        return Exit.INTERRUPTED
     except Exception as error:
+        if isinstance(error, BrokenPipeError) or _is_output_error(error):
+            raise
         import traceback
 
         traceback.print_exc()
         hint = "This is a fault in Interlock; please report it with the lines above. Nothing was half-written."
         output.failure(InterlockError("internal_error", f"{type(error).__name__}: {error}.", hint))
-        code = Exit.FAILURE
-    sys.exit(code)
+        return Exit.FAILURE
+    return Exit.OK
+
+
+def _is_output_error(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.filename is None and error.errno in _OUTPUT_ERRORS
+
+
+def _stdout_failed(error: OSError) -> Exit:
+    """Nothing more can be said on stdout; a reader that has seen enough is no failure."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return Exit.OK
+    hint = "Make room where stdout goes to, then run it again."
+    Output().failure(InterlockError("output_failed", f"The result cannot be written: {error.strerror}.", hint))
+    return Exit.FAILURE
 
 
 def run(arguments: list[str], output: Output) -> None:

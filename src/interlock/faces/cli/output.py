@@ -11,7 +11,7 @@ from interlock.errors import InterlockError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "clean", "columns"]
+__all__ = ["Output", "clean", "columns", "one_line"]
 
 _WIDTH = 120
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
@@ -20,6 +20,11 @@ _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\
 def clean(text: str) -> str:
     """Text that an agent may have written, made safe for a terminal: no control characters, no bidi overrides."""
     return "".join(_visible(character) for character in text)
+
+
+def one_line(text: str) -> str:
+    """Such text where a line break would let it pass for something else."""
+    return clean(text).replace("\n", "\ufffd").replace("\t", " ")
 
 
 def _visible(character: str) -> str:
@@ -64,7 +69,8 @@ class Output:
         """One line of JSON."""
         import json
 
-        self.stdout.write(json.dumps(data, ensure_ascii=False, separators=(",", ":")) + "\n")
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        self.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
 
     def text(self, text: str) -> None:
         self.stdout.write(text if text.endswith("\n") else text + "\n")
@@ -76,4 +82,8 @@ class Output:
         """A console for what is worth looking at; plain where stdout is no terminal."""
         from rich.console import Console
 
-        return Console(file=self.stdout, width=None if self.stdout.isatty() else _WIDTH, highlight=False)
+        class Ours(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError  # the program's edge decides what it means
+
+        return Ours(file=self.stdout, width=None if self.stdout.isatty() else _WIDTH, highlight=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,15 +27,15 @@ def journal_path(call: Call) -> Path:
 @contextmanager
 def opened(call: Call) -> Iterator[Journal | None]:
     """The journal to read; None where there is none yet, so that reading makes nothing."""
-    path = journal_path(call)
     url = call.environment.get(DATABASE_URL)
-    if not url and not path.exists():
+    path = None if url else journal_path(call)
+    if path is not None and not os.path.lexists(path):
         yield None
         return
     from interlock.journal import open_journal
     from interlock.world.machines import machine_finder
 
-    journal = open_journal(url or path, machine_finder(call.environment))
+    journal = open_journal(url or journal_path(call), machine_finder(call.environment))
     try:
         yield journal
     finally:

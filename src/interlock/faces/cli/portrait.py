@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from interlock.faces.cli.output import one_line
 from interlock.machine import Machine, Transition
 from interlock.machine.check import Finding, Report
+from interlock.machine.compile import compile_machine
+from interlock.machine.form import MachineForm
 
 __all__ = ["show_machine", "show_report"]
 
@@ -20,11 +25,13 @@ _COLORS = {
     "orange": "dark_orange",
     "purple": "magenta",
 }
+_COLUMNS = 4
 _ACTORS = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("system", "cyan")}
 
 
 def show_machine(console: Console, machine: Machine) -> None:
-    """A machine from its name to its last command."""
+    """A machine from its name to its last command; what its file says is shown without control characters."""
+    machine = _cleaned(machine)
     form = machine.form
     console.print()
     console.print(Text.assemble((f" {form.name} ", "bold reverse"), "  ", (form.description, "bold")))
@@ -41,6 +48,19 @@ def show_machine(console: Console, machine: Machine) -> None:
         _show_state(console, machine, name)
     _show_terms(console, machine)
     _show_commands(console, machine)
+
+
+def _cleaned(machine: Machine) -> Machine:
+    told: MachineForm = msgspec.convert(_each_cleaned(msgspec.to_builtins(machine.form)), MachineForm)
+    return compile_machine(told)
+
+
+def _each_cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {one_line(key): _each_cleaned(one) for key, one in value.items()}
+    return [_each_cleaned(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _show_heading(console: Console, text: str) -> None:
@@ -64,6 +84,8 @@ def _show_state(console: Console, machine: Machine, name: str) -> None:
     details = [state.description, state.duration and f"typically {state.duration}", state.owner and f"by {state.owner}"]
     console.print(Text(f"  {' · '.join(one for one in details if one)}", "dim"), soft_wrap=True)
     table = Table.grid(padding=(0, 1))
+    for column in range(_COLUMNS):
+        table.add_column(no_wrap=column < _COLUMNS - 1)
     for transition, _ in machine.outgoing[name]:
         table.add_row(*_cells(machine, transition))
     if table.row_count:

@@ -1,0 +1,65 @@
+"""Journals to run the programs on, with ids that a test can foresee."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from interlock.journal import Journal, Transaction, open_journal
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
+
+__all__ = ["AGENT", "PERSON", "STATES", "SYSTEM", "journal_file", "opened", "reports", "tampered", "write_session"]
+
+AGENT = Actor(ActorKind.AGENT, "claude", Channel.TEST)
+PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.TEST)
+SYSTEM = Actor(ActorKind.SYSTEM, "interlock", Channel.TEST)
+STATES = ("analyzing", "implementing", "testing")
+"""What a session of `write_session` reports, one after the other."""
+
+
+def journal_file(repository: Path) -> Path:
+    return repository / ".ralf" / "journal.db"
+
+
+@contextmanager
+def opened(repository: Path, randomness: bytes | None = None) -> Iterator[Journal]:
+    """The journal of a repository; with randomness that never changes, all ids end in the same."""
+    if randomness is None:
+        journal = open_journal(journal_file(repository))
+    else:
+        clock = itertools.count(1_700_000_000_000_000_000, 1_000_000_000)
+        journal = open_journal(journal_file(repository), now=lambda: next(clock), randomness=lambda size: randomness)
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def reports(state: str, reason: str | None = None) -> Event:
+    """An agent's report of the phase it is in; a session takes any."""
+    return Event("update_session_state", AGENT, state, reason=reason)
+
+
+def write_session(journal: Journal, reason: str | None = None) -> str:
+    """A session and its reports, an entry each; its id."""
+
+    def write(transaction: Transaction) -> str:
+        made = transaction.create("session", Event("created", SYSTEM, evidence=Evidence(data={"ticket_id": "7"})))
+        for state in STATES:
+            transaction.append(made.entry.instance, reports(state, reason))
+        return made.entry.instance
+
+    return journal.transact(write)
+
+
+def tampered(repository: Path, statement: str, *values: str) -> None:
+    """Change a journal behind Interlock's back, as somebody with any SQLite tool can."""
+    database = apsw.Connection(str(journal_file(repository)))
+    try:
+        database.execute(statement, values)
+    finally:
+        database.close()

@@ -1,0 +1,210 @@
+"""The real programs, run as people and agents run them: as processes, in a place and an environment of their own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.errors import CODES, Exit, InterlockError
+from interlock.faces.cli.main import run as run_words
+from interlock.faces.cli.output import Output
+
+__all__ = [
+    "HOOK",
+    "RALPH",
+    "Result",
+    "Stream",
+    "checked_error",
+    "clean_environment",
+    "followed",
+    "run",
+    "run_here",
+    "run_in_terminal",
+]
+
+RALPH = Path(sys.executable).parent / "ralph"
+HOOK = Path(sys.executable).parent / "ralph-hook"
+SECONDS = 60.0
+"""How long a program may take at the most; only a hanging one takes so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a program said, and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> Any:
+        """The data of a success: one envelope on stdout, and nothing else there."""
+        envelope = self._envelope()
+        assert envelope.keys() == {"ok", "data"}, self
+        assert envelope["ok"] is True
+        assert self.code == 0, self
+        return envelope["data"]
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """The error of a failure: one envelope on stdout, with the exit status of the catalogue."""
+        envelope = self._envelope()
+        assert envelope.keys() == {"ok", "error"}, self
+        assert envelope["ok"] is False
+        return checked_error(envelope["error"], self.code)
+
+    def _envelope(self) -> dict[str, Any]:
+        assert self.out.count("\n") == 1, self
+        assert self.out.endswith("\n"), self
+        envelope: dict[str, Any] = json.loads(self.out)
+        return envelope
+
+
+def checked_error(error: dict[str, Any], code: int) -> dict[str, Any]:
+    """An error as every face shows it, held to the catalogue."""
+    assert {"code", "message", "hint"} <= error.keys() <= {"code", "message", "hint", "details"}, error
+    assert error["message"], error
+    assert code == CODES[error["code"]][0], (code, error)
+    assert code != 2
+    return error
+
+
+def clean_environment(home: Path, **more: str) -> dict[str, str]:
+    """An environment that nobody's settings leak into."""
+    return {
+        "PATH": f"{RALPH.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "XDG_CACHE_HOME": str(home / "cache"),
+        "TMPDIR": str(home),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        **more,
+    }
+
+
+def run(
+    *words: str | Path, cwd: Path, env: Mapping[str, str], program: Path = RALPH, stdin: bytes | None = b""
+) -> Result:
+    """Run a program to its end."""
+    done = subprocess.run(
+        [program, *words], cwd=cwd, env=dict(env), input=stdin, capture_output=True, timeout=SECONDS, check=False
+    )
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_here(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Result:
+    """Run `ralph` in this process, which is faster; nothing but what it writes and how it would exit is the same."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    output = Output(json="--json" in words, stdout=stdout, stderr=stderr)
+    code = Exit.OK
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(cwd)
+        for name in os.environ.keys() - env.keys():
+            patched.delenv(name)
+        for name, value in env.items():
+            patched.setenv(name, value)
+        try:
+            run_words([str(word) for word in words], output)
+        except InterlockError as error:
+            output.failure(error)
+            code = error.exit
+    return Result(code, stdout.getvalue(), stderr.getvalue())
+
+
+class Stream:
+    """A program that goes on, and the lines it has not been asked for yet."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self._rest = b""
+
+    def line(self) -> str:
+        """The next line, waited for, but not forever."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._rest:
+                assert selector.select(deadline - time.monotonic()), "no line came"
+                chunk = os.read(self.process.stdout.fileno(), 65536)
+                assert chunk, "the program ended"
+                self._rest += chunk
+        line, self._rest = self._rest.split(b"\n", 1)
+        return line.decode()
+
+    def interrupt(self) -> Result:
+        """Press Ctrl+C, and see how it ends."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=SECONDS)
+        return Result(self.process.returncode, (self._rest + out).decode(), err.decode())
+
+
+@contextmanager
+def followed(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Iterator[Stream]:
+    """A program that is read while it runs, and is gone afterwards."""
+    process = subprocess.Popen(
+        [RALPH, *words],
+        cwd=cwd,
+        env=dict(env),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield Stream(process)
+    finally:
+        process.kill()
+        process.communicate(timeout=SECONDS)
+
+
+def run_in_terminal(*words: str | Path, cwd: Path, env: Mapping[str, str], columns: int = 100) -> tuple[int, str]:
+    """Run a program in a terminal of its own; its exit status, and all that reached the screen."""
+    ours, theirs = pty.openpty()
+    size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [RALPH, *words],
+        cwd=cwd,
+        env={**env, **size},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    try:
+        screen = _read_to_the_end(ours)
+        return process.wait(SECONDS), screen
+    finally:
+        os.close(ours)
+        process.kill()
+        process.wait(SECONDS)
+
+
+def _read_to_the_end(terminal: int) -> str:
+    chunks: list[bytes] = []
+    deadline = time.monotonic() + SECONDS
+    with selectors.DefaultSelector() as selector:
+        selector.register(terminal, selectors.EVENT_READ)
+        while True:
+            assert selector.select(deadline - time.monotonic()), "the program hangs"
+            try:
+                chunk = os.read(terminal, 65536)
+            except OSError:  # Linux says so when the other end is closed
+                chunk = b""
+            if not chunk:
+                return b"".join(chunks).decode()
+            chunks.append(chunk)

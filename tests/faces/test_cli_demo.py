@@ -1,0 +1,92 @@
+"""`ralph demo`: a whole ticket through the five machines, seen from outside."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faces.programs import SECONDS, run
+from interlock.machine import SHIPPED
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def data(outside: Path, environment: dict[str, str]) -> dict[str, Any]:
+    """What `ralph demo --json` gives."""
+    found: dict[str, Any] = run("demo", "--json", cwd=outside, env=environment).data
+    return found
+
+
+def test_every_machine_takes_part_and_ends_in_success(data: dict[str, Any]) -> None:
+    assert data["ends"].keys() == set(SHIPPED)
+    assert {end["outcome"] for end in data["ends"].values()} == {"success"}
+    assert data["verified"] is True
+
+
+def test_what_is_refused_is_told_with_what_is_allowed_instead(data: dict[str, Any]) -> None:
+    assert data["refused"]
+    for refused in data["refused"]:
+        assert refused["code"] in ("person_needed", "refused_by_rule", "proof_required")
+        assert refused["allowed"]
+        assert all(one["event"] and one["to"] and one["by"] for one in refused["allowed"])
+    assert "person_needed" in {refused["code"] for refused in data["refused"]}
+
+
+def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: dict[str, str]) -> None:
+    directory = Path(data["directory"])
+    assert (directory / ".ralf" / "journal.db").is_file()
+    verified = run("journal", "verify", "--json", cwd=directory, env=environment).data
+    assert verified == {"entries": data["moves"], "instances": len(SHIPPED)}
+    entries = run("log", "-n", "1000", "--json", cwd=directory, env=environment).data
+    assert len(entries) == data["moves"]
+    assert {one["channel"] for one in entries} == {"demo"}
+
+
+def test_nothing_is_written_where_it_is_called(data: dict[str, Any], outside: Path) -> None:
+    assert list(outside.iterdir()) == []
+
+
+def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, environment: dict[str, str]) -> None:
+    result = run("demo", cwd=outside, env=environment)
+    assert (result.code, result.err) == (0, "")
+    for name in SHIPPED:
+        assert re.search(rf"^  {name} .* ends: success$", result.out, re.MULTILINE)
+    assert "✗ refused" in result.out
+    assert result.out.count("✗ refused") == result.out.count("allowed instead: ")
+    [(moves, refused)] = re.findall(
+        r"^✓ (\d+) moves in .*; (\d+) refused; the journal verifies\.$", result.out, re.MULTILINE
+    )
+    assert int(refused) == result.out.count("✗ refused")
+    assert int(moves) == len(re.findall(rf"^  ({'|'.join(SHIPPED)}) +(?!✗)\S", result.out, re.MULTILINE))
+    [directory] = re.findall(r"cd (\S+) && ralph log$", result.out, re.MULTILINE)
+    assert run("journal", "verify", cwd=Path(directory), env=environment).code == 0
+
+
+def test_a_demo_without_git_still_plays_and_can_be_looked_at(outside: Path, environment: dict[str, str]) -> None:
+    """It names a directory and says `ralph log`; what it says must work, or it must say what is missing."""
+    (outside / "bin").mkdir()
+    alone = {**environment, "PATH": str(outside / "bin")}
+    result = run("demo", "--json", cwd=outside, env=alone)
+    if result.code == 0:
+        assert run("journal", "verify", "--json", cwd=Path(result.data["directory"]), env=alone).data
+    else:
+        assert "git" in result.error["message"]
+        assert result.error["code"] != "internal_error"
+
+
+def test_make_demo_runs_it() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--assume-old=.venv/ready-base", "demo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done
+    assert done.stdout.splitlines()[-1].split()[-2:] == [".venv/bin/ralph", "demo"]

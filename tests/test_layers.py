@@ -1,0 +1,215 @@
+"""The layers: imports point downwards only, the machine is pure, and each module says what it is and what it offers."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import interlock
+
+SOURCE = Path(interlock.__file__).parent
+MODULES = {
+    ".".join(("interlock", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(SOURCE.rglob("*.py"))
+}
+BELOW: dict[str, set[str]] = {
+    "interlock": set(),
+    "errors": set(),
+    "machine": {"errors"},
+    "journal": {"errors", "machine", "interlock"},
+    "world": {"errors", "machine", "interlock"},
+    "work": {"errors", "machine", "journal", "world", "interlock"},
+    "faces": {"errors", "machine", "journal", "world", "work", "interlock"},
+    "__main__": {"faces"},
+}
+"""What each layer may import besides itself; `interlock` stands for the version and nothing else."""
+PURE = {
+    "__future__",
+    "ast",
+    "bisect",
+    "collections",
+    "dataclasses",
+    "enum",
+    "functools",
+    "graphlib",
+    "hashlib",
+    "heapq",
+    "html",
+    "itertools",
+    "json",
+    "math",
+    "msgspec",
+    "operator",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "tomllib",
+    "types",
+    "typing",
+    "unicodedata",
+}
+"""What the machine may import of others: nothing that reads a clock, a file, a socket or randomness."""
+FILES = {"pathlib", "importlib"}
+READERS = {"load.py", "override.py"}
+"""The modules of the machine that may touch files, and what with."""
+
+
+@cache
+def _tree(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+def _imports(name: str) -> Iterator[tuple[str, int]]:
+    """Every module that a module imports: at its top, in functions, and for types only."""
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name}:{node.lineno} imports by a relative path"
+            assert node.module is not None
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield (whole if whole in MODULES else node.module), node.lineno
+
+
+def _layer(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "interlock"
+
+
+def test_the_layers_are_those_of_the_design() -> None:
+    assert {_layer(name) for name in MODULES} == BELOW.keys()
+    assert len(MODULES) > 40
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_point_downwards_only(name: str) -> None:
+    allowed = {_layer(name), *BELOW[_layer(name)]}
+    ours = [(module, line) for module, line in _imports(name) if module.split(".")[0] == "interlock"]
+    upwards = [f"line {line}: {module}" for module, line in ours if _layer(module) not in allowed]
+    assert upwards == []
+
+
+def test_the_search_sees_imports_in_functions_and_for_types() -> None:
+    assert "interlock.journal" in {module for module, _ in _imports("interlock.faces.cli.place")}
+    assert "interlock.world.machines" in {module for module, _ in _imports("interlock.faces.cli.machine")}
+    assert "rich.console" in {module for module, _ in _imports("interlock.faces.cli.output")}
+
+
+def test_nothing_is_imported_by_a_computed_name_but_the_nouns() -> None:
+    computing = [
+        name for name in MODULES if re.search(r"\b(import_module|__import__)\(", MODULES[name].read_text("utf-8"))
+    ]
+    assert computing == ["interlock.faces.cli.main"]
+
+
+def test_the_hook_imports_nothing_of_ours() -> None:
+    assert [module for module, _ in _imports("interlock.faces.hook") if module.startswith("interlock")] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """While they are loaded, that is; what a function imports when it is called comes too late to matter."""
+    graph: dict[str, set[str]] = {}
+    for name in MODULES:
+        top = ast.Module([node for node in _tree(name).body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+        lines = {node.lineno for node in top.body if isinstance(node, ast.Import | ast.ImportFrom)}
+        graph[name] = {module for module, line in _imports(name) if line in lines and module in MODULES} - {name}
+    assert set(TopologicalSorter(graph).static_order()) == set(MODULES)
+
+
+# The machine is pure
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if _layer(name) == "machine"])
+def test_the_machine_imports_nothing_that_reads_or_changes_the_world(name: str) -> None:
+    allowed = PURE | (FILES if MODULES[name].name in READERS else set())
+    others = {module.split(".")[0] for module, _ in _imports(name)} - {"interlock"}
+    assert others - allowed == set()
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if _layer(name) == "machine"])
+def test_the_machine_calls_nothing_that_reads_or_writes(name: str) -> None:
+    called = [node.func for node in ast.walk(_tree(name)) if isinstance(node, ast.Call)]
+    names = {one.id for one in called if isinstance(one, ast.Name)}
+    assert names & {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"} == set()
+    if MODULES[name].name not in READERS:
+        methods = {one.attr for one in called if isinstance(one, ast.Attribute)}
+        assert methods & {"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir"} == set()
+
+
+def test_only_the_journal_and_the_faces_touch_a_database() -> None:
+    users = {
+        _layer(name) for name in MODULES for module, _ in _imports(name) if module.split(".")[0] in ("apsw", "psycopg")
+    }
+    assert users <= {"journal", "faces"}
+    assert "journal" in users
+
+
+# What every module says of itself
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is(name: str) -> None:
+    said = ast.get_docstring(_tree(name))
+    assert said
+    assert said.splitlines()[0].endswith((".", ":", "?"))
+
+
+@pytest.mark.parametrize("name", ["machine", "journal", "world", "work", "faces"])
+def test_every_layer_says_what_it_may_import(name: str) -> None:
+    said = ast.get_docstring(_tree(f"interlock.{name}")) or ""
+    assert re.search(r"\bimport", said)
+
+
+def _offered(name: str) -> list[str] | None:
+    for node in _tree(name).body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets
+        ):
+            found: list[str] = ast.literal_eval(node.value)
+            return found
+    return None
+
+
+def _order(name: str) -> tuple[int, list[str | int]]:
+    """The order of ruff's RUF022: constants, then classes, then the rest; numbers by their value."""
+    kind = 0 if name.isupper() and len(name) > 1 else 1 if name[:1].isupper() else 2
+    return kind, [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
+WITH_OFFERS = [name for name in MODULES if _offered(name) is not None]
+
+
+def test_every_module_with_something_to_offer_says_so() -> None:
+    silent = [name for name in MODULES if name not in WITH_OFFERS]
+    assert {name for name in silent if MODULES[name].name not in ("__init__.py", "__main__.py")} == set()
+
+
+@pytest.mark.parametrize("name", WITH_OFFERS)
+def test_what_a_module_offers_is_sorted_and_there(name: str) -> None:
+    offered = _offered(name) or []
+    assert offered == sorted(set(offered), key=_order)
+    module = import_module(name)
+    assert [one for one in offered if not hasattr(module, one)] == []
+    assert not [one for one in offered if one.startswith("_")]
+
+
+def _taken(name: str) -> Iterator[tuple[str, str]]:
+    """Every name that a module takes from another of ours, and from which."""
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            names = [alias.name for alias in node.names if f"{node.module}.{alias.name}" not in MODULES]
+            yield from ((node.module, one) for one in names)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_what_a_module_takes_from_another_is_offered_there(name: str) -> None:
+    assert [f"{module}.{one}" for module, one in _taken(name) if one not in (_offered(module) or [one])] == []
