@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Tampered
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode
-from interlock.journal.machines import Machines
+from interlock.journal.machines import Machines, named_version
 from interlock.journal.store import Sql
 from interlock.journal.transaction import instance_columns, read_entries
 from interlock.machine import Accepted, Machine, Refused, Snapshot, start, step
@@ -130,7 +131,19 @@ def _examined(sql: Sql, replay: _Replay) -> Iterator[Problem]:
         if problem is not None:
             yield problem
         previous, expected = entry.hash, entry.seq + 1
+    yield from _definitions(sql)
     yield from _differences(sql, replay)
+
+
+def _definitions(sql: Sql) -> Iterator[Problem]:
+    """Where a machine that the journal was written with is not what it was."""
+    for digest, name, version, definition in sql.rows("SELECT digest, name, version, definition FROM machines"):
+        kept = hashlib.sha256(str(definition).encode("utf-8", "replace")).hexdigest()
+        if kept != digest or (name, version) != named_version(definition):
+            yield Problem("changed", f"the definition of the machine {str(name)[:40]} ({digest[:12]}) was changed")
+    wanted = {str(row[0]) for row in sql.rows("SELECT DISTINCT digest FROM instances")}
+    for digest in wanted - {str(row[0]) for row in sql.rows("SELECT digest FROM machines")}:
+        yield Problem("missing", f"the definition of the machine {digest[:12]} is missing")
 
 
 def _differences(sql: Sql, replay: _Replay) -> Iterator[Problem]:

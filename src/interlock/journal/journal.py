@@ -12,7 +12,7 @@ from interlock.journal.entry import Entry, Instance, Recorded
 from interlock.journal.leases import Holder, Lease, acquire, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.store import Store
-from interlock.journal.transaction import Source, Transaction, find_instance, instance_columns, read_entries, replay
+from interlock.journal.transaction import Source, Transaction, find_instance, instance_columns, read_entries, replayed
 from interlock.machine import Event, Machine, Snapshot, load_shipped
 
 __all__ = ["Journal"]
@@ -112,7 +112,7 @@ class Journal:
         found = self.instance(instance)
         if at is None or at >= found.version:
             return found.snapshot
-        return replay(self.history(found.id)[: max(at, 1)], self.machine_of(found))
+        return replayed(self.history(found.id)[: max(at, 1)], self.machine_of(found)).snapshot
 
     def follow(
         self, after: int = 0, *, instance: str | None = None, stop: Callable[[], bool] = lambda: False

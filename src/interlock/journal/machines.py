@@ -14,7 +14,7 @@ from interlock.machine import Machine
 from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
 
-__all__ = ["Machines"]
+__all__ = ["Machines", "named_version"]
 
 
 class Machines:
@@ -23,7 +23,6 @@ class Machines:
     def __init__(self, find: Callable[[str], Machine]) -> None:
         self._find = find
         self._by_digest: dict[str, Machine] = {}
-        self._kept: set[str] = set()
 
     def current(self, name: str) -> Machine:
         """The machine that a new instance is made by."""
@@ -52,3 +51,9 @@ class Machines:
             definition = msgspec.json.encode(machine.form, order="sorted").decode()
             values = (machine.digest, machine.name, machine.form.version, definition)
             sql.rows("INSERT INTO machines (digest, name, version, definition) VALUES (?, ?, ?, ?)", values)
+
+
+def named_version(definition: str) -> tuple[str, int]:
+    """The name and version that a kept definition says it is."""
+    form = msgspec.json.decode(definition, type=MachineForm)
+    return form.name, form.version

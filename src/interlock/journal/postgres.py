@@ -37,7 +37,7 @@ class PostgresStore:
         self._listen = _Session(url, "LISTEN interlock")
         self._reading = threading.Lock()
         self._writer = Writer(self._write)
-        self._writer.do(lambda sql: migrate(sql, "postgresql", time_text(now())))
+        self._writer.do(lambda sql: _prepare(sql, now))
 
     def write(self, work: Callable[[Sql], Result]) -> Result:
         return self._writer.do(work)
@@ -45,7 +45,11 @@ class PostgresStore:
     @contextmanager
     def read(self) -> Iterator[Sql]:
         with self._reading:
-            yield self._read
+            self._read.rows("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                yield self._read
+            finally:
+                self._read.rollback()
 
     def wait(self, seconds: float) -> None:
         self._listen.wait(seconds)
@@ -78,10 +82,15 @@ class _Session:
             self._connection.close()
             self._connection = None
 
+    def rollback(self) -> None:
+        if self._connection is not None:
+            with suppress(psycopg.Error):
+                _rows(self._connection, "ROLLBACK")
+            self._drop_broken()
+
     def _connected(self) -> psycopg.Connection[Row]:
         if self._connection is None or self._connection.closed:
             connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-            _rows(connection, "CREATE SCHEMA IF NOT EXISTS interlock")
             _rows(connection, "SET search_path TO interlock")
             for greeting in self._greetings:
                 _rows(connection, greeting)
@@ -119,11 +128,12 @@ class _WriteConnection(_Session):
             message = f"The connection broke during the commit; it may or may not be written: {_said(error)}."
             raise JournalError("outcome_unknown", message, hint) from error
 
-    def rollback(self) -> None:
-        if self._connection is not None:
-            with suppress(psycopg.Error):
-                _rows(self._connection, "ROLLBACK")
-            self._drop_broken()
+
+def _prepare(sql: Sql, now: Callable[[], int]) -> None:
+    """Make the schema where it is missing; the writer's lock keeps others from making it at the same time."""
+    if not sql.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'interlock'"):
+        sql.rows("CREATE SCHEMA interlock")
+    migrate(sql, "postgresql", time_text(now()))
 
 
 def _rows(connection: psycopg.Connection[Row], statement: str, parameters: Sequence[object] = ()) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,6 @@ _APPLICATION_ID: Final = 0x494C_434B
 """Says "ILCK" in the file's header: this database is a journal and nothing else."""
 _BUSY_MILLISECONDS: Final = 10_000
 _PRAGMAS: Final = (
-    "journal_mode = WAL",
     "synchronous = FULL",
     "fullfsync = ON",
     "trusted_schema = OFF",
@@ -32,6 +32,7 @@ _PRAGMAS: Final = (
 )
 _LARGEST_VALUE: Final = 16 * 1024 * 1024
 """No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
+_RETRY_SECONDS: Final = 0.005
 _POLL_SECONDS: Final = 0.05
 """How soon a reader sees what another process wrote."""
 
@@ -61,7 +62,11 @@ class SqliteStore:
     @contextmanager
     def read(self) -> Iterator[Sql]:
         with self._reading, translated(self.path):
-            yield _Sql(self._reader)
+            self._reader.execute("BEGIN")
+            try:
+                yield _Sql(self._reader)
+            finally:
+                self._reader.execute("ROLLBACK")
 
     def wait(self, seconds: float) -> None:
         with self._committed:
@@ -90,9 +95,13 @@ class _WriteConnection:
         self.database = _connect(path, busy_milliseconds)
         self.sql = _TranslatingSql(self.database, path)
         self._committed = committed
+        self._identity = _identity(path)
 
     def begin(self) -> Sql:
         self.sql.rows("BEGIN IMMEDIATE")
+        if _identity(self.path) != self._identity:
+            message = f"{self.path} was removed or replaced while it was open."
+            raise JournalError("journal_unopenable", message, "Put it back if you can, then start again.")
         return self.sql
 
     def commit(self) -> None:
@@ -118,8 +127,17 @@ class _TranslatingSql(_Sql):
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         try:
             return self._execute(statement, parameters).fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeDecodeError) as error:
             raise _translate(error, self._path) from error
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path leads to: an entry in a file that nobody can find again would be lost."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
@@ -127,6 +145,8 @@ def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
     try:
         database.set_busy_timeout(busy_milliseconds)
         database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+        _refuse_stranger(database, path)
+        _use_wal(database, busy_milliseconds)
         for pragma in _PRAGMAS:
             database.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -135,14 +155,35 @@ def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
     return database
 
 
+def _refuse_stranger(database: apsw.Connection, path: Path) -> None:
+    """Another program's database is left exactly as it is; an empty file may become a journal."""
+    [(application,)] = database.execute("PRAGMA application_id").fetchall()
+    [(tables,)] = database.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    if application != _APPLICATION_ID and tables:
+        raise _not_a_journal(path)
+
+
+def _use_wal(database: apsw.Connection, busy_milliseconds: int) -> None:
+    """Switch to the write-ahead log; SQLite does not wait for others here, so we do."""
+    until = time.monotonic() + busy_milliseconds / 1000
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            return
+        except (apsw.BusyError, apsw.LockedError):
+            if time.monotonic() > until:
+                raise
+            time.sleep(_RETRY_SECONDS)
+
+
 def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
-    """Make sure that the file is a journal, and of our schema; take no lock where it is both already."""
-    sql = connection.sql
-    if _is_journal(connection) and is_newest(sql):
+    """Make sure that the file has our schema; take no lock where it has."""
+    [(application,)] = connection.sql.rows("PRAGMA application_id")
+    if application == _APPLICATION_ID and is_newest(connection.sql):
         return
-    connection.begin()
+    sql = connection.begin()
     try:
-        _is_journal(connection)
+        _refuse_stranger(connection.database, connection.path)
         sql.rows(f"PRAGMA application_id = {_APPLICATION_ID}")
         migrate(sql, "sqlite", time_text(now()))
     except BaseException:
@@ -151,25 +192,16 @@ def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
     connection.commit()
 
 
-def _is_journal(connection: _WriteConnection) -> bool:
-    """Whether the file is a journal; an empty one may become one, and any other is refused."""
-    [(application,)] = connection.sql.rows("PRAGMA application_id")
-    [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
-    if application != _APPLICATION_ID and tables:
-        raise _not_a_journal(connection.path)
-    return bool(tables)
-
-
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Errors of SQLite as errors of the catalogue."""
     try:
         yield
-    except apsw.Error as error:
+    except (apsw.Error, UnicodeDecodeError) as error:
         raise _translate(error, path) from error
 
 
-def _translate(error: apsw.Error, path: Path) -> JournalError:
+def _translate(error: Exception, path: Path) -> JournalError:
     again = "Nothing was written; the command can be repeated as it is."
     match error:
         case apsw.FullError():
@@ -184,7 +216,7 @@ def _translate(error: apsw.Error, path: Path) -> JournalError:
             )
         case apsw.NotADBError():
             return _not_a_journal(path)
-        case apsw.CorruptError() | apsw.TooBigError():
+        case apsw.CorruptError() | apsw.TooBigError() | UnicodeDecodeError():
             hint = "Run `ralph journal verify`; keep a copy of the file before anything else."
             return JournalError("journal_tampered", f"{path} is damaged: {error}.", hint)
         case apsw.BusyError() | apsw.LockedError():

@@ -113,13 +113,12 @@ class Writer:
                 self._thread.start()
 
     def _alone(self, work: Callable[[Sql], Result]) -> Result:
-        sql = self._connection.begin()
         try:
-            result = work(sql)
+            result = work(self._connection.begin())
+            self._connection.commit()
         except BaseException:
             self._connection.rollback()
             raise
-        self._connection.commit()
         return result
 
     def _run(self) -> None:

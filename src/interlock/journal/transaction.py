@@ -13,15 +13,16 @@ from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
 from interlock.journal.machines import Machines
 from interlock.journal.store import Sql
-from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
+from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, start, step
 
-__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replay", "unknown_instance"]
+__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replayed", "unknown_instance"]
 
 _ENTRY = ", ".join(Entry.__struct_fields__)
 _INSTANCE = ", ".join(Instance.__struct_fields__)
 _MAX_EVIDENCE = 256 * 1024
 _MAX_REASON = 10_000
 _MAX_TEXT = 200
+_MAX_DEPTH = 64
 _ID_LENGTH = 26
 
 _BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
@@ -62,7 +63,10 @@ class Transaction:
     def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
         """Begin a new instance of a machine."""
         event = _checked(event, key)
-        repeated = self._repeated(key, CREATED, None)
+        if event.name != CREATED or not isinstance(machine, str):
+            message = f"An instance of a machine begins with the event {CREATED!r}, not with {event.name!r}."
+            raise UsageError("invalid_argument", message, f"Name the machine, and {CREATED!r}.")
+        repeated = self._repeated(key, event, None)
         if repeated is not None:
             if self.instance(repeated.entry.instance).machine != machine:
                 raise _key_reused(repeated.entry)
@@ -98,7 +102,9 @@ class Transaction:
         give the first answer; an entry under a `lease` is refused when the lease was taken over.
         """
         event = _checked(event, key)
-        repeated = self._repeated(key, event.name, reference)
+        if not is_suffix(reference):
+            raise unknown_instance(reference)
+        repeated = self._repeated(key, event, reference)
         if repeated is not None:
             return repeated
         before = self.instance(reference)
@@ -157,20 +163,18 @@ class Transaction:
         self._sql.rows(_INSERT_ENTRY, row)
         return Entry(*row)
 
-    def _repeated(self, key: str | None, event: str, reference: str | None) -> Recorded | None:
-        if key is None:
-            return None
-        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE key = ?", (key,))
+    def _repeated(self, key: str | None, event: Event, reference: str | None) -> Recorded | None:
+        """The first answer, where the key was used before for the same event."""
+        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE key = ?", (key,)) if key is not None else []
         if not found:
             return None
         entry = Entry(*found[0])
-        if entry.event != event or (reference is not None and not entry.instance.endswith(reference)):
+        elsewhere = reference is not None and not entry.instance.endswith(reference)
+        if entry.event != event.name or elsewhere or event.to not in (None, entry.to_state):
             raise _key_reused(entry)
-        machine = self._machines.of(self._sql, self.instance(entry.instance))
-        return Recorded(entry, replay(self._history(entry), machine), written=False)
-
-    def _history(self, entry: Entry) -> list[Entry]:
-        return [one for one in read_entries(self._sql, instance=entry.instance) if one.version <= entry.version]
+        history = [one for one in read_entries(self._sql, instance=entry.instance) if one.version <= entry.version]
+        result = replayed(history, self._machines.of(self._sql, self.instance(entry.instance)))
+        return Recorded(entry, result.snapshot, result.effects, result.warning, written=False)
 
     def _entry_at(self, instance: str, version: int) -> Entry:
         found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version = ?", (instance, version))
@@ -212,12 +216,12 @@ def unknown_instance(reference: str) -> InterlockError:
     return NotFound("unknown_instance", f"There is no instance {reference!r}.", "`ralph log` shows the ids.")
 
 
-def replay(entries: list[Entry], machine: Machine) -> Snapshot:
-    """Where an instance stood after these entries, from its first one on."""
-    snapshot = _accepted(start(machine, entries[0].as_event(machine))).snapshot
+def replayed(entries: list[Entry], machine: Machine) -> Accepted:
+    """What came of the last of these entries, all of an instance's from its first one on."""
+    result = _accepted(start(machine, entries[0].as_event(machine)))
     for entry in entries[1:]:
-        snapshot = _accepted(step(machine, snapshot, entry.as_event(machine))).snapshot
-    return snapshot
+        result = _accepted(step(machine, result.snapshot, entry.as_event(machine)))
+    return result
 
 
 def _accepted(result: Accepted | Refused) -> Accepted:
@@ -249,28 +253,59 @@ def _with_birth(evidence: Evidence | None, birth: Birth) -> Evidence:
 
 def _checked(event: Event, key: str | None) -> Event:
     """The event as it will be read back, or a refusal of what must not reach the journal."""
-    for name, text in (("actor", event.actor.id), ("command", event.command), ("key", key), ("event", event.name)):
-        if text is not None and not (isinstance(text, str) and 0 < len(text) <= _MAX_TEXT and text.isprintable()):
+    words = {"actor": event.actor.id, "event": event.name, "command": event.command, "key": key, "state": event.to}
+    for name, text in words.items():
+        optional = name in ("command", "key", "state")
+        if not (text is None and optional) and not _is_word(text):
             message = f"The {name} must be 1 to {_MAX_TEXT} printable characters."
             raise UsageError("invalid_argument", message, f"Shorten or rename the {name}.")
+    if event.actor.channel not in tuple(Channel):
+        message = f"{str(event.actor.channel)[:80]!r} is no channel."
+        raise UsageError("invalid_argument", message, f"Channels are {', '.join(Channel)}.")
     if event.reason is not None and not _is_reason(event.reason):
         message = f"A reason is at most {_MAX_REASON} characters of text."
         raise UsageError("invalid_argument", message, "Shorten it, or put the rest into a file.")
     return event if event.evidence is None else replace(event, evidence=_read_back(event.evidence))
 
 
-def _is_reason(text: str) -> bool:
-    return len(text) <= _MAX_REASON and all(character.isprintable() or character in "\n\t" for character in text)
+def _is_word(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= _MAX_TEXT and text.isprintable()
+
+
+def _is_reason(text: object) -> bool:
+    if not isinstance(text, str) or len(text) > _MAX_REASON:
+        return False
+    return text.isprintable() or all(character.isprintable() or character in "\n\t" for character in text)
 
 
 def _read_back(evidence: Evidence) -> Evidence:
+    """The evidence as it will be read from the journal; whatever would not come back the same is refused."""
     try:
         text = msgspec.json.encode(evidence)
         read = msgspec.json.decode(text, type=Evidence)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        message = f"The evidence has the wrong shape: {error}."
-        raise Refusal("evidence_invalid", message, "Give JSON values in the fields that evidence has.") from None
-    if len(text) > _MAX_EVIDENCE or b"\\u0000" in text:
-        message = f"The evidence has {len(text)} bytes or a NUL; at most {_MAX_EVIDENCE} bytes without NUL are kept."
-        raise Refusal("evidence_invalid", message, "Keep large things in a file and give its hash.")
+        raise _misshapen(str(error)) from None
+    if len(text) > _MAX_EVIDENCE:
+        raise _misshapen(f"it has {len(text)} bytes, and {_MAX_EVIDENCE} are kept at the most")
+    if b"\\u0000" in text.replace(b"\\\\", b""):
+        raise _misshapen("it holds a NUL")
+    if text.count(b"[") + text.count(b"{") > _MAX_DEPTH and _depth(read.data) > _MAX_DEPTH:
+        raise _misshapen(f"it is nested more than {_MAX_DEPTH} deep")
+    if read != evidence:
+        raise _misshapen("it holds something that JSON cannot, such as a tuple or a number that is none")
     return read
+
+
+def _misshapen(why: str) -> Refusal:
+    message = f"The evidence has the wrong shape: {why}."
+    return Refusal("evidence_invalid", message, "Give JSON values, and keep large things in a file with its hash here.")
+
+
+def _depth(data: object) -> int:
+    """How deep a JSON value is nested, found without recursion."""
+    depth, level = 0, [data]
+    while level:
+        depth += 1
+        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
+        level = [value for values in inside for value in values]
+    return depth

@@ -112,10 +112,11 @@ def _transition(form: MachineForm, row: TransitionForm) -> Iterator[str]:
     for field, names, given in known:
         missing = [name for name in given if name not in names]
         yield from (f"{where}: `{field}` names {name!r}, which does not exist" for name in missing)
-    if isinstance(row.to, list) and not (row.on in form.events and form.events[row.on].targeted):
+    targeted = row.on in form.events and form.events[row.on].targeted
+    if isinstance(row.to, list) and not targeted:
         yield f"{where}: several targets need [events.{row.on}] with targeted = true"
-    if row.moves == "after_effects" and (not row.effects or row.holds):
-        yield f"{where}: a move after effects needs effects, and it cannot claim a lock"
+    if row.moves == "after_effects" and (not row.effects or row.holds or targeted):
+        yield f"{where}: a move after effects needs effects, claims no lock, and its event names no target"
 
 
 def _awaited(form: MachineForm) -> Iterator[str]:
