@@ -106,6 +106,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "disk_full": (Exit.FAILURE, "There is no room to write the journal."),
     "journal_readonly": (Exit.FAILURE, "The journal or its directory may not be written."),
     "journal_unopenable": (Exit.FAILURE, "The journal file cannot be opened."),
+    "journal_closed": (Exit.FAILURE, "The journal was closed; nothing can be read or written through it any more."),
     "journal_unreachable": (Exit.TRY_AGAIN, "The database server does not answer."),
     "outcome_unknown": (Exit.TRY_AGAIN, "The connection broke during the commit; it may or may not be written."),
     "not_a_journal": (Exit.FAILURE, "The file is no journal."),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import InterlockError, Tampered
+from interlock.errors import InterlockError, JournalError, Tampered
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode
 from interlock.journal.machines import Machines, named_version
 from interlock.journal.store import Sql
@@ -118,12 +118,16 @@ def verify(sql: Sql, machines: Machines) -> Iterator[Problem]:
 def _examined(sql: Sql, replay: _Replay) -> Iterator[Problem]:
     previous, expected = GENESIS, 1
     for entry in _all_entries(sql):
+        if isinstance(entry, Problem):
+            yield entry
+            previous, expected = "", (entry.seq or expected) + 1
+            continue
         if entry.seq != expected:
             names = (
                 f"entry {expected} is" if entry.seq == expected + 1 else f"entries {expected} to {entry.seq - 1} are"
             )
             yield Problem("missing", f"{names} missing", expected)
-        elif entry.previous != previous:
+        elif previous and entry.previous != previous:
             yield _problem("chain_broken", entry, "does not follow from the entry before it")
         if entry.hash != entry.computed_hash():
             yield _problem("changed", entry, "is not what was written: its content does not match its hash")
@@ -131,17 +135,17 @@ def _examined(sql: Sql, replay: _Replay) -> Iterator[Problem]:
         if problem is not None:
             yield problem
         previous, expected = entry.hash, entry.seq + 1
-    yield from _definitions(sql)
+    yield from _definitions(sql, replay)
     yield from _differences(sql, replay)
 
 
-def _definitions(sql: Sql) -> Iterator[Problem]:
+def _definitions(sql: Sql, replay: _Replay) -> Iterator[Problem]:
     """Where a machine that the journal was written with is not what it was."""
     for digest, name, version, definition in sql.rows("SELECT digest, name, version, definition FROM machines"):
         kept = hashlib.sha256(str(definition).encode("utf-8", "replace")).hexdigest()
         if kept != digest or (name, version) != named_version(definition):
             yield Problem("changed", f"the definition of the machine {str(name)[:40]} ({digest[:12]}) was changed")
-    wanted = {str(row[0]) for row in sql.rows("SELECT DISTINCT digest FROM instances")}
+    wanted = {instance.digest for instance in replay.instances.values()}
     for digest in wanted - {str(row[0]) for row in sql.rows("SELECT digest FROM machines")}:
         yield Problem("missing", f"the definition of the machine {digest[:12]} is missing")
 
@@ -166,9 +170,24 @@ def _differences(sql: Sql, replay: _Replay) -> Iterator[Problem]:
             yield Problem(PROJECTION, message, None, id_)
 
 
-def _all_entries(sql: Sql) -> Iterator[Entry]:
-    after = 0
-    while batch := read_entries(sql, after, most=_BATCH):
+def _all_entries(sql: Sql) -> Iterator[Entry | Problem]:
+    """Every entry in order; in the place of one that cannot be read at all, that it cannot."""
+    after, most = 0, _BATCH
+    while True:
+        try:
+            batch = read_entries(sql, after, most=most)
+        except JournalError as error:
+            if most > 1:
+                most = 1  # find the one
+                continue
+            [(seq,)] = sql.rows("SELECT min(seq) FROM entries WHERE seq > ?", (after,))
+            if type(seq) is not int or seq <= after:
+                raise
+            yield Problem("unreadable", f"entry {seq} cannot be read: {error.message}", seq)
+            after = seq
+            continue
+        if not batch:
+            return
         yield from batch
         after = batch[-1].seq
 

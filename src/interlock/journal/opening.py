@@ -43,8 +43,15 @@ def _open_url(url: str, now: Callable[[], int]) -> Store:
         message = "The address of a journal's database begins with postgresql://."
         raise UsageError("database_url_invalid", message, "Set RALPH_DATABASE_URL to such an address, or unset it.")
     try:
+        import psycopg.conninfo
+
         from interlock.journal.postgres import PostgresStore
     except ImportError:
         message = "The journal is to be in PostgreSQL, and psycopg is not installed."
         raise UsageError("database_url_invalid", message, "Install the extra: interlock[postgres].") from None
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error as error:
+        message = f"RALPH_DATABASE_URL is no address that PostgreSQL understands: {str(error).strip()[:200]}."
+        raise UsageError("database_url_invalid", message, "It looks like postgresql://user@host/database.") from None
     return PostgresStore(url, now)

@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict
 from interlock.errors import JournalError
 from interlock.journal.ids import time_text
 from interlock.journal.schema import migrate
-from interlock.journal.store import Row, Sql, Writer
+from interlock.journal.store import Row, Sql, Writer, closed
 
 __all__ = ["PostgresStore"]
 
@@ -37,7 +37,11 @@ class PostgresStore:
         self._listen = _Session(url, "LISTEN interlock")
         self._reading = threading.Lock()
         self._writer = Writer(self._write)
-        self._writer.do(lambda sql: _prepare(sql, now))
+        try:
+            self._writer.do(lambda sql: _prepare(sql, now))
+        except BaseException:
+            self.close()
+            raise
 
     def write(self, work: Callable[[Sql], Result]) -> Result:
         return self._writer.do(work)
@@ -67,6 +71,8 @@ class _Session:
         self._url = url
         self._greetings = greetings
         self._connection: psycopg.Connection[Row] | None = None
+        self._closed = False
+        self._connecting = threading.Lock()
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._translated():
@@ -78,6 +84,11 @@ class _Session:
                 pass
 
     def close(self) -> None:
+        """Close for good."""
+        self._closed = True
+        self._disconnect()
+
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -89,13 +100,15 @@ class _Session:
             self._drop_broken()
 
     def _connected(self) -> psycopg.Connection[Row]:
-        if self._connection is None or self._connection.closed:
-            connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
-            _rows(connection, "SET search_path TO interlock")
-            for greeting in self._greetings:
-                _rows(connection, greeting)
-            self._connection = connection
-        return self._connection
+        with self._connecting:  # followers share a connection, and the first of them makes it
+            if self._closed:
+                raise closed()
+            if self._connection is None or self._connection.closed:
+                connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+                self._connection = connection
+                for greeting in ("SET search_path TO interlock", *self._greetings):
+                    _rows(connection, greeting)
+            return self._connection
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -107,21 +120,33 @@ class _Session:
 
     def _drop_broken(self) -> None:
         if self._connection is not None and self._connection.broken:
-            self.close()
+            self._disconnect()
 
 
 class _WriteConnection(_Session):
     """The connection that the writer begins, commits and rolls back."""
 
+    _transaction: psycopg.Connection[Row] | None = None
+
     def begin(self) -> Sql:
-        self.rows("BEGIN")
-        self.rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        self._transaction = None
+        super().rows("BEGIN")
+        super().rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
+        self._transaction = self._connection
         return self
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        # What was written on a connection that is gone is gone; on a new one the rest would stand alone.
+        if self._transaction is None or self._transaction is not self._connection:
+            message = "The connection to the database was lost in the middle of a transaction."
+            raise JournalError("journal_unreachable", message, f"Check the server. {_AGAIN}")
+        return super().rows(statement, parameters)
 
     def commit(self) -> None:
         try:
             self.rows("NOTIFY interlock")
-            _rows(self._connected(), "COMMIT")
+            assert self._connection is not None  # rows has looked
+            _rows(self._connection, "COMMIT")
         except psycopg.Error as error:
             self._drop_broken()
             hint = "Repeat the command with the same idempotency key: it writes nothing twice."
@@ -132,7 +157,13 @@ class _WriteConnection(_Session):
 def _prepare(sql: Sql, now: Callable[[], int]) -> None:
     """Make the schema where it is missing; the writer's lock keeps others from making it at the same time."""
     if not sql.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'interlock'"):
-        sql.rows("CREATE SCHEMA interlock")
+        sql.rows("SAVEPOINT making")
+        try:
+            sql.rows("CREATE SCHEMA interlock")
+        except JournalError as error:
+            if not isinstance(error.__cause__, psycopg.errors.UniqueViolation | psycopg.errors.DuplicateSchema):
+                raise
+            sql.rows("ROLLBACK TO SAVEPOINT making")  # another program made it just now
     migrate(sql, "postgresql", time_text(now()))
 
 
@@ -159,6 +190,8 @@ def _translate(error: psycopg.Error, url: str) -> JournalError:
         case psycopg.errors.ReadOnlySqlTransaction() | psycopg.errors.InsufficientPrivilege():
             hint = f"Use a server and a role that may write. {_AGAIN}"
             return JournalError("journal_readonly", f"The database may not be written: {_said(error)}.", hint)
+        case psycopg.errors.LockNotAvailable() | psycopg.errors.QueryCanceled():
+            return JournalError("busy", f"The journal is locked by others: {_said(error)}.", f"Try again. {_AGAIN}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             message = f"The database server at {_where(url)} does not answer: {_said(error)}."
             return JournalError("journal_unreachable", message, f"Check RALPH_DATABASE_URL and the server. {_AGAIN}")

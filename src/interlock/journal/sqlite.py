@@ -15,7 +15,7 @@ import apsw
 from interlock.errors import JournalError
 from interlock.journal.ids import time_text
 from interlock.journal.schema import is_newest, migrate
-from interlock.journal.store import Row, Sql, Writer
+from interlock.journal.store import Row, Sql, Writer, closed
 
 __all__ = ["SqliteStore"]
 
@@ -46,6 +46,8 @@ class SqliteStore:
         self.path = path
         self._committed = threading.Condition()
         self._reading = threading.Lock()
+        if path.exists() and not os.access(path, os.W_OK):
+            raise _read_only(path)  # before SQLite makes files beside it that nobody may write either
         with translated(path):
             self._write = _WriteConnection(path, busy_milliseconds, self._committed)
             try:
@@ -64,7 +66,7 @@ class SqliteStore:
         with self._reading, translated(self.path):
             self._reader.execute("BEGIN")
             try:
-                yield _Sql(self._reader)
+                yield _Sql(self._reader, self.path)
             finally:
                 self._reader.execute("ROLLBACK")
 
@@ -80,11 +82,15 @@ class SqliteStore:
 
 
 class _Sql:
-    def __init__(self, database: apsw.Connection) -> None:
+    def __init__(self, database: apsw.Connection, path: Path) -> None:
         self._execute = database.execute
+        self._path = path
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
-        return self._execute(statement, parameters).fetchall()
+        try:
+            return self._execute(statement, parameters).fetchall()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _translate(error, self._path) from error
 
 
 class _WriteConnection:
@@ -93,7 +99,7 @@ class _WriteConnection:
     def __init__(self, path: Path, busy_milliseconds: int, committed: threading.Condition) -> None:
         self.path = path
         self.database = _connect(path, busy_milliseconds)
-        self.sql = _TranslatingSql(self.database, path)
+        self.sql = _Sql(self.database, path)
         self._committed = committed
         self._identity = _identity(path)
 
@@ -117,18 +123,6 @@ class _WriteConnection:
         # A full disk or a failed write may have rolled back already.
         if self.database.in_transaction:
             self.sql.rows("ROLLBACK")
-
-
-class _TranslatingSql(_Sql):
-    def __init__(self, database: apsw.Connection, path: Path) -> None:
-        super().__init__(database)
-        self._path = path
-
-    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
-        try:
-            return self._execute(statement, parameters).fetchall()
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise _translate(error, self._path) from error
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -179,7 +173,8 @@ def _use_wal(database: apsw.Connection, busy_milliseconds: int) -> None:
 def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
     """Make sure that the file has our schema; take no lock where it has."""
     [(application,)] = connection.sql.rows("PRAGMA application_id")
-    if application == _APPLICATION_ID and is_newest(connection.sql):
+    [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
+    if application == _APPLICATION_ID and tables and is_newest(connection.sql):
         return
     sql = connection.begin()
     try:
@@ -204,6 +199,8 @@ def translated(path: Path) -> Iterator[None]:
 def _translate(error: Exception, path: Path) -> JournalError:
     again = "Nothing was written; the command can be repeated as it is."
     match error:
+        case apsw.ConnectionClosedError():
+            return closed()
         case apsw.FullError():
             return JournalError("disk_full", f"There is no room left to write {path}.", f"Make room. {again}")
         case apsw.ReadOnlyError() | apsw.PermissionsError() | apsw.AuthError():

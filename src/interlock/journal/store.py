@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar, cast
 
-__all__ = ["Connection", "Row", "Sql", "Store", "Writer"]
+__all__ = ["Connection", "Row", "Sql", "Store", "Writer", "closed"]
+
+from interlock.errors import JournalError
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -38,6 +40,11 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def closed() -> JournalError:
+    """What to raise where a journal is used after it was closed."""
+    return JournalError("journal_closed", "The journal was closed.", "Open it again.")
 
 
 class Connection(Protocol):
@@ -83,34 +90,38 @@ class Writer:
         self._most = most
         self._turn = threading.Lock()
         self._queue: SimpleQueue[_Job[Any] | None] = SimpleQueue()
-        self._starting = threading.Lock()
+        self._door = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._closed = False
 
     def do(self, work: Callable[[Sql], Result]) -> Result:
         if self._queue.empty() and self._turn.acquire(blocking=False):
             try:
+                if self._closed:
+                    raise closed()
                 return self._alone(work)
             finally:
                 self._turn.release()
         job = _Job(work)
-        self._queue.put(job)
-        if self._thread is None:
-            self._start()
-        return job.wait()
-
-    def close(self) -> None:
-        """Finish what is queued and stop."""
-        with self._starting:
-            if self._thread is not None:
-                self._queue.put(None)
-                self._thread.join()
-                self._thread = None
-
-    def _start(self) -> None:
-        with self._starting:
+        with self._door:
+            if self._closed:
+                raise closed()
+            self._queue.put(job)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
                 self._thread.start()
+        return job.wait()
+
+    def close(self) -> None:
+        """Let nobody in any more, finish what is under way and what is queued, and stop."""
+        with self._door:
+            self._closed = True
+            if self._thread is not None:
+                self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+        with self._turn:
+            self._thread = None
 
     def _alone(self, work: Callable[[Sql], Result]) -> Result:
         try:

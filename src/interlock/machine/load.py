@@ -25,7 +25,9 @@ _MAX_BYTES = 8 * 1024 * 1024
 def definition_path(name: str) -> Path:
     """Where the definition of a shipped machine lies."""
     if name not in SHIPPED:
-        raise NotFound("unknown_machine", f"There is no machine {name!r}.", f"The machines are {', '.join(SHIPPED)}.")
+        raise NotFound(
+            "unknown_machine", f"There is no machine {name[:80]!r}.", f"The machines are {', '.join(SHIPPED)}."
+        )
     return Path(str(resources.files("interlock.machine") / "definitions" / f"{name}.toml"))
 
 
