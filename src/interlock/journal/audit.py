@@ -203,6 +203,7 @@ def rebuild(sql: Sql, machines: Machines) -> int:
         if problem.code != PROJECTION:
             hint = "Run `ralph journal verify` for all that is wrong; nothing was changed."
             raise Tampered("journal_tampered", f"It cannot be rebuilt: {problem.message}.", hint)
+    sql.memory.clear()
     sql.rows("DELETE FROM instances")
     for instance in replay.instances.values():
         values = msgspec.structs.astuple(instance)

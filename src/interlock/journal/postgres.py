@@ -73,6 +73,7 @@ class _Session:
         self._connection: psycopg.Connection[Row] | None = None
         self._closed = False
         self._connecting = threading.Lock()
+        self.memory: dict[str, Any] = {}
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         with self._translated():
@@ -133,6 +134,7 @@ class _WriteConnection(_Session):
         super().rows("BEGIN")
         super().rows("SELECT pg_advisory_xact_lock(?)", (_LOCK,))
         self._transaction = self._connection
+        self.memory.clear()
         return self
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:

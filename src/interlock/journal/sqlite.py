@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import apsw
 
@@ -32,6 +32,7 @@ _PRAGMAS: Final = (
 )
 _LARGEST_VALUE: Final = 16 * 1024 * 1024
 """No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
+_MOST_REMEMBERED: Final = 10_000
 _RETRY_SECONDS: Final = 0.005
 _POLL_SECONDS: Final = 0.05
 """How soon a reader sees what another process wrote."""
@@ -85,6 +86,7 @@ class _Sql:
     def __init__(self, database: apsw.Connection, path: Path) -> None:
         self._execute = database.execute
         self._path = path
+        self.memory: dict[str, Any] = {}
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         try:
@@ -102,12 +104,17 @@ class _WriteConnection:
         self.sql = _Sql(self.database, path)
         self._committed = committed
         self._identity = _identity(path)
+        self._seen = -1
 
     def begin(self) -> Sql:
         self.sql.rows("BEGIN IMMEDIATE")
         if _identity(self.path) != self._identity:
             message = f"{self.path} was removed or replaced while it was open."
             raise JournalError("journal_unopenable", message, "Put it back if you can, then start again.")
+        [(seen,)] = self.sql.rows("PRAGMA data_version")  # another number after every commit that is not ours
+        if seen != self._seen or len(self.sql.memory) > _MOST_REMEMBERED:
+            self._seen = seen
+            self.sql.memory.clear()
         return self.sql
 
     def commit(self) -> None:
@@ -120,6 +127,7 @@ class _WriteConnection:
             self._committed.notify_all()
 
     def rollback(self) -> None:
+        self.sql.memory.clear()
         # A full disk or a failed write may have rolled back already.
         if self.database.in_transaction:
             self.sql.rows("ROLLBACK")
@@ -128,7 +136,7 @@ class _WriteConnection:
 def _identity(path: Path) -> tuple[int, int] | None:
     """Which file a path leads to: an entry in a file that nobody can find again would be lost."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return None
     return found.st_dev, found.st_ino

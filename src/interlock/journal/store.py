@@ -19,6 +19,9 @@ Row = tuple[Any, ...]
 class Sql(Protocol):
     """Plain SQL inside a transaction. Parameters are written as `?` in every dialect."""
 
+    memory: dict[str, Any]
+    """What is known of the database as it stands; empty after anybody else wrote or anything was undone."""
+
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]: ...
 
 
@@ -171,5 +174,6 @@ class Writer:
             job.result = job.work(sql)
         except BaseException as error:
             job.error = error
+            sql.memory.clear()
             sql.rows("ROLLBACK TO SAVEPOINT job")
         sql.rows("RELEASE SAVEPOINT job")

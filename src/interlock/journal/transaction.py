@@ -13,7 +13,7 @@ from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
 from interlock.journal.machines import Machines
 from interlock.journal.store import Sql
-from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, start, step
+from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
 
 __all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replayed", "unknown_instance"]
 
@@ -25,8 +25,12 @@ _MAX_TEXT = 200
 _MAX_DEPTH = 64
 _ID_LENGTH = 26
 
+_CHANNELS = [channel.value for channel in Channel]
+
 _BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
 _BY_SUFFIX = f"SELECT {_INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIMIT 3"
+_UPDATE_INSTANCE = "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?"
+_HEAD = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1"
 _INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
 
 instance_columns = _INSTANCE
@@ -85,6 +89,7 @@ class Transaction:
             f"INSERT INTO instances ({_INSTANCE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, encode(result.snapshot), entry.time, entry.time),
         )
+        self._remember(Instance(*row, encode(result.snapshot), entry.time, entry.time), result.snapshot)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
 
     def append(
@@ -107,24 +112,33 @@ class Transaction:
         repeated = self._repeated(key, event, reference)
         if repeated is not None:
             return repeated
-        before = self.instance(reference)
+        before, stood = self._recall(reference)
         if expected is not None and before.version != expected:
             raise _conflict(before, expected)
         if lease is not None:
             check_lease(self._sql, lease)
         machine = self._machines.of(self._sql, before)
-        result = _accepted(step(machine, before.snapshot, event))
+        result = _accepted(step(machine, stood, event))
         if not result.changed:
-            return Recorded(
-                self._entry_at(before.id, before.version), before.snapshot, warning=result.warning, written=False
-            )
+            return Recorded(self._entry_at(before.id, before.version), stood, warning=result.warning, written=False)
         epoch = lease.epoch if lease else None
         entry = self._entry(before.id, before.version + 1, event, before.state, result, self._source.now(), key, epoch)
-        self._sql.rows(
-            "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?",
-            (entry.to_state, entry.version, result.snapshot.outcome, encode(result.snapshot), entry.time, before.id),
-        )
+        changes = (entry.to_state, entry.version, result.snapshot.outcome, encode(result.snapshot), entry.time)
+        self._sql.rows(_UPDATE_INSTANCE, (*changes, before.id))
+        kept = (before.id, before.machine, before.digest, before.parent)
+        self._remember(Instance(*kept, *changes[:4], before.created, entry.time), result.snapshot)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
+
+    def _recall(self, reference: str) -> tuple[Instance, Snapshot]:
+        """An instance and where it stands, from memory where nobody else can have changed it."""
+        known: tuple[Instance, Snapshot] | None = self._sql.memory.get(reference)
+        if known is None:
+            found = self.instance(reference)
+            known = found, found.snapshot
+        return known
+
+    def _remember(self, instance: Instance, snapshot: Snapshot) -> None:
+        self._sql.memory[instance.id] = instance, snapshot
 
     def _entry(
         self,
@@ -137,8 +151,8 @@ class Transaction:
         key: str | None,
         epoch: int | None,
     ) -> Entry:
-        head = self._sql.rows("SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1")
-        seq, previous = head[0] if head else (0, GENESIS)
+        head = self._sql.memory.get(_HEAD) or next(iter(self._sql.rows(_HEAD)), (0, GENESIS))
+        seq, previous = head
         actor = event.actor
         fields = (
             seq + 1,
@@ -161,6 +175,7 @@ class Transaction:
         )
         row = (*fields, hash_of(fields))
         self._sql.rows(_INSERT_ENTRY, row)
+        self._sql.memory[_HEAD] = row[0], row[-1]
         return Entry(*row)
 
     def _repeated(self, key: str | None, event: Event, reference: str | None) -> Recorded | None:
@@ -253,13 +268,17 @@ def _with_birth(evidence: Evidence | None, birth: Birth) -> Evidence:
 
 def _checked(event: Event, key: str | None) -> Event:
     """The event as it will be read back, or a refusal of what must not reach the journal."""
-    words = {"actor": event.actor.id, "event": event.name, "command": event.command, "key": key, "state": event.to}
-    for name, text in words.items():
-        optional = name in ("command", "key", "state")
-        if not (text is None and optional) and not _is_word(text):
-            message = f"The {name} must be 1 to {_MAX_TEXT} printable characters."
-            raise UsageError("invalid_argument", message, f"Shorten or rename the {name}.")
-    if event.actor.channel not in tuple(Channel):
+    actor = event.actor
+    if not (
+        _is_word(actor.id)
+        and _is_word(event.name)
+        and (event.to is None or _is_word(event.to))
+        and (event.command is None or _is_word(event.command))
+        and (key is None or _is_word(key))
+    ):
+        message = f"An actor, event, state, command and key are each 1 to {_MAX_TEXT} printable characters."
+        raise UsageError("invalid_argument", message, "Shorten or rename what is not.")
+    if actor.channel not in _CHANNELS:
         message = f"{str(event.actor.channel)[:80]!r} is no channel."
         raise UsageError("invalid_argument", message, f"Channels are {', '.join(Channel)}.")
     if event.reason is not None and not _is_reason(event.reason):
