@@ -71,6 +71,7 @@ class _Memory:
 
     def __init__(self) -> None:
         self._database = apsw.Connection(":memory:")
+        self.memory: dict[str, object] = {}
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         return self._database.execute(statement, tuple(parameters)).fetchall()

