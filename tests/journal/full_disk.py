@@ -20,7 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from interlock.errors import InterlockError
-from interlock.journal import Journal, open_journal
+from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Evidence
 from journal.databases import dump
 from journal.histories import AGENT, created, reports
@@ -106,6 +106,29 @@ def together(disk: FullDisk, journal: Journal) -> dict[str, Any]:
     }
 
 
+def hidden(disk: FullDisk, journal: Journal, path: Path) -> dict[str, Any]:
+    """Work that hides that there was no room, and goes on."""
+    one, two = (journal.create("session", created(AGENT)).entry.instance for _ in range(2))
+    disk.fill(but=300_000)
+    before = dump(path)
+    failures: list[dict[str, str]] = []
+
+    def work(transaction: Transaction) -> None:
+        failures.extend(said(lambda: transaction.append(one, reports("testing", large(1)))) for _ in range(100))
+        transaction.append(two, reports("testing"))
+
+    answer = said(lambda: journal.transact(work))
+    untouched = dump(path) == before
+    disk.make_room()
+    return {
+        "failures": [failure for failure in failures if failure],
+        "answer": answer,
+        "untouched": untouched,
+        "afterwards": said(lambda: journal.append(two, reports("testing"))),
+        "problems": len(journal.verify()),
+    }
+
+
 def opened(disk: FullDisk) -> dict[str, Any]:
     """Open a new journal where there is no room, make room, and open it again."""
     disk.fill()
@@ -124,6 +147,7 @@ def main(directory: Path, limited: bool) -> None:
     journal = open_journal(path)
     id_ = journal.create("session", created(AGENT)).entry.instance
     seen = {"one by one": one_by_one(disk, journal, path, id_), "together": together(disk, journal)}
+    seen["hidden"] = hidden(disk, journal, path)
     journal.close()
     print(json.dumps({**seen, "opened": opened(disk)}))  # noqa: T201
 

@@ -78,6 +78,17 @@ def test_of_appends_that_share_a_commit_for_which_there_is_no_room_none_is_ackno
     assert found["problems"] == 0
 
 
+def test_work_that_hides_that_there_was_no_room_is_not_acknowledged_and_nothing_of_it_stands(
+    seen: dict[str, Any],
+) -> None:
+    found = seen["hidden"]
+    assert found["failures"]
+    assert found["answer"].get("hint")
+    assert found["untouched"]
+    assert found["afterwards"] == {}
+    assert found["problems"] == 0
+
+
 def test_a_journal_for_which_there_is_no_room_is_refused_and_made_when_there_is(seen: dict[str, Any]) -> None:
     assert seen["opened"]["refused"]["code"] in seen["codes"]
     assert seen["opened"]["refused"]["hint"]
@@ -362,6 +373,33 @@ def test_a_new_journal_that_another_is_just_making_is_waited_for(sqlite_address:
         assert not too_early
         assert journal.head() == 0
         journal.close()
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_a_journal_that_another_makes_while_it_is_being_opened_is_opened(
+    sqlite_address: Path, clock: Clock, moment: int
+) -> None:
+    """Another process may come between any two statements of an opening."""
+    statements = 0
+
+    def come_between(cursor: apsw.Cursor, statement: str, given: object) -> bool:
+        nonlocal statements
+        statements += 1
+        if statements == moment + 1 and not cursor.connection.in_transaction:
+            open_journal(sqlite_address, now=clock).close()
+        return True
+
+    def watch(connection: apsw.Connection) -> None:
+        connection.exec_trace = come_between
+
+    apsw.connection_hooks.append(watch)
+    try:
+        journal = open_journal(sqlite_address, now=clock)
+    finally:
+        apsw.connection_hooks.remove(watch)
+    assert statements > moment
+    assert journal.create("thread", created()).entry.seq == 1
+    journal.close()
 
 
 # How it is kept
