@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import pickle
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import interlock.errors
-from interlock.errors import CODES, Exit, InterlockError
+from interlock.errors import CODES, Conflict, Exit, InterlockError
 
 SOURCE = Path(interlock.errors.__file__).parent
 CLASSES = {
@@ -150,3 +151,14 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
 def test_the_tree_says_of_each_class_what_the_class_says_of_itself(name: str) -> None:
     [said] = re.findall(rf"\b{name}\b +(.*)$", interlock.errors.__doc__ or "", re.MULTILINE) or [""]
     assert said[:20].lower() in (CLASSES[name].__doc__ or "").lower()
+
+
+def test_an_error_crosses_processes_whole() -> None:
+    error = pickle.loads(pickle.dumps(Conflict("conflict", "moved on", "read again", {"expected": 1})))
+    assert isinstance(error, Conflict)
+    assert (error.code, error.message, error.hint, error.details) == (
+        "conflict",
+        "moved on",
+        "read again",
+        {"expected": 1},
+    )

@@ -134,6 +134,9 @@ class InterlockError(Exception):
     def exit(self) -> Exit:
         return CODES[self.code][0]
 
+    def __reduce__(self) -> tuple[type[InterlockError], tuple[str, str, str, Mapping[str, Any]]]:
+        return type(self), (self.code, self.message, self.hint, self.details)  # so that it can cross processes
+
 
 class UsageError(InterlockError):
     """The call itself is wrong."""

@@ -377,3 +377,11 @@ def test_a_journal_that_was_closed_refuses_to_write_and_to_read(address: Address
     assert later.instance(id_).version == 1
     later.close()
     journal.close()
+
+
+def test_work_inside_a_transaction_goes_through_it(address: Address, clock: Clock) -> None:
+    journal = open_journal(address, now=clock)
+    with pytest.raises(RuntimeError):
+        journal.transact(lambda transaction: journal.create("thread", created()))
+    assert journal.create("thread", created()).entry.seq == 1
+    journal.close()

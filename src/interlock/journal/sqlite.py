@@ -95,6 +95,20 @@ class _Sql:
             raise _translate(error, self._path) from error
 
 
+class _InTransaction(_Sql):
+    """SQL of the writer. A full disk ends a transaction by itself, and what came after would stand alone."""
+
+    def __init__(self, database: apsw.Connection, path: Path) -> None:
+        super().__init__(database, path)
+        self._database = database
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        if not self._database.in_transaction:
+            message = "The transaction was undone by an earlier error, and nothing of it stands."
+            raise JournalError("journal_io", message, "Let the first error through: it says what happened.")
+        return super().rows(statement, parameters)
+
+
 class _WriteConnection:
     """The connection that the writer begins, commits and rolls back."""
 
@@ -102,6 +116,7 @@ class _WriteConnection:
         self.path = path
         self.database = _connect(path, busy_milliseconds)
         self.sql = _Sql(self.database, path)
+        self._inside = _InTransaction(self.database, path)
         self._committed = committed
         self._identity = _identity(path)
         self._seen = -1
@@ -112,14 +127,14 @@ class _WriteConnection:
             message = f"{self.path} was removed or replaced while it was open."
             raise JournalError("journal_unopenable", message, "Put it back if you can, then start again.")
         [(seen,)] = self.sql.rows("PRAGMA data_version")  # another number after every commit that is not ours
-        if seen != self._seen or len(self.sql.memory) > _MOST_REMEMBERED:
+        if seen != self._seen or len(self._inside.memory) > _MOST_REMEMBERED:
             self._seen = seen
-            self.sql.memory.clear()
-        return self.sql
+            self._inside.memory.clear()
+        return self._inside
 
     def commit(self) -> None:
         try:
-            self.sql.rows("COMMIT")
+            self._inside.rows("COMMIT")
         except JournalError:
             self.rollback()
             raise
@@ -127,7 +142,7 @@ class _WriteConnection:
             self._committed.notify_all()
 
     def rollback(self) -> None:
-        self.sql.memory.clear()
+        self._inside.memory.clear()
         # A full disk or a failed write may have rolled back already.
         if self.database.in_transaction:
             self.sql.rows("ROLLBACK")
@@ -159,8 +174,9 @@ def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
 
 def _refuse_stranger(database: apsw.Connection, path: Path) -> None:
     """Another program's database is left exactly as it is; an empty file may become a journal."""
-    [(application,)] = database.execute("PRAGMA application_id").fetchall()
+    # In this order: a journal that another is just making has its id before it has tables.
     [(tables,)] = database.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+    [(application,)] = database.execute("PRAGMA application_id").fetchall()
     if application != _APPLICATION_ID and tables:
         raise _not_a_journal(path)
 
@@ -180,8 +196,8 @@ def _use_wal(database: apsw.Connection, busy_milliseconds: int) -> None:
 
 def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
     """Make sure that the file has our schema; take no lock where it has."""
-    [(application,)] = connection.sql.rows("PRAGMA application_id")
     [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
+    [(application,)] = connection.sql.rows("PRAGMA application_id")
     if application == _APPLICATION_ID and tables and is_newest(connection.sql):
         return
     sql = connection.begin()

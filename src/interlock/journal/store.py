@@ -96,8 +96,12 @@ class Writer:
         self._door = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
+        self._working: int | None = None
+        """The thread that is doing work now."""
 
     def do(self, work: Callable[[Sql], Result]) -> Result:
+        if self._working == threading.get_ident():
+            raise RuntimeError("Work inside a transaction goes through that transaction, not through the journal.")
         if self._queue.empty() and self._turn.acquire(blocking=False):
             try:
                 if self._closed:
@@ -127,12 +131,15 @@ class Writer:
             self._thread = None
 
     def _alone(self, work: Callable[[Sql], Result]) -> Result:
+        self._working = threading.get_ident()
         try:
             result = work(self._connection.begin())
             self._connection.commit()
         except BaseException:
             self._connection.rollback()
             raise
+        finally:
+            self._working = None
         return result
 
     def _run(self) -> None:
@@ -157,6 +164,7 @@ class Writer:
         return jobs, False
 
     def _together(self, jobs: list[_Job[Any]]) -> None:
+        self._working = threading.get_ident()
         try:
             sql = self._connection.begin()
             for job in jobs:
@@ -164,8 +172,11 @@ class Writer:
             self._connection.commit()
         except BaseException as error:
             self._connection.rollback()
+            undone = next((job.error for job in jobs if isinstance(job.error, JournalError)), error)
             for job in jobs:
-                job.error = job.error or error
+                job.error = job.error or undone
+        finally:
+            self._working = None
 
     @staticmethod
     def _in_savepoint(sql: Sql, job: _Job[Any]) -> None:

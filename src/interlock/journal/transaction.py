@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -25,6 +26,8 @@ _MAX_TEXT = 200
 _MAX_DEPTH = 64
 _ID_LENGTH = 26
 
+# Control characters, lone surrogates, and what turns the direction of text around.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _CHANNELS = [channel.value for channel in Channel]
 
 _BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
@@ -282,7 +285,7 @@ def _checked(event: Event, key: str | None) -> Event:
         message = f"{str(event.actor.channel)[:80]!r} is no channel."
         raise UsageError("invalid_argument", message, f"Channels are {', '.join(Channel)}.")
     if event.reason is not None and not _is_reason(event.reason):
-        message = f"A reason is at most {_MAX_REASON} characters of text."
+        message = f"A reason is at most {_MAX_REASON} characters of text, without control characters."
         raise UsageError("invalid_argument", message, "Shorten it, or put the rest into a file.")
     return event if event.evidence is None else replace(event, evidence=_read_back(event.evidence))
 
@@ -292,9 +295,7 @@ def _is_word(text: object) -> bool:
 
 
 def _is_reason(text: object) -> bool:
-    if not isinstance(text, str) or len(text) > _MAX_REASON:
-        return False
-    return text.isprintable() or all(character.isprintable() or character in "\n\t" for character in text)
+    return isinstance(text, str) and len(text) <= _MAX_REASON and _CONTROL.search(text) is None
 
 
 def _read_back(evidence: Evidence) -> Evidence:
