@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs.generators import columns, commands, findings, keys, markdown, meanings
+
+from docs import generate
+
 ROOT = Path(__file__).parents[2]
-# `docs` is run from the root and not installed; the tests' own directory of that name must not hide it.
-sys.path.insert(0, str(ROOT))
-
-from docs.generators import columns, commands, findings, keys, markdown, meanings  # noqa: E402
-
-from docs import generate  # noqa: E402
 
 __all__ = [
     "DOCS",
