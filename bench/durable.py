@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import apsw
 import msgspec
 
 from bench.timing import Comparison, Effort, Side, at_least, by_turns, compare
-from bench.workload import appender
-from interlock.journal import Journal, open_journal
+from bench.workload import LOOP, appender, begin
+from interlock.journal import Journal, Transaction, open_journal
 
 __all__ = ["bare_body", "measure"]
 
@@ -29,11 +31,26 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
         closing(open_journal(directory / "alone.db")) as alone,
         closing(open_journal(directory / "crowd.db")) as crowd,
         _bare(directory / "bare.db", bare_body(alone)) as bare,
+        closing(open_journal(directory / "tasks.db")) as tasks,
         ThreadPoolExecutor(_APPENDERS) as threads,
+        asyncio.Runner() as runner,
     ):
-        sides = {"bare": bare, "alone": appender(alone), "crowd": _crowd(crowd, threads)}
+        sides = {
+            "bare": bare,
+            "alone": appender(alone),
+            "crowd": _crowd(crowd, threads),
+            "tasks": _tasks(tasks, runner),
+        }
         rates = by_turns(sides, effort.rounds, effort.seconds)
     yield compare("append, 1 thread", _BARE, rates["alone"], rates["bare"], aim=at_least(0.7))
+    yield compare(
+        f"append, {_APPENDERS} tasks of an event loop",
+        _BARE,
+        rates["tasks"],
+        rates["bare"],
+        aim=at_least(3),
+        note="the bare program has 1 thread",
+    )
     yield compare(
         f"append, {_APPENDERS} threads",
         _BARE,
@@ -42,6 +59,22 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
         aim=at_least(3),
         note="the bare program has 1 thread",
     )
+
+
+def _tasks(journal: Journal, runner: asyncio.Runner) -> Side:
+    instances = [journal.transact(begin) for _ in range(_APPENDERS)]
+
+    async def append_some(instance: str) -> None:
+        moves = [partial(Transaction.append, reference=instance, event=event) for event in LOOP]
+        for _ in range(_EACH // len(moves)):
+            for move in moves:
+                await journal.transact_async(move)
+
+    async def all_of_them() -> int:
+        await asyncio.gather(*(append_some(instance) for instance in instances))
+        return _APPENDERS * _EACH
+
+    return lambda: runner.run(all_of_them())
 
 
 def bare_body(journal: Journal) -> str:

@@ -65,6 +65,10 @@ class Journal:
             lambda transaction: transaction.append(instance, event, expected=expected, key=key, lease=lease)
         )
 
+    async def transact_async(self, work: Callable[[Transaction], Result]) -> Result:
+        """`transact` for a task of an event loop, which goes on meanwhile; cancelling it does not undo the work."""
+        return await self._store.write_async(lambda sql: work(Transaction(sql, self._machines, self._source)))
+
     # Reading
 
     def instance(self, reference: str) -> Instance:

@@ -46,6 +46,9 @@ class PostgresStore:
     def write(self, work: Callable[[Sql], Result]) -> Result:
         return self._writer.do(work)
 
+    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
+        return await self._writer.do_async(work)
+
     @contextmanager
     def read(self) -> Iterator[Sql]:
         with self._reading:

@@ -62,6 +62,9 @@ class SqliteStore:
     def write(self, work: Callable[[Sql], Result]) -> Result:
         return self._writer.do(work)
 
+    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
+        return await self._writer.do_async(work)
+
     @contextmanager
     def read(self) -> Iterator[Sql]:
         with self._reading, translated(self.path):

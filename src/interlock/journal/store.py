@@ -6,11 +6,14 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 __all__ = ["Connection", "Row", "Sql", "Store", "Writer", "closed"]
 
 from interlock.errors import JournalError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -32,6 +35,10 @@ class Store(Protocol):
 
     def write(self, work: Callable[[Sql], Result]) -> Result:
         """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit."""
+        ...
+
+    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
+        """The same for a task of an event loop, which goes on meanwhile. Cancelling it does not undo the work."""
         ...
 
     def read(self) -> AbstractContextManager[Sql]:
@@ -80,6 +87,43 @@ class _Job(Generic[Result]):
         return cast("Result", self.result)
 
 
+class _Awaited(_Job[Result]):
+    """Work that a task waits for; all that a loop waits for is told it in one go."""
+
+    __slots__ = ("future", "loop")
+
+    def __init__(self, work: Callable[[Sql], Result], loop: AbstractEventLoop) -> None:
+        super().__init__(work)
+        self.loop = loop
+        self.future: Future[Result] = loop.create_future()
+
+    def resolve(self) -> None:
+        if self.future.done():
+            return  # the task was cancelled
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(cast("Result", self.result))
+
+
+def _acknowledge(jobs: list[_Job[Any]]) -> None:
+    """Wake whoever waits: each thread, and each event loop once for all its tasks."""
+    awaited: dict[AbstractEventLoop, list[_Awaited[Any]]] = {}
+    for job in jobs:
+        if isinstance(job, _Awaited):
+            awaited.setdefault(job.loop, []).append(job)
+        else:
+            job.finish()
+    for loop, done in awaited.items():
+        with suppress(RuntimeError):  # the loop was closed, and nobody waits any more
+            loop.call_soon_threadsafe(_resolve, done)
+
+
+def _resolve(jobs: list[_Awaited[Any]]) -> None:
+    for job in jobs:
+        job.resolve()
+
+
 class Writer:
     """The one writer of a store in this process.
 
@@ -110,6 +154,18 @@ class Writer:
             finally:
                 self._turn.release()
         job = _Job(work)
+        self._enqueue(job)
+        return job.wait()
+
+    async def do_async(self, work: Callable[[Sql], Result]) -> Result:
+        """The same for a task; its loop goes on while the work is done."""
+        from asyncio import get_running_loop
+
+        job = _Awaited(work, get_running_loop())
+        self._enqueue(job)
+        return await job.future
+
+    def _enqueue(self, job: _Job[Any]) -> None:
         with self._door:
             if self._closed:
                 raise closed()
@@ -117,7 +173,6 @@ class Writer:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="journal-writer", daemon=True)
                 self._thread.start()
-        return job.wait()
 
     def close(self) -> None:
         """Let nobody in any more, finish what is under way and what is queued, and stop."""
@@ -147,8 +202,7 @@ class Writer:
             with self._turn:
                 jobs, closing = self._gather(first)
                 self._together(jobs)
-            for job in jobs:
-                job.finish()
+            _acknowledge(jobs)
             if closing:
                 return
 
