@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import msgspec
 
 from bench.timing import Comparison, Effort, Side, at_least, by_turns, compare
 from bench.workload import LOOP, appender, begin
-from interlock.journal import Journal, Transaction, open_journal
+from interlock.journal import Journal, open_journal
 
 __all__ = ["bare_body", "measure"]
 
@@ -65,10 +64,8 @@ def _tasks(journal: Journal, runner: asyncio.Runner) -> Side:
     instances = [journal.transact(begin) for _ in range(_APPENDERS)]
 
     async def append_some(instance: str) -> None:
-        moves = [partial(Transaction.append, reference=instance, event=event) for event in LOOP]
-        for _ in range(_EACH // len(moves)):
-            for move in moves:
-                await journal.transact_async(move)
+        for event in LOOP * (_EACH // len(LOOP)):
+            await journal.append_async(instance, event)
 
     async def all_of_them() -> int:
         await asyncio.gather(*(append_some(instance) for instance in instances))

@@ -30,7 +30,8 @@ def _move(instance: str, name: str) -> Callable[[Transaction], int]:
 async def _all(journal: Journal) -> list[int]:
     async def one() -> list[int]:
         instance = await journal.transact_async(_create)
-        return [await journal.transact_async(_move(instance, name)) for name in ("assess", "revise")]
+        moved = await journal.append_async(instance, Event("assess", HUMAN))
+        return [moved.entry.seq, await journal.transact_async(_move(instance, "revise"))]
 
     async with asyncio.timeout(SECONDS):
         return [seq for seqs in await asyncio.gather(*(one() for _ in range(TASKS))) for seq in seqs]
@@ -47,7 +48,7 @@ def test_a_task_that_is_refused_says_so_and_takes_no_other_with_it(journal: Jour
     instance = journal.create("thread", created()).entry.instance
 
     async def both() -> tuple[object, object]:
-        refused = journal.transact_async(_move(instance, "approve"))
+        refused = journal.append_async(instance, Event("approve", HUMAN))
         made = journal.transact_async(_move(instance, "assess"))
         async with asyncio.timeout(SECONDS):
             first, second = await asyncio.gather(refused, made, return_exceptions=True)

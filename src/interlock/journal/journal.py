@@ -11,7 +11,7 @@ from interlock.journal.audit import Problem, rebuild, verify
 from interlock.journal.entry import Entry, Instance, Recorded
 from interlock.journal.leases import Holder, Lease, acquire, release, renew
 from interlock.journal.machines import Machines
-from interlock.journal.store import Store
+from interlock.journal.store import Sql, Store
 from interlock.journal.transaction import Source, Transaction, find_instance, instance_columns, read_entries, replayed
 from interlock.machine import Event, Machine, Snapshot, load_shipped
 
@@ -61,9 +61,29 @@ class Journal:
         lease: Lease | None = None,
     ) -> Recorded:
         """Move an instance by one event. Durable when it returns; see `Transaction.append`."""
-        return self.transact(
-            lambda transaction: transaction.append(instance, event, expected=expected, key=key, lease=lease)
-        )
+        return self._store.write(self._appending(instance, event, expected, key, lease), decides_first=True)
+
+    async def append_async(
+        self,
+        instance: str,
+        event: Event,
+        *,
+        expected: int | None = None,
+        key: str | None = None,
+        lease: Lease | None = None,
+    ) -> Recorded:
+        """`append` for a task of an event loop, which goes on meanwhile; cancelling it does not undo the work."""
+        work = self._appending(instance, event, expected, key, lease)
+        return await self._store.write_async(work, decides_first=True)
+
+    def _appending(
+        self, instance: str, event: Event, expected: int | None, key: str | None, lease: Lease | None
+    ) -> Callable[[Sql], Recorded]:
+        def work(sql: Sql) -> Recorded:
+            transaction = Transaction(sql, self._machines, self._source)
+            return transaction.append(instance, event, expected=expected, key=key, lease=lease)
+
+        return work
 
     async def transact_async(self, work: Callable[[Transaction], Result]) -> Result:
         """`transact` for a task of an event loop, which goes on meanwhile; cancelling it does not undo the work."""

@@ -43,11 +43,11 @@ class PostgresStore:
             self.close()
             raise
 
-    def write(self, work: Callable[[Sql], Result]) -> Result:
-        return self._writer.do(work)
+    def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
+        return self._writer.do(work, decides_first=decides_first)
 
-    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
-        return await self._writer.do_async(work)
+    async def write_async(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
+        return await self._writer.do_async(work, decides_first=decides_first)
 
     @contextmanager
     def read(self) -> Iterator[Sql]:

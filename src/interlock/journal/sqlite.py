@@ -59,11 +59,11 @@ class SqliteStore:
                 raise
         self._writer = Writer(self._write)
 
-    def write(self, work: Callable[[Sql], Result]) -> Result:
-        return self._writer.do(work)
+    def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
+        return self._writer.do(work, decides_first=decides_first)
 
-    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
-        return await self._writer.do_async(work)
+    async def write_async(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
+        return await self._writer.do_async(work, decides_first=decides_first)
 
     @contextmanager
     def read(self) -> Iterator[Sql]:
@@ -109,7 +109,10 @@ class _InTransaction(_Sql):
         if not self._database.in_transaction:
             message = "The transaction was undone by an earlier error, and nothing of it stands."
             raise JournalError("journal_io", message, "Let the first error through: it says what happened.")
-        return super().rows(statement, parameters)
+        try:
+            return self._execute(statement, parameters).fetchall()
+        except (apsw.Error, UnicodeDecodeError) as error:
+            raise _translate(error, self._path) from error
 
 
 class _WriteConnection:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 __all__ = ["Connection", "Row", "Sql", "Store", "Writer", "closed"]
 
-from interlock.errors import JournalError
+from interlock.errors import InterlockError, JournalError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
@@ -33,11 +33,14 @@ class Store(Protocol):
 
     dialect: str
 
-    def write(self, work: Callable[[Sql], Result]) -> Result:
-        """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit."""
+    def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
+        """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit.
+
+        Work that `decides_first` raises its refusals before it writes anything, so it needs no savepoint.
+        """
         ...
 
-    async def write_async(self, work: Callable[[Sql], Result]) -> Result:
+    async def write_async(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         """The same for a task of an event loop, which goes on meanwhile. Cancelling it does not undo the work."""
         ...
 
@@ -68,10 +71,11 @@ class Connection(Protocol):
 class _Job(Generic[Result]):
     """Work on its way to the writer, and what came of it."""
 
-    __slots__ = ("_finished", "error", "result", "work")
+    __slots__ = ("_finished", "decides_first", "error", "result", "work")
 
-    def __init__(self, work: Callable[[Sql], Result]) -> None:
+    def __init__(self, work: Callable[[Sql], Result], decides_first: bool) -> None:
         self.work = work
+        self.decides_first = decides_first
         self.result: Result | None = None
         self.error: BaseException | None = None
         self._finished = threading.Lock()
@@ -92,8 +96,8 @@ class _Awaited(_Job[Result]):
 
     __slots__ = ("future", "loop")
 
-    def __init__(self, work: Callable[[Sql], Result], loop: AbstractEventLoop) -> None:
-        super().__init__(work)
+    def __init__(self, work: Callable[[Sql], Result], decides_first: bool, loop: AbstractEventLoop) -> None:
+        super().__init__(work, decides_first)
         self.loop = loop
         self.future: Future[Result] = loop.create_future()
 
@@ -143,7 +147,7 @@ class Writer:
         self._working: int | None = None
         """The thread that is doing work now."""
 
-    def do(self, work: Callable[[Sql], Result]) -> Result:
+    def do(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         if self._working == threading.get_ident():
             raise RuntimeError("Work inside a transaction goes through that transaction, not through the journal.")
         if self._queue.empty() and self._turn.acquire(blocking=False):
@@ -153,15 +157,15 @@ class Writer:
                 return self._alone(work)
             finally:
                 self._turn.release()
-        job = _Job(work)
+        job = _Job(work, decides_first)
         self._enqueue(job)
         return job.wait()
 
-    async def do_async(self, work: Callable[[Sql], Result]) -> Result:
+    async def do_async(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         """The same for a task; its loop goes on while the work is done."""
         from asyncio import get_running_loop
 
-        job = _Awaited(work, get_running_loop())
+        job = _Awaited(work, decides_first, get_running_loop())
         self._enqueue(job)
         return await job.future
 
@@ -222,7 +226,10 @@ class Writer:
         try:
             sql = self._connection.begin()
             for job in jobs:
-                self._in_savepoint(sql, job)
+                if job.decides_first:
+                    self._deciding(sql, job)
+                else:
+                    self._in_savepoint(sql, job)
             self._connection.commit()
         except BaseException as error:
             self._connection.rollback()
@@ -231,6 +238,16 @@ class Writer:
                 job.error = job.error or undone
         finally:
             self._working = None
+
+    @staticmethod
+    def _deciding(sql: Sql, job: _Job[Any]) -> None:
+        """A refusal of ours leaves nothing to undo; whatever else goes wrong undoes the whole group."""
+        try:
+            job.result = job.work(sql)
+        except BaseException as error:
+            job.error = error
+            if not isinstance(error, InterlockError) or error.__cause__ is not None:  # the database's own
+                raise
 
     @staticmethod
     def _in_savepoint(sql: Sql, job: _Job[Any]) -> None:
