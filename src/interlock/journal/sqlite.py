@@ -132,9 +132,7 @@ class _WriteConnection:
         if _identity(self.path) != self._identity:
             message = f"{self.path} was removed or replaced while it was open."
             raise JournalError("journal_unopenable", message, "Put it back if you can, then start again.")
-        [(seen,)] = self.sql.rows("PRAGMA data_version")  # another number after every commit that is not ours
-        if seen != self._seen or len(self._inside.memory) > _MOST_REMEMBERED:
-            self._seen = seen
+        if self.database.data_version() != self._seen or len(self._inside.memory) > _MOST_REMEMBERED:
             self._inside.memory.clear()
         return self._inside
 
@@ -144,6 +142,7 @@ class _WriteConnection:
         except JournalError:
             self.rollback()
             raise
+        self._seen = self.database.data_version()  # another number after every commit; this one is ours
         with self._committed:
             self._committed.notify_all()
 
