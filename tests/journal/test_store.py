@@ -385,3 +385,12 @@ def test_work_inside_a_transaction_goes_through_it(address: Address, clock: Cloc
         journal.transact(lambda transaction: journal.create("thread", created()))
     assert journal.create("thread", created()).entry.seq == 1
     journal.close()
+
+
+def test_a_transaction_that_is_over_writes_nothing_more(address: Address, clock: Clock) -> None:
+    journal = open_journal(address, now=clock)
+    kept = journal.transact(lambda transaction: transaction)
+    with pytest.raises(RuntimeError):
+        kept.create("thread", created())
+    assert journal.head() == 0
+    journal.close()

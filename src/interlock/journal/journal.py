@@ -45,7 +45,7 @@ class Journal:
 
     def transact(self, work: Callable[[Transaction], Result]) -> Result:
         """Do several things as one: all are durable when this returns, or none happened."""
-        return self._store.write(lambda sql: work(Transaction(sql, self._machines, self._source)))
+        return self._store.write(self._within(work))
 
     def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
         """Begin a new instance of a machine. Durable when it returns."""
@@ -87,7 +87,17 @@ class Journal:
 
     async def transact_async(self, work: Callable[[Transaction], Result]) -> Result:
         """`transact` for a task of an event loop, which goes on meanwhile; cancelling it does not undo the work."""
-        return await self._store.write_async(lambda sql: work(Transaction(sql, self._machines, self._source)))
+        return await self._store.write_async(self._within(work))
+
+    def _within(self, work: Callable[[Transaction], Result]) -> Callable[[Sql], Result]:
+        def run(sql: Sql) -> Result:
+            transaction = Transaction(sql, self._machines, self._source)
+            try:
+                return work(transaction)
+            finally:
+                transaction.finish()
+
+        return run
 
     # Reading
 

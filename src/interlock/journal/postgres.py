@@ -23,6 +23,8 @@ Result = TypeVar("Result")
 _LOCK: Final = 0x494C_434B
 """The advisory lock that every append holds until it commits, so that a reader's cursor misses none."""
 _CONNECT_SECONDS: Final = 10
+_PATIENCE: Final = "SELECT set_config('lock_timeout', '10s', false) WHERE current_setting('lock_timeout') = '0'"
+"""How long an append waits for others, unless the address says otherwise: as long as on SQLite."""
 _AGAIN = "Nothing was written; the command can be repeated as it is."
 
 
@@ -32,7 +34,7 @@ class PostgresStore:
     dialect = "postgresql"
 
     def __init__(self, url: str, now: Callable[[], int]) -> None:
-        self._write = _WriteConnection(url)
+        self._write = _WriteConnection(url, _PATIENCE)
         self._read = _Session(url)
         self._listen = _Session(url, "LISTEN interlock")
         self._reading = threading.Lock()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Re
 from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Lease, check_lease
 from interlock.journal.machines import Machines
-from interlock.journal.store import Sql
+from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
 
 __all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replayed", "unknown_instance"]
@@ -47,13 +48,27 @@ class Source(msgspec.Struct, frozen=True):
     randomness: Callable[[int], bytes]
 
 
+class _Finished:
+    """What is left of a transaction when it is over."""
+
+    def __init__(self) -> None:
+        self.memory: dict[str, Any] = {}
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        raise RuntimeError("The transaction is over; what is to be done with it is done inside the work.")
+
+
 class Transaction:
     """What can be read and appended in one transaction. All of it is durable together, or nothing is."""
 
     def __init__(self, sql: Sql, machines: Machines, source: Source) -> None:
-        self._sql = sql
+        self._sql: Sql = sql
         self._machines = machines
         self._source = source
+
+    def finish(self) -> None:
+        """Nothing can be read or written through it any more: outside its transaction an entry would stand alone."""
+        self._sql = _Finished()
 
     # Reading
 

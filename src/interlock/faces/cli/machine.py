@@ -20,12 +20,22 @@ _FORMATS = ("mermaid", "svg", "xstate")
 def _list(call: Call) -> None:
     from interlock.world.definitions import summaries
 
-    machines = summaries()
+    machines = [_in_force(one, call) for one in summaries()]
     rows = [
         (one["name"], f"{one['states']} states", f"{one['transitions']} transitions", one["description"])
         for one in machines
     ]
     call.output.result(machines, lambda: call.output.text(columns(rows)))
+
+
+def _in_force(shipped: dict[str, Any], call: Call) -> dict[str, Any]:
+    """A machine's summary; that of the override where there is one, which has to be loaded for it."""
+    if shipped["name"] != "ticket" or not call.environment.get("RALPH_STATE_MACHINE_CONFIG"):
+        return shipped
+    from interlock.machine.describe import summarise
+    from interlock.world.machines import find_machine
+
+    return summarise(find_machine("ticket", call.environment))
 
 
 def _show(call: Call) -> None:
