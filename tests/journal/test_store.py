@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interlock.errors import InterlockError
+from interlock.errors import Conflict, InterlockError, JournalError
 from interlock.journal import Journal, open_journal
 from interlock.journal.postgres import PostgresStore
 from interlock.journal.sqlite import SqliteStore
@@ -394,3 +394,23 @@ def test_a_transaction_that_is_over_writes_nothing_more(address: Address, clock:
         kept.create("thread", created())
     assert journal.head() == 0
     journal.close()
+
+
+def test_a_commit_that_fails_is_not_blamed_on_a_refusal_in_its_group(
+    writer: Writer, watched: Watched, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflicting(sql: Sql) -> int:
+        raise Conflict("conflict", "somebody was first", "read again")
+
+    first, (refused, other) = queue_behind(writer, watched, threads, [conflicting, note(1)])
+    monkeypatch.setattr(watched, "commit", _no_room)
+    watched.released.set()
+    assert first.result(SECONDS) == 1
+    assert isinstance(refused.exception(SECONDS), Conflict)
+    failure = other.exception(SECONDS)
+    assert isinstance(failure, JournalError)
+    assert failure.code == "disk_full"
+
+
+def _no_room() -> None:
+    raise JournalError("disk_full", "There is no room.", "Make room.")

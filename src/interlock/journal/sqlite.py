@@ -109,10 +109,7 @@ class _InTransaction(_Sql):
         if not self._database.in_transaction:
             message = "The transaction was undone by an earlier error, and nothing of it stands."
             raise JournalError("journal_io", message, "Let the first error through: it says what happened.")
-        try:
-            return self._execute(statement, parameters).fetchall()
-        except (apsw.Error, UnicodeDecodeError) as error:
-            raise _translate(error, self._path) from error
+        return super().rows(statement, parameters)
 
 
 class _WriteConnection:

@@ -123,6 +123,11 @@ def _acknowledge(jobs: list[_Job[Any]]) -> None:
             loop.call_soon_threadsafe(_resolve, done)
 
 
+def _is_database_error(error: BaseException | None) -> bool:
+    """Whether it is the database that failed, and not we who refused: its own error is then the cause of ours."""
+    return isinstance(error, JournalError) and error.__cause__ is not None
+
+
 def _resolve(jobs: list[_Awaited[Any]]) -> None:
     for job in jobs:
         job.resolve()
@@ -233,9 +238,9 @@ class Writer:
             self._connection.commit()
         except BaseException as error:
             self._connection.rollback()
-            undone = next((job.error for job in jobs if isinstance(job.error, JournalError)), error)
+            first = next((job.error for job in jobs if _is_database_error(job.error)), error)
             for job in jobs:
-                job.error = job.error or undone
+                job.error = job.error or first
         finally:
             self._working = None
 
@@ -246,7 +251,7 @@ class Writer:
             job.result = job.work(sql)
         except BaseException as error:
             job.error = error
-            if not isinstance(error, InterlockError) or error.__cause__ is not None:  # the database's own
+            if not isinstance(error, InterlockError) or _is_database_error(error):
                 raise
 
     @staticmethod

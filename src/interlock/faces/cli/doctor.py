@@ -37,7 +37,7 @@ def _doctor(call: Call) -> None:
     faults = [one for one in findings if one.status == "fault"]
     rows = [(_MARKS[one.status], one.check, one.detail) for one in findings]
     if not call.output.json:
-        call.output.text(columns(rows))
+        call.output.text(columns(rows, call.output.width))
     data = [asdict(one) for one in findings]
     if faults:
         names = ", ".join(one.check for one in faults)

@@ -25,7 +25,7 @@ def _list(call: Call) -> None:
         (one["name"], f"{one['states']} states", f"{one['transitions']} transitions", one["description"])
         for one in machines
     ]
-    call.output.result(machines, lambda: call.output.text(columns(rows)))
+    call.output.result(machines, lambda: call.output.text(columns(rows, call.output.width)))
 
 
 def _in_force(shipped: dict[str, Any], call: Call) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def run(arguments: list[str], output: Output) -> None:
 
 def _help(output: Output) -> None:
     text = f"ralph {__version__} · {_PROMISE}\n\nusage: ralph NOUN [VERB] [ARGUMENTS] [--json]\n\n"
-    text += columns([(f"  {noun}", line) for noun, line in NOUNS.items()])
+    text += columns([(f"  {noun}", line) for noun, line in NOUNS.items()], output.width)
     text += "\nralph NOUN --help tells more. --json gives one envelope on stdout; --version the version.\n"
     output.result({"help": text}, lambda: output.text(text))
 
@@ -138,7 +138,7 @@ def verbs_of(noun: str) -> dict[str, Verb]:
 
 def _noun_help(noun: str, verbs: dict[str, Verb], output: Output) -> None:
     text = f"ralph {noun} · {NOUNS[noun]}\n\n"
-    text += columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()])
+    text += columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()], output.width)
     output.result({"help": text}, lambda: output.text(text))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Output", "clean", "columns", "one_line"]
 
 _WIDTH = 120
+_NARROWEST = 20
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
 
@@ -33,10 +35,15 @@ def _visible(character: str) -> str:
     return "\ufffd"
 
 
-def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Rows in aligned columns, the last one as long as it is."""
+def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
+    """Rows in aligned columns; the last one is as long as it is, or goes on below itself within `width`."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    indent = sum(widths) + 2 * len(widths)
     lines = ["  ".join([*map(str.ljust, row, widths), row[-1]]).rstrip() for row in rows]
+    if width is not None and width > indent + _NARROWEST:
+        from textwrap import fill
+
+        lines = [fill(line, width, subsequent_indent=" " * indent, drop_whitespace=True) for line in lines]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -77,6 +84,11 @@ class Output:
 
     def message(self, text: str) -> None:
         self.stderr.write(text + "\n")
+
+    @property
+    def width(self) -> int | None:
+        """How wide the terminal is; None where stdout is none."""
+        return os.get_terminal_size(self.stdout.fileno()).columns if self.stdout.isatty() else None
 
     def console(self) -> Console:
         """A console for what is worth looking at; plain where stdout is no terminal."""
