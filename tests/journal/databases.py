@@ -21,7 +21,14 @@ Address: TypeAlias = "Path | str"
 Row: TypeAlias = "tuple[Any, ...]"
 Dump: TypeAlias = "dict[str, list[Row]]"
 
-TABLES = {"machines": "digest", "instances": "id", "entries": "seq", "leases": "resource", "migrations": "number"}
+TABLES = {
+    "names": "machine, name",
+    "machines": "digest",
+    "instances": "id",
+    "entries": "seq",
+    "leases": "resource",
+    "migrations": "number",
+}
 """Every table of a journal, and what its rows are ordered by."""
 
 

@@ -24,7 +24,7 @@ from interlock.machine import (
     start,
     step,
 )
-from interlock.machine.model import BUILTIN
+from interlock.machine.model import BUILTIN, NOTED
 
 from .walks import TASK, Table, by, event_of, holds, shipped_table
 
@@ -156,6 +156,9 @@ def test_what_is_not_in_the_table_for_this_state_and_actor_is_not_accepted(data:
     result = step(load_shipped(name), snapshot, event)
     if not isinstance(result, Accepted) or (event.name in BUILTIN and event.actor.kind == "system"):
         return
+    if event.name == NOTED:
+        assert result.snapshot == snapshot
+        return
     rows = [row for row in table.speaking(snapshot.state, event.name, event.actor.kind) if not row.refuses]
     if table.raw.get("enforcement") == "observe" and result.transition is None:
         assert result.warning
@@ -210,7 +213,7 @@ def test_a_start_never_raises_and_begins_where_the_machine_begins(data: st.DataO
 
 @MODEST
 @given(st.data(), names)
-def test_a_superseded_instance_refuses_every_event_for_ever(data: st.DataObject, name: str) -> None:
+def test_a_superseded_instance_refuses_every_move_for_ever(data: st.DataObject, name: str) -> None:
     machine, snapshot = load_shipped(name), data.draw(walked(name))
     closed = step(machine, snapshot, Event("superseded", by("system")))
     if isinstance(closed, Refused):
@@ -218,5 +221,8 @@ def test_a_superseded_instance_refuses_every_event_for_ever(data: st.DataObject,
         return
     event = data.draw(events(name))
     result = step(machine, closed.snapshot, event)
+    if event.name == NOTED:
+        assert isinstance(result, Refused) or result.snapshot == closed.snapshot
+        return
     settles = event.name == "effect_settled" and event.actor.kind == "system"
     assert settles or (isinstance(result, Refused) and result.code == "terminal")

@@ -2,17 +2,22 @@
 
     Journal       create, append, transact; instance, entries, history, follow; verify, rebuild
     Store         where it is kept: SQLite by default, PostgreSQL when several hosts share it
+    peek          one look at one session's state, for the hook, which has no time for more
 
 It imports `machine` and `errors` and nothing else of Interlock. Every move of an instance is one `append`:
 compare the version, step the machine, write the entry, move the instance, commit, sync, acknowledge.
 """
 
-from interlock.journal.audit import Problem
-from interlock.journal.entry import Entry, Instance, Recorded
-from interlock.journal.journal import Journal
-from interlock.journal.leases import Holder, Lease
-from interlock.journal.opening import open_journal
-from interlock.journal.transaction import Transaction, unknown_instance
+from importlib import import_module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from interlock.journal.audit import Problem
+    from interlock.journal.entry import Entry, Instance, Recorded
+    from interlock.journal.journal import Journal
+    from interlock.journal.leases import Holder, Lease
+    from interlock.journal.opening import open_journal
+    from interlock.journal.transaction import Transaction, unknown_instance
 
 __all__ = [
     "Entry",
@@ -26,3 +31,23 @@ __all__ = [
     "open_journal",
     "unknown_instance",
 ]
+
+_HOMES = {
+    "Entry": "entry",
+    "Holder": "leases",
+    "Instance": "entry",
+    "Journal": "journal",
+    "Lease": "leases",
+    "Problem": "audit",
+    "Recorded": "entry",
+    "Transaction": "transaction",
+    "open_journal": "opening",
+    "unknown_instance": "transaction",
+}
+
+
+def __getattr__(name: str) -> object:
+    """What the package offers, imported when it is asked for: the hook asks for `peek` alone."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

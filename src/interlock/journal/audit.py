@@ -42,6 +42,7 @@ class _Replay:
     instances: dict[str, Instance] = field(default_factory=dict)
     snapshots: dict[str, Snapshot] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def take(self, entry: Entry) -> Problem | None:
         """Replay one entry; what is wrong with it, if anything."""
@@ -53,6 +54,9 @@ class _Replay:
             problem = _problem("unreadable", entry, f"cannot be replayed: {error}")
         if problem is not None:
             self.broken.add(entry.instance)
+        else:
+            machine = self.instances[entry.instance].machine
+            self.names.update({(machine, name): entry.instance for name in entry.decoded_evidence().names})
         return problem
 
     def _begin(self, entry: Entry) -> Problem | None:
@@ -137,6 +141,7 @@ def _examined(sql: Sql, replay: _Replay) -> Iterator[Problem]:
         previous, expected = entry.hash, entry.seq + 1
     yield from _definitions(sql, replay)
     yield from _differences(sql, replay)
+    yield from _misnamed(sql, replay)
 
 
 def _definitions(sql: Sql, replay: _Replay) -> Iterator[Problem]:
@@ -168,6 +173,16 @@ def _differences(sql: Sql, replay: _Replay) -> Iterator[Problem]:
         else:
             message = f"{id_} stands at {kept.state!r}, version {kept.version}, and its entries add up to otherwise"
             yield Problem(PROJECTION, message, None, id_)
+
+
+def _misnamed(sql: Sql, replay: _Replay) -> Iterator[Problem]:
+    """Where the table of names is not what the entries say."""
+    stored = {(row[0], row[1]): row[2] for row in sql.rows("SELECT machine, name, instance FROM names")}
+    for machine, name in sorted(
+        key for key in stored.keys() | replay.names if stored.get(key) != replay.names.get(key)
+    ):
+        if not replay.broken:
+            yield Problem(PROJECTION, f"the name {name[:80]!r} of a {machine} is not what the entries say")
 
 
 def _all_entries(sql: Sql) -> Iterator[Entry | Problem]:
@@ -208,4 +223,7 @@ def rebuild(sql: Sql, machines: Machines) -> int:
     for instance in replay.instances.values():
         values = msgspec.structs.astuple(instance)
         sql.rows(f"INSERT INTO instances ({instance_columns}) VALUES ({', '.join('?' * len(values))})", values)
+    sql.rows("DELETE FROM names")
+    for (machine, name), named in replay.names.items():
+        sql.rows("INSERT INTO names (machine, name, instance) VALUES (?, ?, ?)", (machine, name, named))
     return len(replay.instances)

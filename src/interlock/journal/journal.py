@@ -9,10 +9,18 @@ from typing import TypeVar
 
 from interlock.journal.audit import Problem, rebuild, verify
 from interlock.journal.entry import Entry, Instance, Recorded
-from interlock.journal.leases import Holder, Lease, acquire, release, renew
+from interlock.journal.leases import Holder, Lease, acquire, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.store import Sql, Store
-from interlock.journal.transaction import Source, Transaction, find_instance, instance_columns, read_entries, replayed
+from interlock.journal.transaction import (
+    Source,
+    Transaction,
+    find_instance,
+    find_named,
+    instance_columns,
+    read_entries,
+    replayed,
+)
 from interlock.machine import Event, Machine, Snapshot, load_shipped
 
 __all__ = ["Journal"]
@@ -101,6 +109,10 @@ class Journal:
 
     # Reading
 
+    def now(self) -> float:
+        """The journal's clock, in seconds since 1970."""
+        return self._source.now() / 1e9
+
     def instance(self, reference: str) -> Instance:
         """An instance by its id or by a suffix of it that only one has."""
         with self._store.read() as sql:
@@ -112,6 +124,26 @@ class Journal:
         with self._store.read() as sql:
             found = sql.rows(f"SELECT {instance_columns} FROM instances{where} ORDER BY id", values)
         return [Instance(*row) for row in found]
+
+    def open_instances(self, machine: str) -> list[Instance]:
+        """The instances of a machine that have not ended, oldest first."""
+        statement = f"SELECT {instance_columns} FROM instances WHERE machine = ? AND outcome IS NULL ORDER BY id"
+        with self._store.read() as sql:
+            return [Instance(*row) for row in sql.rows(statement, (machine,))]
+
+    def recent(self, machine: str, most: int, *, parent: str | None = None) -> list[Instance]:
+        """The newest instances of a machine, newest first; with a parent, only its children."""
+        where, values = (
+            ("machine = ?", [machine]) if parent is None else ("machine = ? AND parent = ?", [machine, parent])
+        )
+        statement = f"SELECT {instance_columns} FROM instances WHERE {where} ORDER BY id DESC LIMIT {int(most)}"
+        with self._store.read() as sql:
+            return [Instance(*row) for row in sql.rows(statement, values)]
+
+    def named(self, machine: str, name: str) -> Instance | None:
+        """The instance of a machine that took a name last."""
+        with self._store.read() as sql:
+            return find_named(sql, machine, name)
 
     def machine_of(self, instance: Instance) -> Machine:
         """The machine that an instance was made by."""
@@ -175,6 +207,11 @@ class Journal:
 
     def release(self, lease: Lease) -> None:
         self._store.write(lambda sql: release(sql, lease))
+
+    def lost(self, prefix: str, is_alive: Callable[[Holder], bool | None]) -> list[str]:
+        """The resources whose name begins so and whose lease has a holder that is gone."""
+        with self._store.read() as sql:
+            return lost(sql, prefix, self._milliseconds(), is_alive)
 
     def _milliseconds(self) -> int:
         return self._source.now() // 1_000_000

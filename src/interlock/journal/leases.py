@@ -14,7 +14,7 @@ import msgspec
 from interlock.errors import JournalError, LeaseHeld
 from interlock.journal.store import Sql
 
-__all__ = ["Holder", "Lease", "acquire", "check_lease", "release", "renew"]
+__all__ = ["Holder", "Lease", "acquire", "check_lease", "is_held", "lost", "prolong", "release", "renew", "vacate"]
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -78,6 +78,32 @@ def release(sql: Sql, lease: Lease) -> None:
     """Give a lease back; nothing happens where it was taken over."""
     values = (lease.resource, lease.epoch)
     sql.rows("UPDATE leases SET holder = NULL, expires = 0 WHERE resource = ? AND epoch = ?", values)
+
+
+def is_held(sql: Sql, resource: str, now: int, is_alive: Callable[[Holder], bool | None]) -> bool | None:
+    """Whether a lease has a holder that lives, or that cannot be seen and is in time; None where nobody ever had it."""
+    found = sql.rows("SELECT holder, expires FROM leases WHERE resource = ?", (resource,))
+    if not found or found[0][0] is None:
+        return False if found else None
+    alive = is_alive(_holders.decode(found[0][0]))
+    return bool(found[0][1] > now) if alive is None else alive
+
+
+def lost(sql: Sql, prefix: str, now: int, is_alive: Callable[[Holder], bool | None]) -> list[str]:
+    """The leases under a prefix that are held by somebody who is gone."""
+    statement = "SELECT resource, holder, expires FROM leases WHERE holder IS NOT NULL AND resource LIKE ?"
+    held = [(row[0], is_alive(_holders.decode(row[1])), row[2] > now) for row in sql.rows(statement, (f"{prefix}%",))]
+    return [resource for resource, alive, in_time in held if alive is False or (alive is None and not in_time)]
+
+
+def prolong(sql: Sql, resource: str, expires: int) -> None:
+    """Hold what is held for longer: there was a sign of life."""
+    sql.rows("UPDATE leases SET expires = ? WHERE resource = ? AND holder IS NOT NULL", (expires, resource))
+
+
+def vacate(sql: Sql, resource: str) -> None:
+    """Nobody holds the lease any more."""
+    sql.rows("UPDATE leases SET holder = NULL, expires = 0 WHERE resource = ?", (resource,))
 
 
 def check_lease(sql: Sql, lease: Lease) -> None:

@@ -51,7 +51,8 @@ def _open_url(url: str, now: Callable[[], int]) -> Store:
         raise UsageError("database_url_invalid", message, "Install the extra: interlock[postgres].") from None
     try:
         psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error as error:
-        message = f"RALPH_DATABASE_URL is no address that PostgreSQL understands: {str(error).strip()[:200]}."
+    except psycopg.Error:
+        # What libpq says repeats parts of the address, and that may hold a password.
+        message = "RALPH_DATABASE_URL is no address that PostgreSQL understands."
         raise UsageError("database_url_invalid", message, "It looks like postgresql://user@host/database.") from None
     return PostgresStore(url, now)

@@ -25,8 +25,8 @@ class Migration:
 
 
 _WORDS = {
-    "sqlite": {"integer": "INTEGER", "rowless": "WITHOUT ROWID"},
-    "postgresql": {"integer": "BIGINT", "rowless": ""},
+    "sqlite": {"integer": "INTEGER", "rowless": "WITHOUT ROWID", "bytewise": ""},
+    "postgresql": {"integer": "BIGINT", "rowless": "", "bytewise": 'COLLATE "C"'},
 }
 
 _RECORD = """CREATE TABLE IF NOT EXISTS migrations (
@@ -140,9 +140,36 @@ JOIN entries AS e ON e.instance = i.id AND e.version = i.version
 WHERE i.machine = 'session'""",
 )
 
+_NAMES = (
+    """CREATE TABLE names (
+  machine TEXT NOT NULL,
+  name TEXT {bytewise} NOT NULL,
+  instance TEXT NOT NULL,
+  PRIMARY KEY (machine, name)
+) {rowless}""",
+    "CREATE INDEX instances_open ON instances (machine, id) WHERE outcome IS NULL",
+    "DROP VIEW ralph_sessions",
+)
+
+# What is noted after the end changes neither when a session ended nor what its error was.
+_END = "LEFT JOIN entries AS e ON e.instance = i.id AND e.event = 'complete_ralph_session'"
+
+
+def _with_end(view: str) -> str:
+    return view.replace("JOIN entries AS e ON e.instance = i.id AND e.version = i.version", _END).replace(
+        "THEN i.updated END AS completed_at", "THEN coalesce(e.time, i.updated) END AS completed_at"
+    )
+
+
 MIGRATIONS = (
     Migration(1, "machines, instances, entries and leases", _TABLES, {}),
     Migration(2, "the view ralph_sessions", (), {"sqlite": (_SESSIONS_SQLITE,), "postgresql": _SESSIONS_POSTGRESQL}),
+    Migration(
+        3,
+        "names of instances; ralph_sessions with notes after the end",
+        _NAMES,
+        {"sqlite": (_with_end(_SESSIONS_SQLITE),), "postgresql": (_with_end(_SESSIONS_POSTGRESQL[1]),)},
+    ),
 )
 """Every migration, in order. One that was released is never changed."""
 

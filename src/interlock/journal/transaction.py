@@ -12,12 +12,21 @@ from msgspec.structs import replace
 from interlock.errors import Conflict, InterlockError, NotFound, Refusal, Tampered, UsageError
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode, hash_of
 from interlock.journal.ids import is_suffix, make_id, time_text
-from interlock.journal.leases import Lease, check_lease
+from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
 
-__all__ = ["Source", "Transaction", "find_instance", "instance_columns", "read_entries", "replayed", "unknown_instance"]
+__all__ = [
+    "Source",
+    "Transaction",
+    "find_instance",
+    "find_named",
+    "instance_columns",
+    "read_entries",
+    "replayed",
+    "unknown_instance",
+]
 
 _ENTRY = ", ".join(Entry.__struct_fields__)
 _INSTANCE = ", ".join(Instance.__struct_fields__)
@@ -26,6 +35,12 @@ _MAX_REASON = 10_000
 _MAX_TEXT = 200
 _MAX_DEPTH = 64
 _ID_LENGTH = 26
+
+_NAME = (
+    "INSERT INTO names (machine, name, instance) VALUES (?, ?, ?) "
+    "ON CONFLICT (machine, name) DO UPDATE SET instance = excluded.instance"
+)
+_NAMED = f"SELECT {_INSTANCE} FROM instances WHERE id = (SELECT instance FROM names WHERE machine = ? AND name = ?)"
 
 # Control characters, lone surrogates, and what turns the direction of text around.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -80,6 +95,64 @@ class Transaction:
         found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
         return [Instance(*row) for row in found]
 
+    def machine_of(self, instance: Instance) -> Machine:
+        """The machine that an instance was made by."""
+        return self._machines.of(self._sql, instance)
+
+    def history(self, instance: str) -> list[Entry]:
+        """Everything that happened to an instance."""
+        return read_entries(self._sql, instance=instance)
+
+    def named(self, machine: str, name: str) -> Instance | None:
+        """The instance that took a name last."""
+        return find_named(self._sql, machine, name)
+
+    def last_name(self, machine: str, prefix: str) -> str | None:
+        """The greatest name with a prefix; the prefix must end below the last character there is."""
+        beyond = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        statement = "SELECT name FROM names WHERE machine = ? AND name >= ? AND name < ? ORDER BY name DESC LIMIT 1"
+        found = self._sql.rows(statement, (machine, prefix, beyond))
+        return str(found[0][0]) if found else None
+
+    def latest(self, instance: str, events: Sequence[str]) -> list[Entry]:
+        """The entries of an instance from its last one of these events on."""
+        taken: list[Entry] = []
+        before = 1 << 62
+        while True:
+            statement = (
+                f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version < ? ORDER BY version DESC LIMIT 20"
+            )
+            for row in (batch := self._sql.rows(statement, (instance, before))):
+                taken.append(Entry(*row))
+                if taken[-1].event in events:
+                    return taken[::-1]
+            if not batch:
+                return taken[::-1]
+            before = taken[-1].version
+
+    # Leases
+
+    def acquire(
+        self, resource: str, holder: Holder, seconds: float, is_alive: Callable[[Holder], bool | None]
+    ) -> Lease:
+        """Become the only driver of something; see `leases`."""
+        return acquire(self._sql, resource, holder, self._milliseconds(), int(seconds * 1000), is_alive)
+
+    def prolong(self, resource: str, seconds: float) -> None:
+        """Hold what is held for longer, whoever holds it."""
+        prolong(self._sql, resource, self._milliseconds() + int(seconds * 1000))
+
+    def vacate(self, resource: str) -> None:
+        """Take a lease from whoever holds it: what it was for has ended."""
+        vacate(self._sql, resource)
+
+    def is_held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool | None:
+        """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
+        return is_held(self._sql, resource, self._milliseconds(), is_alive)
+
+    def _milliseconds(self) -> int:
+        return self._source.now() // 1_000_000
+
     # Appending
 
     def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
@@ -108,6 +181,7 @@ class Transaction:
             (*row, encode(result.snapshot), entry.time, entry.time),
         )
         self._remember(Instance(*row, encode(result.snapshot), entry.time, entry.time), result.snapshot)
+        self._name(made, definition.name, event)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
 
     def append(
@@ -145,6 +219,7 @@ class Transaction:
         self._sql.rows(_UPDATE_INSTANCE, (*changes, before.id))
         kept = (before.id, before.machine, before.digest, before.parent)
         self._remember(Instance(*kept, *changes[:4], before.created, entry.time), result.snapshot)
+        self._name(before.id, before.machine, event)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
 
     def _recall(self, reference: str) -> tuple[Instance, Snapshot]:
@@ -154,6 +229,10 @@ class Transaction:
             found = self.instance(reference)
             known = found, found.snapshot
         return known
+
+    def _name(self, instance: str, machine: str, event: Event) -> None:
+        for name in event.evidence.names if event.evidence is not None else ():
+            self._sql.rows(_NAME, (machine, name, instance))
 
     def _remember(self, instance: Instance, snapshot: Snapshot) -> None:
         self._sql.memory[instance.id] = instance, snapshot
@@ -203,7 +282,8 @@ class Transaction:
             return None
         entry = Entry(*found[0])
         elsewhere = reference is not None and not entry.instance.endswith(reference)
-        if entry.event != event.name or elsewhere or event.to not in (None, entry.to_state):
+        other = not _brings_the_same(entry, event.evidence or Evidence())
+        if entry.event != event.name or elsewhere or event.to not in (None, entry.to_state) or other:
             raise _key_reused(entry)
         history = [one for one in read_entries(self._sql, instance=entry.instance) if one.version <= entry.version]
         result = replayed(history, self._machines.of(self._sql, self.instance(entry.instance)))
@@ -241,6 +321,12 @@ def find_instance(sql: Sql, reference: str) -> Instance:
     return Instance(*found[0])
 
 
+def find_named(sql: Sql, machine: str, name: str) -> Instance | None:
+    """The instance of a machine that took a name last."""
+    found = sql.rows(_NAMED, (machine, name))
+    return Instance(*found[0]) if found else None
+
+
 def unknown_instance(reference: str) -> InterlockError:
     """What to raise where nothing has that id, or where it can be no id at all."""
     if not is_suffix(reference):
@@ -262,6 +348,13 @@ def _accepted(result: Accepted | Refused) -> Accepted:
         details = {"allowed": msgspec.to_builtins(result.allowed)}
         raise Refusal(result.code, result.message, result.hint, details)
     return result
+
+
+def _brings_the_same(entry: Entry, evidence: Evidence) -> bool:
+    """Whether an entry was made by an event that brought this; names are left out, for a process has a new one."""
+    kept = entry.decoded_evidence()
+    data = {name: value for name, value in kept.data.items() if name != CREATED or entry.version > 1}
+    return replace(kept, data=data, names=()) == replace(evidence, names=())
 
 
 def _key_reused(entry: Entry) -> Refusal:
@@ -324,6 +417,8 @@ def _read_back(evidence: Evidence) -> Evidence:
         raise _misshapen(f"it has {len(text)} bytes, and {_MAX_EVIDENCE} are kept at the most")
     if b"\\u0000" in text.replace(b"\\\\", b""):
         raise _misshapen("it holds a NUL")
+    if not all(_is_word(name) for name in read.names):
+        raise _misshapen(f"a name is 1 to {_MAX_TEXT} printable characters")
     if text.count(b"[") + text.count(b"{") > _MAX_DEPTH and _depth(read.data) > _MAX_DEPTH:
         raise _misshapen(f"it is nested more than {_MAX_DEPTH} deep")
     if read != evidence:

@@ -15,6 +15,7 @@ __all__ = [
     "BUILTIN",
     "EFFECT_INTENDED",
     "EFFECT_SETTLED",
+    "NOTED",
     "OBSERVED",
     "SUPERSEDED",
     "Key",
@@ -31,8 +32,10 @@ OBSERVED = "observed"
 """The system saw the hash of a subject, or was given settings; the state stays."""
 SUPERSEDED = "superseded"
 """The system closes the instance where it stands: its parent ended, or took another driver."""
-BUILTIN = frozenset({EFFECT_INTENDED, EFFECT_SETTLED, OBSERVED, SUPERSEDED})
-"""The events that every machine knows without naming them, all of them the system's."""
+NOTED = "noted"
+"""Anybody tells something worth keeping: `data` holds it. It moves nothing, and may be told of what has ended."""
+BUILTIN = frozenset({EFFECT_INTENDED, EFFECT_SETTLED, NOTED, OBSERVED, SUPERSEDED})
+"""The events that every machine knows without naming them; all but `noted` are the system's."""
 
 Key: TypeAlias = "tuple[str, str, str]"
 """State, event and kind of actor."""

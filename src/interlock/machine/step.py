@@ -11,6 +11,7 @@ from interlock.machine.model import (
     BUILTIN,
     EFFECT_INTENDED,
     EFFECT_SETTLED,
+    NOTED,
     OBSERVED,
     SUPERSEDED,
     Machine,
@@ -181,6 +182,8 @@ def _counted(
 
 
 def _only_settled(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refused:
+    if event.name == NOTED:
+        return _note(machine, snapshot, event)
     if event.name == EFFECT_SETTLED and event.actor.kind == ActorKind.SYSTEM:
         return _settle(machine, snapshot, event)
     if snapshot.outcome is not None:
@@ -220,7 +223,20 @@ def _settle(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Re
     return Accepted(_arrive(machine, ready, event, rule), transition)
 
 
+def _note(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refused:
+    """Keep what is told. It brings nothing that a transition or a proof could turn on."""
+    if event.actor.kind not in set(ActorKind):
+        return _unknown_actor(event)
+    evidence = event.evidence or _NOTHING
+    if evidence.facts or evidence.subjects or evidence.settings or evidence.task or evidence.holder:
+        message = f"{what(event)} may bring data and nothing else."
+        return refuse(machine, snapshot, "evidence_invalid", message, "Put it into `data`.")
+    return Accepted(snapshot)
+
+
 def _off_table(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refused:
+    if event.name == NOTED and snapshot.state in machine.states:
+        return _note(machine, snapshot, event)
     if event.actor.kind == ActorKind.SYSTEM and event.name in BUILTIN:
         return _builtin(machine, snapshot, event)
     if snapshot.state not in machine.states:

@@ -54,7 +54,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     """What an event brings besides its name.
 
     `facts` decide between transitions; `subjects` name what was observed, approved or proven, by hash;
-    `task` is what a counter kept per task counts for; `data` is anything else worth keeping.
+    `task` is what a counter kept per task counts for; `data` is anything else worth keeping; `names` are
+    what the instance can be found by from now on, besides its id.
     """
 
     facts: dict[str, str] = {}
@@ -63,6 +64,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     task: str | None = None
     holder: str | None = None
     data: dict[str, Any] = {}
+    names: tuple[str, ...] = ()
 
 
 class Event(msgspec.Struct, frozen=True):
