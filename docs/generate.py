@@ -18,6 +18,7 @@ from docs.generators.findings import findings
 from docs.generators.keys import keys
 from docs.generators.machine_pages import page
 from docs.generators.markdown import fill
+from docs.generators.tools import resources, settings, tools
 from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
@@ -32,6 +33,8 @@ _BLOCKS = {
     "journal.md": {"columns": columns, "migrations": migrations},
     "commands.md": {"exits": exits, "commands": commands},
     "errors.md": {"errors": catalogue},
+    "mcp.md": {"tools": tools, "resources": resources},
+    "settings.md": {"settings": settings},
 }
 """For each page its marked blocks, and what makes them."""
 

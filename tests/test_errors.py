@@ -44,7 +44,7 @@ def _made() -> Iterator[tuple[str, str]]:
     """Every code that some line of the source makes an error with, and that line."""
     for where, tree in _trees():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _called(node) in POSITIONS and not where.startswith("work"):
+            if isinstance(node, ast.Call) and _called(node) in POSITIONS and not where.startswith("work/demo"):
                 position = POSITIONS[_called(node)]
                 if len(node.args) > position and isinstance(node.args[position], ast.Constant | ast.IfExp):
                     yield from ((code, f"{where}:{node.lineno}") for code in _literals(node.args[position]))

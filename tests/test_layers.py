@@ -108,11 +108,23 @@ def test_nothing_is_imported_by_a_computed_name_but_the_nouns() -> None:
     computing = [
         name for name in MODULES if re.search(r"\b(import_module|__import__)\(", MODULES[name].read_text("utf-8"))
     ]
-    assert computing == ["interlock.faces.cli.main"]
+    assert computing == ["interlock.faces.cli.main", "interlock.journal"]
 
 
-def test_the_hook_imports_nothing_of_ours() -> None:
-    assert [module for module, _ in _imports("interlock.faces.hook") if module.startswith("interlock")] == []
+def test_the_hook_imports_only_what_is_made_to_be_light() -> None:
+    ours = {module for module, _ in _imports("interlock.faces.hook") if module.startswith("interlock")}
+    light = {
+        "interlock.journal.peek",
+        "interlock.work.sessions.policy",
+        "interlock.world.ancestry",
+        "interlock.world.inbox",
+        "interlock.world.repository",
+    }
+    assert ours - light == {"interlock.work.sessions.upkeep"}, "once a session, to bind it to its agent's process"
+    for name in (*light, "interlock.work.sessions.shell", "interlock.work.sessions.writers"):
+        top = {node.lineno for node in _tree(name).body if isinstance(node, ast.Import | ast.ImportFrom)}
+        loaded = {module.split(".")[0] for module, line in _imports(name) if line in top} - {"interlock"}
+        assert loaded <= {"__future__", "json", "os", "re", "shlex", "time"}, name
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:

@@ -171,8 +171,10 @@ def followed(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Iterator[
         process.communicate(timeout=SECONDS)
 
 
-def run_in_terminal(*words: str | Path, cwd: Path, env: Mapping[str, str], columns: int = 100) -> tuple[int, str]:
-    """Run a program in a terminal of its own; its exit status, and all that reached the screen."""
+def run_in_terminal(
+    *words: str | Path, cwd: Path, env: Mapping[str, str], columns: int = 100, typed: str = ""
+) -> tuple[int, str]:
+    """Run a program in a terminal of its own, with keys typed; its exit status, and all that reached the screen."""
     ours, theirs = pty.openpty()
     size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
     process = subprocess.Popen(
@@ -186,6 +188,7 @@ def run_in_terminal(*words: str | Path, cwd: Path, env: Mapping[str, str], colum
     )
     os.close(theirs)
     try:
+        os.write(ours, typed.encode())
         screen = _read_to_the_end(ours)
         return process.wait(SECONDS), screen
     finally:

@@ -42,10 +42,12 @@ def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: 
     directory = Path(data["directory"])
     assert (directory / ".ralf" / "journal.db").is_file()
     verified = run("journal", "verify", "--json", cwd=directory, env=environment).data
-    assert verified == {"entries": data["moves"], "instances": len(SHIPPED)}
+    assert verified == {"entries": data["moves"] + data["noted"], "instances": len(SHIPPED)}
     entries = run("log", "-n", "1000", "--json", cwd=directory, env=environment).data
-    assert len(entries) == data["moves"]
-    assert {one["channel"] for one in entries} == {"demo"}
+    assert len(entries) == data["moves"] + data["noted"]
+    assert data["noted"] == 6
+    assert data["blocked"] == 3
+    assert {one["channel"] for one in entries if one["event"] != "noted"} == {"demo"}
 
 
 def test_nothing_is_written_where_it_is_called(data: dict[str, Any], outside: Path) -> None:
@@ -60,7 +62,7 @@ def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, en
     assert "✗ refused" in result.out
     assert result.out.count("✗ refused") == result.out.count("allowed instead: ")
     [(moves, refused)] = re.findall(
-        r"^✓ (\d+) moves in .*; (\d+) refused; the journal verifies\.$", result.out, re.MULTILINE
+        r"^✓ (\d+) moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", result.out, re.MULTILINE
     )
     assert int(refused) == result.out.count("✗ refused")
     assert int(moves) == len(re.findall(rf"^  ({'|'.join(SHIPPED)}) +(?!✗)\S", result.out, re.MULTILINE))

@@ -9,7 +9,7 @@ import pytest
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import SHIPPED, Channel
-from interlock.work.demo import Heading, Move, Refused, play
+from interlock.work.demo import Heading, Hooked, Move, Refused, play
 
 
 @pytest.fixture
@@ -73,7 +73,8 @@ def test_it_can_be_played_again_on_the_same_journal(journal: Journal) -> None:
     assert list(journal.verify()) == []
 
 
-def _told(scene: Heading | Move | Refused) -> tuple[str, ...]:
+def _told(scene: Heading | Move | Refused | Hooked) -> tuple[str, ...]:
+    assert not isinstance(scene, Hooked), "there is no hook to ask"
     if isinstance(scene, Heading):
         return (scene.text,)
     if isinstance(scene, Move):

@@ -1,22 +1,342 @@
 """`ralph-hook EVENT`: what a coding agent's hook runner calls before and after its tools.
 
-It imports next to nothing, because it runs before every tool call. The calling agent's session is named by
-RALPH_SESSION_ID; a process that belongs to no session of ours is none of our business, and everything passes.
+It imports next to nothing, because it runs before every tool call. The calling agent's session is the one that
+RALPH_SESSION_ID names, or else the one that the agent's process made; an agent that has none is none of our
+business, and everything passes. It looks at the session's state, decides, and leaves what it saw in the inbox.
+
+Exit 2 blocks, and nothing but a block exits 2. An event that only tells something always passes.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from interlock.journal.peek import Seen
+    from interlock.work.sessions.policy import Need
 
 __all__ = ["main"]
 
+_BLOCK = 2
 _USAGE = 64
+_INTERRUPTED = 130
+_MAX_INPUT = 8 * 1024 * 1024
+_MAX_TEXT = 300
+_MOST_FILES = 20
+_SESSION = "RALPH_SESSION_ID"
+_DATABASE = "RALPH_DATABASE_URL"
+_POLICY = "pre-tool-use"
+_EVENTS = (
+    _POLICY,
+    "post-tool-use",
+    "post-tool-use-failure",
+    "session-start",
+    "session-end",
+    "stop",
+    "user-prompt-submit",
+)
+_NOT_JUDGED = "Interlock: this call could not be judged, so it is not made. Tell the person you work for."
 
 
 def main() -> None:
-    """Let the call pass: exit 0. Exit 2, which blocks it, is for sessions whose state forbids the call."""
-    if len(sys.argv) != 2:
-        sys.stderr.write("usage: ralph-hook EVENT < the hook's JSON\n")
+    """Decide about one hook event of the calling agent, and exit with the decision."""
+    _stand_in()
+    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+        _say(2, f"usage: ralph-hook EVENT < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
         raise SystemExit(_USAGE)
-    while sys.stdin is not None and sys.stdin.buffer.read(65536):
-        pass
+    event = sys.argv[1]
+    try:
+        blocked = _decide(event, _input())
+    except KeyboardInterrupt:
+        raise SystemExit(_INTERRUPTED) from None
+    except Exception as error:
+        blocked = _failed(event, error, is_session=bool(os.environ.get(_SESSION)))
+    if blocked:
+        _say(2, f"{blocked}\n")
+        raise SystemExit(_BLOCK)
+
+
+def _stand_in() -> None:
+    """Open what was closed: a file of ours must never take the place of a stream and be written to as one."""
+    for stream in (0, 1, 2):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _input() -> bytes:
+    """All of stdin, so that the runner never meets a closed pipe; nothing of it where it is too much."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while part := os.read(0, 1 << 20):
+            size += len(part)
+            if size <= _MAX_INPUT:
+                parts.append(part)
+    except OSError:
+        return b""
+    return b"".join(parts) if size <= _MAX_INPUT else b""
+
+
+def _say(stream: int, text: str) -> bool:
+    """Write to a stream as it is; whether somebody can have heard it."""
+    rest = text.encode("utf-8", "replace")
+    try:
+        while rest:
+            rest = rest[os.write(stream, rest) :]
+    except OSError:
+        return False
+    return True
+
+
+def _decide(event: str, raw: bytes) -> str | None:
+    """Why the event is blocked; None where it passes."""
+    if event not in _EVENTS:
+        _say(2, f"ralph-hook: {_text(event)!r} is no event that it knows; it passes.\n")
+        return None
+    try:
+        given = json.loads(raw)
+    except (ValueError, RecursionError):
+        given = None
+    said = given if isinstance(given, dict) else {}
+    place = _place(said)
+    if place is None and not os.environ.get(_SESSION):
+        return None
+    seen = _look(place)
+    try:
+        return _judge(event, given, said, seen, place)
+    except Exception as error:
+        return _failed(event, error, is_session=seen is not None)
+
+
+def _judge(
+    event: str, given: object, said: dict[str, Any], seen: Seen | str | None, place: tuple[str, str | None] | None
+) -> str | None:
+    if event == "post-tool-use" and not isinstance(seen, str) and not os.environ.get(_SESSION):
+        _adopt(seen, said, place)
+    if seen is None:
+        return None
+    if isinstance(seen, str):
+        return _before_unreadable(said, place, seen) if event == _POLICY else None
+    return _before(seen, given, place) if event == _POLICY else _after(event, seen, said, place)
+
+
+def _failed(event: str, error: Exception, is_session: bool) -> str | None:
+    """What an event comes to that could not be judged: a tool call of a session is blocked, the rest passes."""
+    _say(2, f"ralph-hook: {type(error).__name__}: {_text(error)}\n")
+    return _NOT_JUDGED if event == _POLICY and is_session else None
+
+
+# Finding the session
+
+
+def _place(said: dict[str, Any]) -> tuple[str, str | None] | None:
+    """The state directory and the work tree of the repository that the agent works in."""
+    from interlock.world.repository import STATE_DIRECTORY, locate
+
+    for start in (os.environ.get("RALPH_ROOT"), os.environ.get("CLAUDE_PROJECT_DIR"), said.get("cwd"), os.curdir):
+        if isinstance(start, str) and start and "\0" not in start:
+            try:
+                found = locate(start)
+            except (OSError, ValueError):
+                continue
+            if found is not None:
+                root, common = found
+                return os.path.join(root or common, STATE_DIRECTORY), root
+    return None
+
+
+def _directory(said: dict[str, Any]) -> str:
+    """Where the agent is."""
+    found = said.get("cwd")
+    return os.path.abspath(found) if isinstance(found, str) and found and "\0" not in found else os.getcwd()
+
+
+def _journal(place: tuple[str, str | None] | None) -> str:
+    return os.environ.get(_DATABASE) or (os.path.join(place[0], "journal.db") if place else "")
+
+
+def _look(place: tuple[str, str | None] | None) -> Seen | str | None:
+    """The calling agent's session; why it cannot be looked at; or None where it has none."""
+    from interlock.journal.peek import Unreadable, peek
+    from interlock.world.ancestry import names_above
+
+    session = os.environ.get(_SESSION) or None
+    journal = _journal(place)
+    if not os.environ.get(_DATABASE) and not os.path.lexists(journal):
+        return "there is no journal here" if session else None
+    try:
+        seen = peek(journal, session, [] if session else names_above())
+    except Unreadable as error:
+        return f"the journal cannot be read ({error})"
+    return f"there is no session {_text(session)}" if seen is None and session else seen
+
+
+def _is_nearest(name: str | None) -> bool:
+    """Whether a process is the agent that called this hook, and not one further up that started another agent."""
+    from interlock.world.ancestry import LAUNCHERS, ancestors, name_of
+
+    for pid, began, command in ancestors(os.getpid()):
+        if name_of(pid, began) == name:
+            return True
+        if command not in LAUNCHERS:
+            return False
+    return False
+
+
+# Deciding
+
+
+def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> str | None:
+    from interlock.work.sessions.policy import denial, need_of, tools_of
+
+    definition = json.loads(seen.definition)
+    allowed = tools_of(definition, seen.state)
+    if not isinstance(given, dict) or not isinstance(given.get("tool_name"), str):
+        return "Interlock: the call could not be read, so it is not made. Make it again, smaller if it was large."
+    tool, call = given["tool_name"], given.get("tool_input")
+    need = need_of(tool, call if isinstance(call, dict) else {}, _directory(given), place and place[1])
+    note = {"tool": _text(tool[:100]), "call": _text(given.get("tool_use_id")), "about": _text(need.about)}
+    passes = need.kind in allowed and not need.protected
+    if need.kind == "other":
+        passes = "write" in allowed and not need.protected
+        if not passes and seen.outcome is None and _ask(given, seen, need, note["tool"]):
+            _tell(place, seen, {"type": "progress", "message": "a person was asked", **note})
+            return None
+    if passes:
+        _tell(place, seen, {"type": "tool_start", **note})
+        return None
+    _tell(place, seen, {"type": "denied", **note, "need": need.kind, "state": seen.state})
+    return denial(seen.session, seen.state, seen.outcome, definition, need, driven=bool(os.environ.get(_SESSION)))
+
+
+def _before_unreadable(said: dict[str, Any], place: tuple[str, str | None] | None, why: str) -> str | None:
+    """A session whose state cannot be known: reading passes, writing does not."""
+    from interlock.work.sessions.policy import need_of
+
+    call = said.get("tool_input")
+    tool = str(said.get("tool_name") or "write")
+    need = need_of(tool, call if isinstance(call, dict) else {}, _directory(said), place and place[1])
+    if need.kind in ("read", "run"):
+        return None
+    return (
+        f"Interlock: {why}, so this session's state is not known and writing is not allowed; reading is. "
+        f"Tell the person you work for; `ralph doctor` shows what is wrong."
+    )
+
+
+def _ask(given: dict[str, Any], seen: Seen, need: Need, tool: str) -> bool:
+    """Have a person asked, where the agent can do that: Claude Code asks or denies, the others would let it pass."""
+    nobody_hears = os.fstat(1).st_rdev == os.stat(os.devnull).st_rdev
+    if "transcript_path" not in given or "turn_id" in given or nobody_hears:
+        return False
+    why = (
+        f"Interlock: {tool} names {_text(need.protected)}, which is protected, and what it does with it is not known."
+        if need.protected
+        else f"Interlock: session {seen.session} is in `{seen.state}`, and what {tool} changes is not known."
+    )
+    answer = {"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": why}
+    return _say(1, json.dumps({"hookSpecificOutput": answer}) + "\n")
+
+
+# Telling
+
+
+def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str | None] | None) -> str | None:
+    """Leave what was seen; a driven agent that stops without completing its session is reminded, once."""
+    for note in _notes(event, seen, said):
+        _tell(place, seen, note)
+    if event == "session-start" and seen.outcome is None:
+        _say(1, f"This is Interlock session {seen.session}, in the state `{seen.state}`.\n")
+    driven = os.environ.get(_SESSION)
+    if event != "stop" or seen.outcome is not None or not driven or said.get("stop_hook_active") is not False:
+        return None
+    example = json.dumps({"sessionId": seen.session, "outcome": "success"})
+    return (
+        f"Interlock: session {seen.session} is still in `{seen.state}`. If the work is done, or cannot be, say so: "
+        f'complete_ralph_session({example}), with "failure" and an errorMessage where it was not. Otherwise go on.'
+    )
+
+
+def _notes(event: str, seen: Seen, said: dict[str, Any]) -> list[dict[str, object]]:
+    if event in ("post-tool-use", "post-tool-use-failure"):
+        return _of_tool(said, failed=event == "post-tool-use-failure")
+    if event == "user-prompt-submit":
+        return [{"type": "progress", "message": "prompt", "characters": len(str(said.get("prompt") or ""))}]
+    if event == "session-start":
+        words = {key: _text(said.get(key)) for key in ("source", "model", "session_id") if said.get(key)}
+        return [{"type": "progress", "message": "the agent began", **words}]
+    if event == "session-end":
+        reason = _text(said.get("reason"))
+        ended = bool(reason) and reason not in ("clear", "resume") and _is_nearest(seen.name)
+        return [{"type": "progress", "message": "the agent ended", "reason": reason, "ended": ended}]
+    return [{"type": "progress", "message": "the agent stopped its turn"}]
+
+
+def _of_tool(said: dict[str, Any], failed: bool) -> list[dict[str, object]]:
+    from interlock.work.sessions.policy import need_of, runs_tests
+
+    tool, call = str(said.get("tool_name") or "")[:100], said.get("tool_input")
+    need = need_of(tool, call if isinstance(call, dict) else {}, _directory(said), None)
+    note: dict[str, object] = {"type": "tool_end", "tool": _text(tool), "success": not failed}
+    note |= {"about": _text(need.about), "call": _text(said.get("tool_use_id"))}
+    if type(said.get("duration_ms")) is int:
+        note["milliseconds"] = min(max(said["duration_ms"], 0), 1 << 40)
+    if failed:
+        note["error"] = _text(said.get("error"))
+    tests = runs_tests(need.about) if need.kind in ("run", "write") and not need.files else None
+    if tests is not None:
+        note |= {"tests": True, "known": tests and _has_ended(said, failed)}
+    files = need.files[:_MOST_FILES] if not failed else ()
+    changed: list[dict[str, object]] = [
+        {"type": "file_change", "file": _text(file), "tool": _text(tool)} for file in files
+    ]
+    return [note, *changed]
+
+
+def _has_ended(said: dict[str, Any], failed: bool) -> bool:
+    """Whether it was said how a command ended: Codex never does, and one in the background has not."""
+    if failed:
+        return not said.get("is_interrupt")
+    response = said.get("tool_response")
+    if not isinstance(response, dict) or "stderr" not in response:
+        return False
+    return not response.get("interrupted") and not response.get("backgroundTaskId")
+
+
+def _text(value: object) -> str:
+    """A text that can be kept: short, and cut between words, because half a secret is none that could be found."""
+    text = str(value or "")
+    cut = text
+    if len(text) > _MAX_TEXT:
+        words = text[: _MAX_TEXT + 1].rsplit(None, 1)
+        cut = f"{words[0] if len(words) > 1 else ''}… [{len(text)} characters]"
+    return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in cut)
+
+
+def _tell(place: tuple[str, str | None] | None, seen: Seen, note: dict[str, object]) -> None:
+    """Leave an observation; what cannot be left is no reason to stop an agent."""
+    from interlock.world.inbox import drop
+
+    if place is not None:
+        try:
+            drop(place[0], seen.session, note)
+        except OSError as error:
+            _say(2, f"ralph-hook: the observation could not be left: {error.strerror}\n")
+
+
+def _adopt(seen: Seen | None, said: dict[str, Any], place: tuple[str, str | None] | None) -> None:
+    """A session made over HTTP: the server cannot see the agent's process, and the hook can."""
+    from interlock.work.sessions.policy import made_session
+
+    session = made_session(str(said.get("tool_name") or ""), said.get("tool_response"))
+    if session is not None and (seen is None or seen.session != session):
+        from interlock.work.sessions.upkeep import adopt
+
+        adopt(_journal(place), session)

@@ -1,20 +1,20 @@
 """A whole ticket through the five machines, on a journal of its own: who did what, and what was refused.
 
-Nothing here runs an agent or touches git; it shows the machines and the journal at work. Whoever acts says so
-through the channel `demo`, so that nobody takes these approvals for real ones.
+Nothing here runs an agent or touches git; it shows the machines, the journal and the hook at work. Whoever acts
+says so through the channel `demo`, so that nobody takes these approvals for real ones.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from interlock.errors import Refusal
 from interlock.journal import Journal, Recorded
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 
-__all__ = ["Heading", "Move", "Refused", "play"]
+__all__ = ["Heading", "Hook", "Hooked", "Move", "Refused", "play"]
 
 _PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.DEMO)
 _AGENT = Actor(ActorKind.AGENT, "claude", Channel.DEMO)
@@ -45,10 +45,21 @@ class Refused:
     error: Refusal
 
 
-Scene = Heading | Move | Refused
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """A tool call of the agent, and what the hook said to it; nothing where it passed."""
+
+    tool: str
+    about: str
+    said: str | None
 
 
-def play(journal: Journal) -> Iterator[Scene]:
+Scene = Heading | Move | Refused | Hooked
+Hook = Callable[[str, str, dict[str, str]], str | None]
+"""Ask the real hook about a session's tool call: why it is blocked, or None."""
+
+
+def play(journal: Journal, hook: Hook | None = None) -> Iterator[Scene]:
     """Play it, a scene at a time; every move is durable when its scene is given out."""
     ticket = _Cast(journal, "ticket")
     yield Heading("A ticket is planned by agents, and a person approves the plan")
@@ -58,7 +69,7 @@ def play(journal: Journal) -> Iterator[Scene]:
     yield Heading("A thread opens on it: the person finalizes the spec, and only the person can")
     yield from _specify(ticket, thread)
     yield Heading("The story loop works on it, with an agent that reports over its session")
-    yield from _loop(journal, thread)
+    yield from _loop(journal, thread, hook)
     yield Heading("“Done” is a claim: our verifiers say no, and an orchestrator run goes on")
     yield from _again(journal, thread)
     yield Heading("Verified, reviewed, changed under the reviewer's eyes, verified and reviewed again, committed")
@@ -129,7 +140,7 @@ def _specify(ticket: _Cast, thread: _Cast) -> Iterator[Scene]:
     yield thread.move(_person("start"))
 
 
-def _loop(journal: Journal, thread: _Cast) -> Iterator[Scene]:
+def _loop(journal: Journal, thread: _Cast, hook: Hook | None) -> Iterator[Scene]:
     story = _Cast(journal, "story", thread)
     yield story.begin(_SYSTEM)
     for name in ("progress_found", "memory_unavailable", "files_loaded"):
@@ -139,13 +150,27 @@ def _loop(journal: Journal, thread: _Cast) -> Iterator[Scene]:
     yield session.begin(_SYSTEM)
     for state in ("analyzing", "implementing", "testing"):
         yield session.move(Event("update_session_state", _AGENT, state))
+        if hook is not None:
+            yield from _tool_calls(hook, session.id, state)
     yield session.move(Event("update_session_state", _AGENT, "reviewing"))
-    outcome = Evidence(facts={"outcome": "success"})
+    outcome = Evidence(facts={"outcome": "success"}, data={"outcome": "success"})
     yield session.move(Event("complete_ralph_session", _AGENT, evidence=outcome))
     for name in ("code_written", "tests_failed", "code_written", "tests_passed", "criteria_met", "committed"):
         yield story.move(_system(name))
     for name in ("memory_loaded", "story_completed", "all_complete"):
         yield story.move(_system(name))
+
+
+def _tool_calls(hook: Hook, session: str, state: str) -> Iterator[Hooked]:
+    """What the agent tries in a state: the hook holds it to what the state allows."""
+    calls = {
+        "analyzing": [("Read", "src/greet.py"), ("Write", "src/greet.py"), ("Bash", "echo done > src/greet.py")],
+        "implementing": [("Write", "src/greet.py"), ("Bash", "rm -rf .ralf")],
+        "testing": [("Bash", "pytest -q")],
+    }
+    for tool, about in calls[state]:
+        given = {"command": about} if tool == "Bash" else {"file_path": about}
+        yield Hooked(tool, about, hook(session, tool, given))
 
 
 def _again(journal: Journal, thread: _Cast) -> Iterator[Scene]:

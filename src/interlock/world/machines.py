@@ -9,14 +9,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock import __version__
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine import SHIPPED, Machine, load_file, load_shipped
 from interlock.machine.check import Report, check
+from interlock.machine.compile import compile_machine
 from interlock.machine.override import WARNINGS, load_override
 
 __all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning", "load_unchecked", "machine_finder"]
@@ -24,9 +27,21 @@ __all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning
 OVERRIDE = "RALPH_STATE_MACHINE_CONFIG"
 
 
-def machine_finder(environment: Mapping[str, str]) -> Callable[[str], Machine]:
-    """How the journal finds a machine by name."""
-    return lambda name: find_machine(name, environment)
+def machine_finder(environment: Mapping[str, str], enforcement: str | None = None) -> Callable[[str], Machine]:
+    """How the journal finds a machine by name; `enforcement` is how strict the session machine is to be."""
+
+    def find(name: str) -> Machine:
+        machine = find_machine(name, environment)
+        if name == "session" and enforcement is not None and enforcement != machine.form.enforcement:
+            return _enforced(machine.digest, enforcement)
+        return machine
+
+    return find
+
+
+@cache
+def _enforced(digest: str, enforcement: str) -> Machine:
+    return compile_machine(replace(load_shipped("session").form, enforcement=enforcement))
 
 
 def find_machine(name: str, environment: Mapping[str, str]) -> Machine:

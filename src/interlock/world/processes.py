@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import platform
-import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-__all__ = ["Process", "is_alive", "this_process"]
+from interlock.world.ancestry import LAUNCHERS, ancestors, boot, host, started
+
+__all__ = ["AGENTS", "Agent", "Process", "calling_agent", "client_process", "is_alive", "this_process"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,39 +20,64 @@ class Process:
     pid: int
     started: str
 
+    @property
+    def name(self) -> str:
+        """What a session is found by that was made by this process; the hook makes the same text."""
+        return f"process:{self.host}:{self.boot}:{self.pid}:{self.started}"
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """A coding agent that this process runs under."""
+
+    name: str
+    process: Process | None
+    """Its process, where it could be told from the others above this one."""
+
+
+AGENTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "claude": (("claude",), ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")),
+    "codex": (("codex",), ("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_CI", "CODEX_SANDBOX")),
+    "opencode": (("opencode", ".opencode"), ("OPENCODE", "OPENCODE_PID")),
+    "gemini": (("gemini",), ("GEMINI_CLI",)),
+    "qwen": (("qwen",), ("QWEN_CODE",)),
+    "cursor": (("cursor-agent",), ("CURSOR_AGENT",)),
+    "goose": (("goose",), ("GOOSE_TERMINAL",)),
+    "amp": (("amp",), ("AMP_CURRENT_THREAD_ID",)),
+    "crush": (("crush",), ("CRUSH",)),
+    "aider": (("aider",), ()),
+}
+"""The coding agents we know by the names of their commands and by what they leave in the environment."""
+
 
 def this_process() -> Process:
     """The process that asks."""
     pid = os.getpid()
-    return Process(platform.node(), _boot(), pid, _started(pid) or "")
+    return Process(host(), boot(), pid, started(pid) or "")
 
 
 def is_alive(process: Process) -> bool | None:
     """Whether a process still is; None where it is on a host that cannot be seen from here. A stopped one is."""
-    if process.host != platform.node():
+    if process.host != host():
         return None
-    return process.boot == _boot() and _started(process.pid) == process.started
+    return process.boot == boot() and started(process.pid) == process.started
 
 
-def _boot() -> str:
-    path = Path("/proc/sys/kernel/random/boot_id")
-    if path.exists():
-        return path.read_text(encoding="ascii").strip()
-    return _ask("sysctl", "-n", "kern.boottime")
+def calling_agent(environment: Mapping[str, str]) -> Agent | None:
+    """The agent that this process runs under; None where a person or a script runs it."""
+    for pid, began, command in ancestors(os.getpid()):
+        for name, (commands, _) in AGENTS.items():
+            if command in commands:
+                return Agent(name, Process(host(), boot(), pid, began))
+    for name, (_, markers) in AGENTS.items():
+        if any(environment.get(marker) for marker in markers):
+            return Agent(name, None)
+    return Agent("agent", None) if environment.get("RALPH_SESSION_ID") else None
 
 
-def _started(pid: int) -> str | None:
-    """When a process began, in whatever unit the system has; None where there is none."""
-    if Path("/proc/self/stat").exists():
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        fields = stat.rpartition(")")[2].split()
-        return None if fields[0] in ("Z", "X") else fields[19]
-    return _ask("ps", "-o", "lstart=", "-p", str(pid)) or None
-
-
-def _ask(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-    return done.stdout.strip()
+def client_process() -> Process | None:
+    """The process that started this one to speak with it: an agent, or else the nearest one that is no launcher."""
+    above = ancestors(os.getpid())
+    agents = {command for commands, _ in AGENTS.values() for command in commands}
+    known = [one for one in above if one[2] in agents] or [one for one in above if one[2] not in LAUNCHERS]
+    return Process(host(), boot(), known[0][0], known[0][1]) if known else None

@@ -1,16 +1,35 @@
-"""Where the repository is, found by reading its files: asking git would run what a hostile repository says."""
+"""Where the repository is, found by reading its files: asking git would run what a hostile repository says.
+
+`locate` works on plain text and imports next to nothing, because the hook calls it before every tool call.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
-from interlock.errors import InterlockError
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from pathlib import Path
 
-__all__ = ["STATE_DIRECTORY", "exclude_state", "find_root", "state_directory"]
+__all__ = ["STATE_DIRECTORY", "exclude_state", "find_root", "locate", "state_directory"]
 
 STATE_DIRECTORY = ".ralf"
 _EXCLUDED = (f"/{STATE_DIRECTORY}/", "/.ralph-sessions/")
 _MAX_POINTER = 4096
+
+
+def locate(start: str) -> tuple[str | None, str] | None:
+    """The main work tree, if there is one, and the common git directory around `start`; None outside a repository.
+
+    Raises OSError or ValueError where a `.git` does not lead to a git directory.
+    """
+    directory = os.path.abspath(start)
+    while True:
+        found = _look_in(directory)
+        above = os.path.dirname(directory)
+        if found is not None or above == directory:
+            return found
+        directory = above
 
 
 def state_directory(start: Path) -> Path:
@@ -21,50 +40,63 @@ def state_directory(start: Path) -> Path:
 
 def find_root(start: Path) -> tuple[Path | None, Path]:
     """The main work tree, if there is one, and the common git directory of the repository around `start`."""
-    for directory in (start.absolute(), *start.absolute().parents):
-        try:
-            found = _look_in(directory)
-        except (OSError, ValueError, RuntimeError) as error:
-            message = f"{directory / '.git'} does not lead to a git directory: {str(error)[:200]}."
-            raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
-        if found is not None:
-            return found
-    message = f"There is no git repository in {start} or above it."
-    raise InterlockError("no_repository", message, "Run `git init` here, or go to your repository.")
+    from pathlib import Path
+
+    from interlock.errors import InterlockError
+
+    try:
+        found = locate(str(start))
+    except (OSError, ValueError, RuntimeError) as error:
+        message = f"{str(error)[:200]}."
+        raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
+    if found is None:
+        message = f"There is no git repository in {start} or above it."
+        raise InterlockError("no_repository", message, "Run `git init` here, or go to your repository.")
+    root, common = found
+    return None if root is None else Path(root), Path(common)
 
 
-def _look_in(directory: Path) -> tuple[Path | None, Path] | None:
-    dot_git = directory / ".git"
+def _look_in(directory: str) -> tuple[str | None, str] | None:
+    dot_git = os.path.join(directory, ".git")
     if _is_git_directory(dot_git):
         return directory, dot_git
-    if dot_git.is_file():
-        return _behind_pointer(dot_git)
+    if os.path.isfile(dot_git):
+        try:
+            return _behind_pointer(dot_git)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ValueError(f"{dot_git} does not lead to a git directory: {error}") from None
     if _is_git_directory(directory):
         # Hooks run inside `.git`, and must find the same journal as everybody else.
-        return (directory.parent if directory.name == ".git" else None), directory
+        return (os.path.dirname(directory) if os.path.basename(directory) == ".git" else None), directory
     return None
 
 
-def _is_git_directory(path: Path) -> bool:
-    return (path / "HEAD").is_file() and (path / "objects").is_dir() and (path / "refs").is_dir()
+def _is_git_directory(path: str) -> bool:
+    return (
+        os.path.isfile(os.path.join(path, "HEAD"))
+        and os.path.isdir(os.path.join(path, "objects"))
+        and os.path.isdir(os.path.join(path, "refs"))
+    )
 
 
-def _behind_pointer(dot_git: Path) -> tuple[Path | None, Path]:
+def _behind_pointer(dot_git: str) -> tuple[str | None, str]:
     """A linked work tree or a submodule: `.git` is a file that says where its git directory is."""
     text = _read(dot_git)
     if not text.startswith("gitdir:"):
         raise ValueError("it does not say gitdir:")
-    git_directory = (dot_git.parent / text.removeprefix("gitdir:").strip()).resolve()
-    pointer = git_directory / "commondir"
-    common = (git_directory / _read(pointer).strip()).resolve() if pointer.is_file() else git_directory
+    directory = os.path.dirname(dot_git)
+    git_directory = os.path.realpath(os.path.join(directory, text.removeprefix("gitdir:").strip()))
+    pointer = os.path.join(git_directory, "commondir")
+    is_linked = os.path.isfile(pointer)
+    common = os.path.realpath(os.path.join(git_directory, _read(pointer).strip())) if is_linked else git_directory
     if not _is_git_directory(common):
         raise ValueError(f"{common} is none")
-    is_linked_tree = pointer.is_file() and common.name == ".git"
-    return (common.parent if is_linked_tree else None), common
+    is_linked_tree = is_linked and os.path.basename(common) == ".git"
+    return (os.path.dirname(common) if is_linked_tree else None), common
 
 
-def _read(path: Path) -> str:
-    with path.open(encoding="utf-8", errors="replace") as file:
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
         return file.read(_MAX_POINTER)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,7 +16,8 @@ from interlock.errors import InterlockError, Tampered
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
-from interlock.work.demo import Heading, Move, Refused, play
+from interlock.work.demo import Heading, Hook, Hooked, Move, Refused, play
+from interlock.work.sessions.upkeep import take_in
 from interlock.world.repository import STATE_DIRECTORY, exclude_state
 
 if TYPE_CHECKING:
@@ -41,10 +45,11 @@ def _demo(call: Call) -> None:
 
 def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
     console = call.output.console()
-    moves, refusals = 0, []
+    moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
-    for scene in play(journal):
+    for scene in play(journal, _hook(journal, directory)):
         moves += isinstance(scene, Move)
+        blocked += isinstance(scene, Hooked) and scene.said is not None
         if isinstance(scene, Refused):
             refusals.append({"event": scene.event.name, "code": scene.error.code, **scene.error.details})
         if not call.output.json:
@@ -54,12 +59,34 @@ def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
     if problems:
         raise Tampered("journal_tampered", problems[0].message, f"Look at {directory}.")
     if not call.output.json:
-        _close(console, moves, len(refusals), spent, directory)
+        _close(console, f"{moves} moves in {spent:.2f} s", f"{len(refusals)} refused, {blocked} blocked", directory)
     ends = {one.machine: {"state": one.state, "outcome": one.outcome} for one in journal.instances()}
-    return {"moves": moves, "refused": refusals, "ends": ends, "verified": True, "directory": str(directory)}
+    told = {"noted": journal.head() - moves, "blocked": blocked}
+    return {"moves": moves, "refused": refusals, **told, "ends": ends, "verified": True, "directory": str(directory)}
 
 
-def _show(console: Console, scene: Heading | Move | Refused) -> None:
+def _hook(journal: Journal, directory: Path) -> Hook:
+    """The real hook, in a process of its own, as an agent's runner would call it before a tool."""
+    program = "from interlock.faces.hook import main; main()"
+
+    def ask(session: str, tool: str, given: dict[str, str]) -> str | None:
+        said = json.dumps({"tool_name": tool, "tool_input": given, "cwd": str(directory)})
+        done = subprocess.run(
+            [sys.executable, "-c", program, "pre-tool-use"],
+            input=said,
+            cwd=directory,
+            env={**os.environ, "RALPH_SESSION_ID": session, "RALPH_ROOT": str(directory)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        take_in(journal, directory / STATE_DIRECTORY)
+        return done.stderr.strip() if done.returncode else None
+
+    return ask
+
+
+def _show(console: Console, scene: Heading | Move | Refused | Hooked) -> None:
     from rich.text import Text
 
     if isinstance(scene, Heading):
@@ -67,6 +94,8 @@ def _show(console: Console, scene: Heading | Move | Refused) -> None:
         console.print(Text(scene.text, "bold"))
     elif isinstance(scene, Move):
         _show_move(console, scene)
+    elif isinstance(scene, Hooked):
+        _show_hooked(console, scene)
     else:
         _show_refused(console, scene)
 
@@ -91,6 +120,15 @@ def _show_move(console: Console, scene: Move) -> None:
         console.print(Text(f"  {'':<13}⚠ {clean(scene.recorded.warning or 'off the path')}", "yellow"))
 
 
+def _show_hooked(console: Console, scene: Hooked) -> None:
+    from rich.text import Text
+
+    mark = ("✗ blocked", "bold red") if scene.said else ("✓ passes ", "green")
+    console.print(Text.assemble((f"  {'hook':<13}", "blue"), mark, f"  {scene.tool}: {scene.about}"), soft_wrap=True)
+    if scene.said:
+        console.print(Text(f"  {'':<13}  {clean(scene.said)}", "dim"), soft_wrap=True)
+
+
 def _show_refused(console: Console, scene: Refused) -> None:
     from rich.text import Text
 
@@ -105,11 +143,11 @@ def _show_refused(console: Console, scene: Refused) -> None:
     console.print(Text(f"  {'':<13}  allowed instead: {listed}", "dim"), soft_wrap=True)
 
 
-def _close(console: Console, moves: int, refused: int, spent: float, directory: Path) -> None:
+def _close(console: Console, made: str, stopped: str, directory: Path) -> None:
     from rich.text import Text
 
     console.print()
-    said = f"✓ {moves} moves in {spent:.2f} s, each on disk before the next; {refused} refused; the journal verifies."
+    said = f"✓ {made}, each on disk before the next; {stopped}; the journal verifies."
     console.print(Text(said, "bold green"))
     console.print(Text(f"  Look at it: cd {directory} && ralph log", "dim"), soft_wrap=True)
     console.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))

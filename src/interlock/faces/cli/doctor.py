@@ -56,6 +56,7 @@ def _examine(call: Call) -> Iterator[_Finding]:
         ("machines", _machines),
         ("cache", _cache),
         ("journal", _journal),
+        ("agents", _agents),
     )
     for name, check in checks:
         try:
@@ -115,6 +116,22 @@ def _journal(call: Call) -> tuple[str, str]:
         if journal is None:
             return "note", f"none yet; {path} is made by the first command that writes"
         return "ok", f"{journal.head()} entries, {len(journal.instances())} instances"
+
+
+def _agents(call: Call) -> tuple[str, str]:
+    """Which agents are here, and whether the repository's files tell them of us."""
+    from interlock.work.setup import propose
+    from interlock.work.setup.surroundings import find_agents, work_tree
+
+    try:
+        found = find_agents(work_tree(call.directory), call.environment)
+        proposal = propose(call.directory, list(found), call.environment) if found else None
+    except InterlockError as error:
+        return ("note" if error.code == "no_repository" else "fault"), f"{error.message} {error.hint}"
+    if proposal is None:
+        return "note", "none found; `ralph init --agent NAME` sets one up"
+    names = ", ".join(found)
+    return ("note", f"{names}; `ralph init` sets them up here") if proposal.is_needed else ("ok", f"{names}, set up")
 
 
 VERBS = (Verb("", "look at everything Interlock needs, and say what is missing", _doctor),)

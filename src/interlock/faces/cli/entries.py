@@ -9,6 +9,7 @@ from rich.text import Text
 
 from interlock.errors import Tampered
 from interlock.faces.cli.output import clean, one_line
+from interlock.machine.model import NOTED
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["entry_data", "show_entry"]
 
+_LONGEST = 100
 _ACTOR = {"human": "bold green", "agent": "yellow", "system": "cyan"}
 
 
@@ -28,6 +30,14 @@ def entry_data(entry: Entry) -> dict[str, Any]:
         message = f"The evidence of entry {entry.seq} is no JSON."
         raise Tampered("journal_tampered", message, "`ralph journal verify` shows all that is wrong.") from None
     return {**msgspec.structs.asdict(entry), "evidence": evidence, "off_path": bool(entry.off_path)}
+
+
+def _told(entry: Entry) -> str:
+    """What a note says, in a few words."""
+    data = entry_data(entry)["evidence"].get("data", {})
+    said = data.get("message") or data.get("about") or data.get("file") or ""
+    words = [str(word) for word in (data.get("type"), data.get("tool"), said) if word]
+    return one_line(": ".join(words))[:_LONGEST]
 
 
 def show_entry(console: Console, entry: Entry, machine: str) -> None:
@@ -44,6 +54,8 @@ def show_entry(console: Console, entry: Entry, machine: str) -> None:
     )
     if entry.command:
         line.append(f" {one_line(entry.command)}", "blue")
+    if entry.event == NOTED:
+        line.append(f"  {_told(entry)}", "dim")
     if entry.off_path:
         line.append("  ⚠ off path", "bold red")
     console.print(line, soft_wrap=True)

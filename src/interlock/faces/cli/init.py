@@ -1,0 +1,168 @@
+"""`ralph init`: tell the coding agents of a repository about Interlock; show the diff, ask, write."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from interlock.errors import InterlockError, UsageError
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.output import Output, clean, columns, one_line
+from interlock.faces.cli.place import DATABASE_URL, journal_path
+
+if TYPE_CHECKING:
+    from interlock.work.setup import Agent, Proposal
+
+__all__ = ["VERBS"]
+
+_STYLES = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red", "\\": "dim"}
+
+
+def _init(call: Call) -> None:
+    if call.arguments.undo:
+        _undo(call)
+        return
+    from interlock.work.setup import Agent, propose
+
+    agents = _agents(call)
+    proposal = propose(call.directory, list(agents), call.environment)
+    if not _agreed(call, proposal, _introduction(agents), "✓ Everything is in place."):
+        return
+    _carry_out(call, proposal)
+    if call.output.json:
+        return
+    call.output.text("`ralph init --undo` takes all of it out again.")
+    if proposal.ralph != "ralph":
+        call.output.message(
+            f"The programs are registered as {one_line(proposal.ralph)}, which is of use on this machine only; "
+            "`uv tool install interlock` puts them where everybody finds them."
+        )
+    if Agent.CODEX in agents:
+        call.output.message("Codex runs the hooks once you trust them: type `/hooks` in its terminal.")
+
+
+def _agents(call: Call) -> dict[Agent, str]:
+    """The agents to set up, each with the reason."""
+    from interlock.work.setup import Agent
+    from interlock.work.setup.surroundings import find_agents, work_tree
+
+    if call.arguments.agent:
+        return {agent: "named by --agent" for agent in Agent if agent in call.arguments.agent}
+    found = find_agents(work_tree(call.directory), call.environment)
+    return found or dict.fromkeys(Agent, "no agent was found here, so all are set up")
+
+
+def _introduction(agents: dict[Agent, str]) -> str:
+    return "".join(f"{agent}: {one_line(reason)}\n" for agent, reason in agents.items())
+
+
+def _undo(call: Call) -> None:
+    if call.arguments.agent:
+        raise UsageError("usage", "`--undo` is for all agents, and takes no `--agent`.", "Leave `--agent` out.")
+    from interlock.work.setup import propose_undo
+
+    if not call.arguments.dry_run and _has_session(call):
+        message = "This is an agent with a session here, and its hooks are a person's to take out."
+        raise InterlockError("person_needed", message, "Ask the person you work for.")
+    proposal = propose_undo(call.directory, call.environment)
+    if _agreed(call, proposal, "", "✓ There is nothing of Interlock here."):
+        _carry_out(call, proposal)
+
+
+def _has_session(call: Call) -> bool:
+    """Whether an agent with a session calls: it must not take out the hooks that hold it."""
+    if call.environment.get("RALPH_SESSION_ID"):
+        return True
+    address = call.environment.get(DATABASE_URL) or str(journal_path(call))
+    if not call.environment.get(DATABASE_URL) and not os.path.lexists(address):
+        return False
+    from interlock.journal.peek import Unreadable, peek
+    from interlock.world.ancestry import names_above
+
+    try:
+        return peek(address, None, names_above()) is not None
+    except Unreadable:
+        return False
+
+
+def _agreed(call: Call, proposal: Proposal, introduction: str, nothing: str) -> bool:
+    """Whether to write: shows the diff, and asks where somebody can answer."""
+    output = call.output
+    if not output.json:
+        output.text(introduction) if introduction else None
+        _show(output, proposal)
+    if not proposal.is_needed:
+        output.result(_data(proposal), lambda: output.text(nothing))
+        return False
+    if call.arguments.dry_run:
+        output.result(_data(proposal), lambda: output.text("Nothing was written; without --dry-run, it is."))
+        return False
+    if not call.arguments.yes:
+        _ask(output)
+    return True
+
+
+def _ask(output: Output) -> None:
+    if output.json or not (sys.stdin is not None and sys.stdin.isatty() and output.stdout.isatty()):
+        hint = "`--yes` writes without a question; `--dry-run` shows what it would write."
+        raise InterlockError("setup_declined", "Nothing was written: there is nobody at a terminal to ask.", hint)
+    output.stdout.flush()
+    output.stderr.write("Write these changes? [y/N] ")
+    output.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InterlockError("setup_declined", "Nothing was written.", "Run it again to be asked again.")
+
+
+def _carry_out(call: Call, proposal: Proposal) -> None:
+    from interlock.work.setup import carry_out
+
+    carry_out(proposal)
+    rows = [("✓", one.action, one.file) for one in proposal.changes if one.action != "unchanged"]
+    call.output.result(_data(proposal), lambda: call.output.text(columns(rows)))
+
+
+def _data(proposal: Proposal) -> list[dict[str, str]]:
+    return [{"file": one.file, "action": one.action, "diff": one.diff} for one in proposal.changes]
+
+
+def _show(output: Output, proposal: Proposal) -> None:
+    """The whole diff; in colours where stdout is a terminal."""
+    text = clean("".join(one.diff for one in proposal.changes).replace("\r\n", "\n"))
+    if not text:
+        return
+    if not output.stdout.isatty():
+        output.text(text)
+        return
+    from rich.text import Text
+
+    console = output.console()
+    for line in text.removesuffix("\n").split("\n"):
+        style = next((style for start, style in _STYLES.items() if line.startswith(start)), "")
+        console.print(Text(line, style), soft_wrap=True)
+
+
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    from interlock.work.setup.agents import Agent
+
+    parser.add_argument(
+        "--agent",
+        action="append",
+        choices=[str(agent) for agent in Agent],
+        help="set up this one, found or not; can be given several times",
+    )
+    parser.add_argument("--undo", action="store_true", help="take everything of Interlock out again")
+    parser.add_argument("--dry-run", action="store_true", help="show the diff and write nothing")
+    parser.add_argument("--yes", action="store_true", help="write without a question")
+
+
+VERBS = (
+    Verb(
+        "",
+        "register Interlock's server and hooks with the coding agents of this repository",
+        _init,
+        _arguments,
+        ("ralph init", "ralph init --agent claude --agent codex --dry-run", "ralph init --undo"),
+    ),
+)

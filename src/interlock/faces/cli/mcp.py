@@ -1,0 +1,32 @@
+"""`ralph mcp`: the MCP server that agents report to, over stdio."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from interlock.errors import UsageError
+from interlock.faces.cli.command import Call, Verb
+
+__all__ = ["VERBS"]
+
+
+def _mcp(call: Call) -> None:
+    if sys.stdin.isatty():
+        message = "`ralph mcp` speaks JSON-RPC with an agent on stdin, and stdin is a terminal."
+        raise UsageError("usage", message, "Register it with an agent instead: `ralph init` does.")
+    import anyio
+
+    from interlock.faces.cli.place import writable
+    from interlock.faces.mcp.desk import Desk
+    from interlock.faces.mcp.server import make_server
+    from interlock.faces.mcp.stdio import serve_stdio
+    from interlock.world.processes import client_process
+
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="ralph mcp: %(message)s")
+    with writable(call) as place:
+        desk = Desk(place.journal, place.state_directory, place.work_tree, client_process(), place.timeout)
+        anyio.run(serve_stdio, make_server(desk, place.machines), desk)
+
+
+VERBS = (Verb("", "the MCP server that agents report to, over stdio; `ralph init` registers it", _mcp),)

@@ -1,0 +1,261 @@
+"""A session as people see it: the seed's RalphProgress, for a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.output import Output, one_line
+from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.machine import load_shipped
+from interlock.machine.form import State
+from interlock.work.sessions.record import Note, Record, Stay, record_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from interlock.journal import Entry, Journal
+
+__all__ = ["duration", "line_of", "looks", "show_record", "watch"]
+
+_COLORS = {"gray": "bright_black", "purple": "magenta"}
+_POLL_SECONDS = 0.2
+_FRAMES_SECOND = 4
+_UPKEEP_SECONDS = 1.0
+_LINGER_SECONDS = 60.0
+_ABOUT = 60
+
+
+def looks() -> Mapping[str, State]:
+    """How each state looks: icon, colour and label, from the machine's file."""
+    return load_shipped("session").states
+
+
+def duration(seconds: float) -> str:
+    """A time that people can read at a glance."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def _look(state: str, known: Mapping[str, State]) -> tuple[str, str, str]:
+    """The icon, the label and the colour of a state."""
+    look = known.get(state)
+    if look is None:
+        return "?", state, "white"
+    return look.icon or "?", look.label or state, _COLORS.get(look.color or "", look.color or "white")
+
+
+def line_of(record: Record, known: Mapping[str, State], now: float) -> Text:
+    """A session in a line: icon, state, time in it, whose it is, and what was heard last."""
+    icon, label, color = _look(record.state, known)
+    spent = sum(record.totals(now).values()) if record.outcome else record.durations(now)[-1][1]
+    line = Text.assemble(
+        (f"{icon} {label:<12}", color),
+        (f" {duration(spent):>7}", "dim" if record.outcome else ""),
+        (f"  …{record.id[-6:]}", "magenta"),
+        f"  {one_line(str(record.ticket_id or '–'))}",
+        (f"  {one_line(record.agent)}" if record.agent else "", "yellow"),
+    )
+    if record.outcome and record.outcome != "success":
+        line.append(f"  {record.outcome}", "red")
+    usual = known[record.state].typical_seconds if record.state in known else None
+    if usual and record.quiet(now) > usual[-1]:
+        line.append(f"  ⚠ silent for {duration(record.quiet(now))}", "bold red")
+    if record.findings:
+        line.append(f"  ⚠ {len(record.findings)} found", "bold red")
+    _append_last(line, record)
+    return line
+
+
+def _append_last(line: Text, record: Record) -> None:
+    if record.outcome:
+        line.append(f"  {one_line(record.error)[:_ABOUT]}" if record.error else "", "dim")
+    elif record.running:
+        line.append(f"  ▸ {_words(list(record.running.values())[-1])}", "cyan")
+    elif record.last is not None and record.last.type != "state_change":
+        line.append(f"  {record.last.type}: {_words(record.last)}", "dim")
+
+
+def _words(note: Note) -> str:
+    said = one_line(note.message)
+    return said if len(said) <= _ABOUT else f"{said[:_ABOUT]}…"
+
+
+# A page
+
+
+def show_record(output: Output, record: Record, now: float) -> None:
+    """A session on a page: its history with durations, its totals, what was seen and what does not agree."""
+    console = output.console()
+    known = looks()
+    console.print(line_of(record, known, now), soft_wrap=True)
+    about = [("id", record.id), ("ticket", str(record.ticket_id or "–")), ("started", record.started)]
+    about += [("completed", record.completed)] if record.completed else []
+    about += [("error", record.error)] if record.error else []
+    for name, value in about:
+        console.print(Text.assemble((f"  {name:<10} ", "dim"), one_line(str(value))), soft_wrap=True)
+    console.print(Text("\nHistory", "bold"))
+    for stay, seconds in record.durations(now):
+        console.print(_history_row(stay, seconds, known), soft_wrap=True)
+    _show_seen(console, record)
+
+
+def _history_row(stay: Stay, seconds: float, known: Mapping[str, State]) -> Text:
+    icon, _, color = _look(stay.state, known)
+    ended = stay.state in known and known[stay.state].terminal
+    row = Text.assemble(
+        (f"  {stay.since[11:19]}  ", "dim"),
+        (f"{icon} {stay.state:<13}", color),
+        f"{'' if ended else duration(seconds):>8}",
+    )
+    said = stay.metadata.get("message") or stay.metadata.get("error")
+    row.append(f"  {one_line(str(said))}" if said else "", "dim")
+    row.append(_tests(stay.metadata.get("testResults")), "dim")
+    row.append("  ⚠ off the path" if stay.off_path else "", "bold red")
+    row.rstrip()
+    return row
+
+
+def _tests(results: Any) -> str:
+    if not isinstance(results, dict):
+        return ""
+    said = [f"{one_line(str(results[name]))} {name}" for name in ("passed", "failed", "skipped") if results.get(name)]
+    return f"  {', '.join(said)}" if said else ""
+
+
+def _show_seen(console: Console, record: Record) -> None:
+    seen = [f"{count} × {one_line(tool)}" for tool, count in sorted(record.tools.items())]
+    if seen:
+        console.print(Text.assemble(("\nTools    ", "bold"), ", ".join(seen)), soft_wrap=True)
+    if record.files:
+        console.print(Text.assemble(("Files    ", "bold"), ", ".join(map(one_line, record.files))), soft_wrap=True)
+    if record.counts.get("denied"):
+        console.print(Text.assemble(("Denied   ", "bold"), f"{record.counts['denied']} by the hook"))
+    for finding in record.findings:
+        code = one_line(str(finding.data.get("code")))
+        console.print(Text.assemble(("⚠ ", "bold red"), f"{code}: {one_line(finding.message)}"), soft_wrap=True)
+
+
+# Watching
+
+
+def watch(call: Call) -> None:
+    """Show the open sessions as they go on: a live line each in a terminal, plain lines elsewhere."""
+    _wait_for_journal(call)
+    with opened(call) as journal:
+        if journal is None:
+            call.output.message("There are no sessions here yet.")
+            return
+        view = _View(call, journal)
+        if call.output.json or not call.output.stdout.isatty() or call.arguments.once:
+            view.print_lines()
+        else:
+            view.live()
+
+
+def _wait_for_journal(call: Call) -> None:
+    path = journal_path(call)
+    while not (path.exists() or call.environment.get(DATABASE_URL) or call.arguments.once):
+        time.sleep(_POLL_SECONDS)
+
+
+class _View:
+    """The sessions that are shown, kept up to date entry by entry."""
+
+    def __init__(self, call: Call, journal: Journal) -> None:
+        from interlock.work.sessions.verbs import find_session
+
+        self._call = call
+        self._journal = journal
+        self._known = looks()
+        self._kept_up = 0.0
+        self._upkeep()
+        self._after = journal.head()
+        one = call.arguments.session
+        self._only = find_session(journal, one).id if one else None
+        shown = [journal.instance(self._only)] if self._only else journal.open_instances("session")
+        self.records = {session.id: record_of(journal.history(session.id)) for session in shown}
+
+    def _upkeep(self) -> None:
+        from interlock.faces.cli.session import bring_up_to_date
+
+        if time.monotonic() - self._kept_up > _UPKEEP_SECONDS or not self._kept_up:
+            bring_up_to_date(self._call, self._journal)
+            self._kept_up = time.monotonic()
+
+    def take_news(self) -> list[tuple[Record, Note]]:
+        """What happened since the last time."""
+        self._upkeep()
+        news = []
+        for entry in self._journal.entries(self._after):
+            self._after = entry.seq
+            record = self._record_for(entry)
+            if record is not None:
+                news.append((record, record.take(entry)))
+        return news
+
+    def _record_for(self, entry: Entry) -> Record | None:
+        if entry.instance in self.records:
+            return self.records[entry.instance]
+        # One that was open when the watch began is known; any other begins now, or has ended.
+        if entry.event != "created" or self._only is not None:
+            return None
+        is_session = self._journal.instance(entry.instance).machine == "session"
+        return self.records.setdefault(entry.instance, Record()) if is_session else None
+
+    def live(self) -> None:
+        from rich.console import Group
+        from rich.live import Live
+
+        def frame() -> Group:
+            self.take_news()
+            now = self._journal.now()
+            rows = [line_of(record, self._known, now) for record in self._current(now)]
+            for row in rows:
+                row.no_wrap, row.overflow = True, "ellipsis"
+            return Group(*(rows or [Text("No open sessions. Waiting for one; Ctrl+C ends.", "dim")]))
+
+        console = self._call.output.console()
+        with Live(console=console, get_renderable=frame, refresh_per_second=_FRAMES_SECOND):
+            while not self._over():
+                time.sleep(_POLL_SECONDS)
+
+    def _current(self, now: float) -> list[Record]:
+        """The open ones, and those that ended a moment ago."""
+        shown = self.records.values()
+        return [one for one in shown if one.outcome is None or self._only or now - one.end(now) < _LINGER_SECONDS]
+
+    def _over(self) -> bool:
+        return self._only is not None and self.records[self._only].outcome is not None
+
+    def print_lines(self) -> None:
+        """Each session once, then a line for each thing that happens."""
+        if not self.records:
+            self._call.output.message("There are no open sessions now.")
+        for record in self.records.values():
+            self._print(record, record.last)
+        while not self._call.arguments.once and not self._over():
+            for record, note in self.take_news():
+                self._print(record, note)
+            self._call.output.stdout.flush()
+            time.sleep(_POLL_SECONDS)
+
+    def _print(self, record: Record, note: Note | None) -> None:
+        if self._call.output.json:
+            told = {"seq": note.seq, "type": note.type, "time": note.time, "data": note.data} if note else None
+            self._call.output.line({"session": record.id, "state": record.state, "event": told})
+            return
+        when = note.time[11:19] if note else record.updated[11:19]
+        said = f"  {note.type}: {_words(note)}" if note and note.type != "state_change" else ""
+        icon, label, _ = _look(record.state, self._known)
+        spent = duration(record.durations(self._journal.now())[-1][1])
+        ticket = one_line(str(record.ticket_id or "–"))
+        self._call.output.text(f"{when}  {icon} {label:<12} {spent:>7}  …{record.id[-6:]}  {ticket}{said}")

@@ -1,0 +1,111 @@
+"""`ralph serve`: the MCP server over HTTP, and a live stream of what happens."""
+
+from __future__ import annotations
+
+import errno
+import signal
+import socket
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from interlock.errors import InterlockError, UsageError
+from interlock.faces.cli.command import Call, Verb
+
+if TYPE_CHECKING:
+    from interlock.faces.cli.place import Place
+
+__all__ = ["VERBS"]
+
+TOKEN = "RALPH_SERVE_TOKEN"
+_PORT = 7411
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SHORTEST = 16
+_BACKLOG = 2048
+_KEEP_ALIVE_SECONDS = 75
+"""Longer than agents usually pause, so that a call seldom meets a connection that is just being closed."""
+
+
+def _serve(call: Call) -> None:
+    token = call.environment.get(TOKEN) or None
+    host: str = call.arguments.host
+    if host not in _LOOPBACK and token is None:
+        message = f"{host} can be reached from other machines, and {TOKEN} is not set."
+        raise UsageError("address_refused", message, f"Leave --host out, or set {TOKEN} to a long secret.")
+    if token is not None and len(token) < _SHORTEST:
+        message = f"{TOKEN} has {len(token)} characters, and {_SHORTEST} are needed at least."
+        raise UsageError("address_refused", message, "Set it to a long secret.")
+    from interlock.faces.cli.place import writable
+
+    listener = _listen(host, call.arguments.port)
+    with listener, writable(call) as place:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # which closes what is open, as Ctrl+C does
+        _run(place, listener, host, token, lambda url: _say(call, url))
+
+
+def _run(place: Place, listener: socket.socket, host: str, token: str | None, say: Callable[[str], None]) -> None:
+    import anyio
+    import uvicorn
+
+    from interlock.faces.mcp.desk import Desk
+    from interlock.faces.mcp.server import make_server
+    from interlock.faces.web.app import make_app
+
+    class Ours(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            say(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}")
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            ending.set()  # who reads a stream would be waited for
+            await super().shutdown(sockets)
+
+    ending = anyio.Event()
+    desk = Desk(place.journal, place.state_directory, place.work_tree, None, place.timeout)
+    app = make_app(make_server(desk, place.machines), desk, host, token, ending)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=2,
+    )
+    Ours(config).run(sockets=[listener])
+
+
+def _say(call: Call, url: str) -> None:
+    call.output.result({"url": url, "mcp": f"{url}/mcp"}, lambda: call.output.text(f"Serving {url}, MCP at {url}/mcp"))
+    call.output.stdout.flush()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once only through sockets that say that they are TCP; others wait for the other side's word.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)  # now, so that whoever reads the address can connect at once
+    except (OSError, TypeError, UnicodeError) as error:  # the last two: a name that cannot be encoded as one
+        listener.close()
+        why = error.strerror if isinstance(error, OSError) else "no host can be called so"
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            message = f"Another program listens on {host}, port {port}."
+            raise InterlockError("address_in_use", message, "Choose another with --port; 0 takes a free one.") from None
+        message = f"{host}, port {port} cannot be listened on: {why}."
+        raise UsageError("invalid_argument", message, "Name an address of this machine.") from None
+    return listener
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and int(text) < 65536):
+        raise ArgumentTypeError(f"{text[:20]!r} is no port")
+    return int(text)
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--host", default="127.0.0.1", help=f"where to listen; other than loopback needs {TOKEN}")
+    parser.add_argument("--port", type=_port, default=_PORT, help=f"the port; 0 takes a free one ({_PORT})")
+
+
+VERBS = (Verb("", "the MCP server over HTTP at /mcp, and a live stream at /events", _serve, _arguments),)

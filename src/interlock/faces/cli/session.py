@@ -1,0 +1,288 @@
+"""`ralph session`: agents at work. List, show and watch them; report for one."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import InterlockError, NotFound, UsageError
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.place import Place, opened, writable
+
+if TYPE_CHECKING:
+    from interlock.journal import Instance, Journal
+    from interlock.work.sessions.record import Record
+    from interlock.work.sessions.verbs import Caller, Moved
+
+__all__ = ["VERBS", "bring_up_to_date", "record_data"]
+
+_MOST = 20
+
+
+# Reading
+
+
+def _list(call: Call) -> None:
+    from interlock.work.sessions.record import record_of
+
+    with opened(call) as journal:
+        bring_up_to_date(call, journal)
+        found = _chosen(call, journal) if journal else []
+        records = [record_of(journal.history(one.id)) for one in found] if journal else []
+        now = journal.now() if journal else 0.0
+    data = [record_data(record, now) for record in records]
+    call.output.result(data, lambda: _show_list(call, records, now))
+
+
+def bring_up_to_date(call: Call, journal: Journal | None) -> None:
+    """What happened outside the journal is taken in first; where that cannot be, what is there is shown."""
+    from interlock.work.sessions.upkeep import refresh
+    from interlock.world.repository import state_directory
+
+    if journal is not None:
+        try:
+            refresh(journal, state_directory(call.directory))
+        except InterlockError as error:
+            call.output.message(f"ralph: what hooks saw could not be taken in: {error.message}")
+
+
+def _chosen(call: Call, journal: Journal) -> list[Instance]:
+    from interlock.work.tickets.numbers import find_ticket
+
+    ticket: str | None = call.arguments.ticket
+    if ticket is not None:
+        found = find_ticket(journal, ticket)
+        if found is None:
+            hint = "`ralph session list` shows all sessions with their tickets."
+            raise NotFound("unknown_ticket", f"There is no ticket {ticket[:80]!r}.", hint)
+        return journal.recent("session", call.arguments.number, parent=found.id)
+    if call.arguments.open:
+        return journal.open_instances("session")[::-1][: call.arguments.number]
+    return journal.recent("session", call.arguments.number)
+
+
+def _show_list(call: Call, records: list[Record], now: float) -> None:
+    if not records:
+        call.output.message("There are no sessions here yet. An agent begins one with create_ralph_session.")
+        return
+    from interlock.faces.cli.progress import line_of, looks
+
+    console = call.output.console()
+    known = looks()
+    for record in records:
+        console.print(line_of(record, known, now), soft_wrap=True)
+
+
+def _show(call: Call) -> None:
+    from interlock.faces.cli.progress import show_record
+    from interlock.work.sessions.record import record_of
+    from interlock.work.sessions.verbs import find_session
+
+    with opened(call) as journal:
+        if journal is None:
+            hint = "An agent begins one with create_ralph_session; you, with `ralph session create`."
+            raise NotFound("unknown_session", f"Session {call.arguments.session[:80]} not found.", hint)
+        bring_up_to_date(call, journal)
+        session = find_session(journal, call.arguments.session)
+        record = record_of(journal.history(session.id))
+        now = journal.now()
+    call.output.result(record_data(record, now), lambda: show_record(call.output, record, now))
+
+
+def record_data(record: Record, now: float) -> dict[str, Any]:
+    """A session as data: where it is, how it came there, how long each state took, what was seen."""
+    return {
+        "id": record.id,
+        "ticket_id": record.ticket_id,
+        "role": record.role,
+        "agent": record.agent,
+        "current_state": record.state,
+        "outcome": record.outcome,
+        "error_message": record.error,
+        "started_at": record.started,
+        "updated_at": record.updated,
+        "completed_at": record.completed,
+        "state_history": [
+            {
+                "state": stay.state,
+                "timestamp": stay.since,
+                "metadata": stay.metadata,
+                "seconds": round(seconds, 3),
+                "off_path": stay.off_path,
+            }
+            for stay, seconds in record.durations(now)
+        ],
+        "seconds_in_state": {state: round(seconds, 3) for state, seconds in record.totals(now).items()},
+        "events": record.counts,
+        "tools": record.tools,
+        "files": record.files,
+        "findings": [{"code": one.data.get("code"), "message": one.message} for one in record.findings],
+        "silent_seconds": round(record.quiet(now), 3),
+    }
+
+
+def _watch(call: Call) -> None:
+    from interlock.faces.cli.progress import watch
+
+    watch(call)
+
+
+# Writing
+
+
+def _create(call: Call) -> None:
+    from interlock.work.sessions.verbs import create
+
+    given = call.arguments
+    with writable(call) as place:
+        work = create(_caller(call, place), ticket=given.ticket, role=given.role, timeout=place.timeout)
+        made = place.journal.transact(work)
+    said = f"Session {made.session_id} begins in {made.state}. Its agent runs with RALPH_SESSION_ID={made.session_id}."
+    call.output.result(_builtins(made), lambda: call.output.text(said))
+
+
+def _update(call: Call) -> None:
+    from interlock.work.sessions.verbs import update
+
+    reference, metadata = _reference(call), _metadata(call)
+    with writable(call) as place:
+        bring_up_to_date(call, place.journal)
+        actor = _caller(call, place).actor
+        work = update(reference, call.arguments.state, actor, metadata, timeout=place.timeout)
+        moved = place.journal.transact(work)
+    call.output.result(_builtins(moved), lambda: _show_move(call, moved))
+
+
+def _complete(call: Call) -> None:
+    from interlock.work.sessions.upkeep import written_since
+    from interlock.work.sessions.verbs import complete
+
+    reference = _reference(call)
+    with writable(call) as place:
+        bring_up_to_date(call, place.journal)
+        actor = _caller(call, place).actor
+        written = written_since(place.journal, reference)
+        work = complete(reference, call.arguments.outcome, actor, call.arguments.error, written=written)
+        moved = place.journal.transact(work)
+    call.output.result(_builtins(moved), lambda: _show_move(call, moved))
+
+
+def _caller(call: Call, place: Place) -> Caller:
+    from interlock.work.sessions.verbs import Caller
+    from interlock.world.people import who_calls
+    from interlock.world.processes import calling_agent
+
+    actor = who_calls(call.environment, call.directory)
+    agent = calling_agent(call.environment)
+    tree = str(place.work_tree) if place.work_tree else None
+    return Caller(actor, agent.name if agent else None, agent.process if agent else None, tree)
+
+
+def _reference(call: Call) -> str:
+    """The session that is meant: the one named, or else the one that the agent runs in."""
+    named: str | None = call.arguments.session or call.environment.get("RALPH_SESSION_ID")
+    if not named:
+        raise UsageError("usage", "No session is named.", "Give --session ID, or set RALPH_SESSION_ID.")
+    return named
+
+
+def _metadata(call: Call) -> dict[str, Any] | None:
+    import json
+
+    if call.arguments.metadata is None:
+        return None
+    try:
+        found = json.loads(call.arguments.metadata)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        hint = """For example '{"message": "half way"}'."""
+        raise UsageError("invalid_argument", "--metadata is no JSON object.", hint)
+    return found
+
+
+def _show_move(call: Call, moved: Moved) -> None:
+    mark = "  ⚠ off the path" if moved.off_path else ""
+    rows = [f"Session {moved.session_id}: {moved.previous_state} → {moved.new_state}{mark}"]
+    rows += [f"  {moved.warning}"] if moved.warning else []
+    rows += [f"  found: {one_line(finding)}" for finding in moved.findings]
+    rows += [f"  next: {', '.join(moved.allowed_next)}"] if moved.allowed_next else []
+    call.output.text("\n".join(rows))
+
+
+def _builtins(value: object) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(value)
+
+
+# Arguments
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
+        raise ArgumentTypeError(f"{text[:20]!r} is no number of sessions")
+    return int(text)
+
+
+def _suffix(text: str) -> str:
+    return text.removeprefix("…").lower()
+
+
+def _list_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--ticket", help="only those of a ticket: its number, or the text it is known by")
+    parser.add_argument("--open", action="store_true", help="only those that have not ended")
+    parser.add_argument("-n", "--number", type=_positive, default=_MOST, help=f"how many at the most ({_MOST})")
+
+
+def _one(parser: ArgumentParser) -> None:
+    parser.add_argument("session", type=_suffix, help="its id, or the last 4 or more characters of it")
+
+
+def _watch_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("session", nargs="?", type=_suffix, help="only this one: its id, or the end of it")
+    parser.add_argument("--once", action="store_true", help="show it once and do not go on")
+
+
+def _create_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--ticket", help="the ticket's number, or any text it is known by")
+    parser.add_argument("--role", help="which of several agents of the ticket this is")
+
+
+def _update_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("state", help="the state that the agent is in: analyzing, implementing, testing, …")
+    _session_option(parser)
+    parser.add_argument("--metadata", metavar="JSON", help="what belongs to it: files, testResults, message")
+
+
+def _complete_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("outcome", choices=("success", "failure", "timeout", "cancelled"), help="how it ended")
+    _session_option(parser)
+    parser.add_argument("--error", metavar="TEXT", help="what went wrong")
+
+
+def _session_option(parser: ArgumentParser) -> None:
+    parser.add_argument("--session", metavar="ID", type=_suffix, help="the session; RALPH_SESSION_ID where not given")
+
+
+VERBS = (
+    Verb("list", "the newest sessions, a line each", _list, _list_arguments, ("ralph session list --open",)),
+    Verb("show", "one session: its history with durations, what was seen", _show, _one, ("ralph session show 3azdq",)),
+    Verb("watch", "the open sessions, live, until Ctrl+C", _watch, _watch_arguments, ("ralph session watch",)),
+    Verb("create", "begin a session", _create, _create_arguments, ("ralph session create --ticket 42",)),
+    Verb(
+        "update",
+        "report the state that an agent is in; for agents without MCP",
+        _update,
+        _update_arguments,
+        ("ralph session update implementing --session 3azdq",),
+    ),
+    Verb(
+        "complete",
+        "end a session; a person can say that it failed or is cancelled",
+        _complete,
+        _complete_arguments,
+        ("ralph session complete cancelled --session 3azdq --error 'wrong ticket'",),
+    ),
+)

@@ -1,0 +1,11 @@
+"""How agents reach Interlock: an MCP server, the same over stdio and HTTP.
+
+    tools       the table of tools: name, arguments, result, what it does
+    arguments   what a tool may be given, checked before anything else looks at it
+    desk        the journal and the caller, for the tools
+    resources   what can be read: sessions, their journal, the machines and their diagrams
+    server      the SDK's server, with these in it
+    stdio       the server over stdio
+
+Everything over MCP is an agent's, and a refusal reaches the model as a result that it can act on.
+"""

@@ -1,0 +1,190 @@
+"""The MCP server: the SDK's, with our tools, resources and prompt in it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import mcp_types as types
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from interlock import __version__
+from interlock.errors import InterlockError
+from interlock.faces.mcp.arguments import checked, schema_of
+from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.resources import TEMPLATES, read, readable
+from interlock.faces.mcp.tools import TOOLS, Tool
+from interlock.machine import Machine
+from interlock.work.sessions.prompt import progress_reporting, reported_states
+from interlock.work.sessions.record import TYPES, UPDATE
+
+__all__ = ["INSTRUCTIONS", "make_server"]
+
+INSTRUCTIONS = """\
+Report your work as you do it. Call create_ralph_session before you start on a ticket (unless you were given a session \
+id), update_session_state each time you enter a phase (analyzing, implementing, testing, committing, reviewing), and \
+complete_ralph_session when you are done or cannot go on.
+
+- analyzing: after reading the spec, before writing code. implementing: when you start writing code. testing: when you \
+run tests; give metadata.testResults. committing: when you are about to commit. reviewing: your own last look.
+- Files can be written in implementing, testing and committing. A write in another state is denied by a hook; the \
+denial holds the exact call to make first.
+- success in complete_ralph_session is for work that is done and whose tests pass. Otherwise say failure, and why.
+- A refused call changes nothing. Its text says why, and what is allowed next.
+"""
+
+_METADATA = {
+    "properties": {
+        "files": {"type": "array", "items": {"type": "string"}, "description": "Files modified in this state"},
+        "testResults": {
+            "type": "object",
+            "properties": {name: {"type": "number"} for name in ("passed", "failed", "skipped")},
+            "description": "What the tests came to, if you ran them",
+        },
+        "error": {"type": "string", "description": "What went wrong"},
+        "message": {"type": "string", "description": "A few words for the people who watch"},
+    },
+    "additionalProperties": True,
+}
+_PROMPT = "progress_reporting"
+_MAX_ID = 64
+
+log = logging.getLogger("interlock.mcp")
+Context = ServerRequestContext[Any, Any]
+
+
+def make_server(desk: Desk, machines: Callable[[str], Machine]) -> Server[Any]:
+    """The server for one journal."""
+    face = _Face(desk, machines)
+    return Server(
+        "ralph",
+        version=__version__,
+        title="Interlock",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=lambda name: None,
+        on_list_tools=face.list_tools,
+        on_call_tool=face.call_tool,
+        on_list_resources=face.list_resources,
+        on_list_resource_templates=face.list_templates,
+        on_read_resource=face.read_resource,
+        on_list_prompts=face.list_prompts,
+        on_get_prompt=face.get_prompt,
+    )
+
+
+class _Face:
+    """What the server answers, request by request."""
+
+    def __init__(self, desk: Desk, machines: Callable[[str], Machine]) -> None:
+        self._desk = desk
+        self._machines = machines
+        self._by_name = {tool.name: tool for tool in TOOLS}
+        self._listed = [_listed(tool, machines("session")) for tool in TOOLS]
+
+    async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=self._listed)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = self._by_name.get(params.name)
+        if tool is None:
+            known = ", ".join(self._by_name)
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:80]!r}. There is: {known}.")
+        return await _call(self._desk, tool, context, params.arguments or {})
+
+    async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
+        found = await self._desk.read(lambda: readable(self._desk.journal))
+        resources = [
+            types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.type) for one in found
+        ]
+        return types.ListResourcesResult(resources=resources)
+
+    async def list_templates(self, context: Context, params: Any) -> types.ListResourceTemplatesResult:
+        templates = [
+            types.ResourceTemplate(uri_template=one.uri, name=one.name, description=one.description, mime_type=one.type)
+            for one in TEMPLATES
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        try:
+            kind, text = await self._desk.read(lambda: read(str(params.uri), self._desk.journal, self._machines))
+        except InterlockError as error:
+            data = {"uri": str(params.uri)[:200], "code": error.code}
+            raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint}", data) from None
+        contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
+        argument = types.PromptArgument(name="sessionId", description="The session to report for", required=False)
+        about = "How to report your progress while you work"
+        prompt = types.Prompt(name=_PROMPT, title="Progress Reporting", description=about, arguments=[argument])
+        return types.ListPromptsResult(prompts=[prompt])
+
+    async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != _PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name[:80]!r}. There is: {_PROMPT}.")
+        session = (params.arguments or {}).get("sessionId")
+        if session is not None and not (session.isascii() and session.isalnum() and len(session) <= _MAX_ID):
+            raise MCPError(types.INVALID_PARAMS, "sessionId is the id of a session: letters and digits.")
+        text = progress_reporting(self._machines("session"), session)
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description="How to report your progress", messages=[message])
+
+
+def _listed(tool: Tool, session: Machine) -> types.Tool:
+    fixed: dict[str, dict[str, Any]] = {}
+    if tool.name == UPDATE:
+        fixed = {"state": {"enum": reported_states(session)}, "metadata": _METADATA}
+    if tool.name == "emit_ralph_event":
+        fixed = {"type": {"enum": list(TYPES)}}
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=schema_of(tool.takes, fixed),
+        output_schema=schema_of(tool.gives),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=False,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+        _meta={"anthropic/alwaysLoad": True} if tool.first else None,
+    )
+
+
+async def _call(desk: Desk, tool: Tool, context: Context, given: dict[str, Any]) -> types.CallToolResult:
+    try:
+        arguments = checked(given, tool.takes)
+        result = await tool.run(desk, desk.caller(_client(context)), arguments)
+    except InterlockError as error:
+        return _refusal(error)
+    except Exception:
+        log.exception("%s failed", tool.name)
+        return _refusal(InterlockError("internal_error", "This is a fault in Interlock; nothing was recorded.", ""))
+    text = msgspec.json.encode(result).decode()
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=msgspec.to_builtins(result), is_error=False
+    )
+
+
+def _client(context: Context) -> str | None:
+    params = context.session.client_params
+    return params.client_info.name if params is not None else None
+
+
+def _refusal(error: InterlockError) -> types.CallToolResult:
+    """A refusal that the model can act on: what, which code, what instead, and what is allowed next."""
+    lines = [f"Error: {error.message} [{error.code}]", error.hint]
+    allowed = [one["to"] for one in error.details.get("allowed", ()) if one.get("event") == UPDATE]
+    if allowed and "Allowed now" not in error.hint:
+        lines.append(f"Allowed next with update_session_state: {', '.join(dict.fromkeys(allowed))}.")
+    text = "\n".join(line for line in lines if line)
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)

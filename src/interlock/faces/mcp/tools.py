@@ -1,0 +1,415 @@
+"""The tools that agents call, named and shaped as in the seed and its system: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from interlock.errors import NotFound, UsageError
+from interlock.faces.mcp.arguments import Arguments
+from interlock.faces.mcp.desk import Desk
+from interlock.journal import Instance, Journal
+from interlock.work.sessions.record import TYPES, Note, Record, record_of
+from interlock.work.sessions.upkeep import written_since
+from interlock.work.sessions.verbs import (
+    MACHINE,
+    Caller,
+    Moved,
+    Opened,
+    allowed_next,
+    complete,
+    create,
+    find_session,
+    note,
+    update,
+)
+from interlock.work.tickets.numbers import find_ticket
+
+__all__ = ["TOOLS", "Tool", "state_of"]
+
+_DIGITS = 19
+
+SessionId = Annotated[str, "The Ralph session ID"]
+Key = Annotated[
+    str | None, "Optional: a text of your own that is new for each event; the same call again then changes nothing"
+]
+
+
+# What tools are given
+
+
+class CreateSession(Arguments, frozen=True):
+    ticket_id: Annotated[
+        str | int | None, "The ticket's number, or any text it is known by; one that is not known yet becomes a stub"
+    ] = None
+    idempotency_key: Key = None
+
+
+class UpdateState(Arguments, frozen=True):
+    session_id: SessionId
+    state: Annotated[str, "The new state to transition to"]
+    metadata: Annotated[dict[str, Any] | None, "Optional context about the transition"] = None
+    idempotency_key: Key = None
+
+
+class CompleteSession(Arguments, frozen=True):
+    session_id: SessionId
+    outcome: Annotated[Literal["success", "failure", "timeout", "cancelled"], "How the session ended"]
+    error_message: Annotated[str | None, "What went wrong, where it did not end in success"] = None
+    idempotency_key: Key = None
+
+
+class GetState(Arguments, frozen=True):
+    session_id: Annotated[str | None, "The Ralph session ID; or give ticketId"] = None
+    ticket_id: Annotated[str | int | None, "A ticket's number or text: its latest session"] = None
+
+
+class ListSessions(Arguments, frozen=True):
+    ticket_id: Annotated[str | int, "The ticket's number, or the text it is known by"]
+    limit: Annotated[int, "How many at the most, newest first"] = 10
+
+
+class EmitEvent(Arguments, frozen=True):
+    session_id: SessionId
+    type: Annotated[str, "What kind of event it is"]
+    data: Annotated[dict[str, Any] | None, "Optional: message, tool, file, error, success, or anything else"] = None
+    idempotency_key: Key = None
+
+
+class GetEvents(Arguments, frozen=True):
+    session_id: SessionId
+    since: Annotated[int | str | None, "Only what came after this: an event's `seq`, or a time in ISO 8601"] = None
+    limit: Annotated[int, "How many at the most"] = 50
+
+
+class Known(msgspec.Struct, rename="camel"):
+    """What metadata may say that we understand; anything else is kept as it is."""
+
+    class Results(msgspec.Struct):
+        passed: int | float = 0
+        failed: int | float = 0
+        skipped: int | float = 0
+
+    files: list[str] | None = None
+    test_results: Results | None = None
+    error: str | None = None
+    message: str | None = None
+
+
+# What tools give
+
+
+class HistoryItem(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    state: str
+    timestamp: str
+    metadata: dict[str, Any]
+    seconds: float
+    off_path: bool = False
+
+
+class SessionState(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """A session as it stands."""
+
+    session_id: str
+    ticket_id: str | None
+    current_state: str
+    outcome: str | None
+    started_at: str
+    updated_at: str
+    completed_at: str | None
+    state_history: list[HistoryItem]
+    seconds_in_state: dict[str, float]
+    allowed_next: list[str]
+    events: dict[str, int]
+    files: list[str] = []
+    findings: list[str] = []
+    error_message: str | None = None
+
+
+class SessionLine(msgspec.Struct, frozen=True, rename="camel"):
+    id: str
+    current_state: str
+    outcome: str | None
+    started_at: str
+    completed_at: str | None
+    state_count: int
+
+
+class SessionList(msgspec.Struct, frozen=True, rename="camel"):
+    ticket_id: str
+    sessions: list[SessionLine]
+
+
+class Told(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    success: bool
+    session_id: str
+    event_id: int
+    type: str
+    recorded_at: str
+    warning: str | None = None
+
+
+class EventLine(msgspec.Struct, frozen=True, rename="camel"):
+    seq: int
+    type: str
+    data: dict[str, Any]
+    created_at: str
+    by: str
+
+
+class EventList(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    session_id: str
+    events: list[EventLine]
+    more: bool = False
+
+
+# What tools do
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool: what it is called, what it takes and gives, and the function that does it."""
+
+    name: str
+    title: str
+    description: str
+    takes: type[Arguments]
+    gives: type[msgspec.Struct]
+    run: Callable[[Desk, Caller, Any], Awaitable[msgspec.Struct]]
+    read_only: bool = False
+    idempotent: bool = False
+    first: bool = False
+    """Whether it should be in an agent's sight from the start."""
+
+
+async def _create(desk: Desk, caller: Caller, given: CreateSession) -> Opened:
+    ticket = None if given.ticket_id is None else str(given.ticket_id)
+    return await desk.transact(create(caller, ticket=ticket, timeout=desk.timeout, key=_key(given.idempotency_key)))
+
+
+async def _update(desk: Desk, caller: Caller, given: UpdateState) -> Moved:
+    _understood(given.metadata)
+    work = update(
+        given.session_id,
+        given.state,
+        caller.actor,
+        given.metadata,
+        timeout=desk.timeout,
+        key=_key(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+async def _complete(desk: Desk, caller: Caller, given: CompleteSession) -> Moved:
+    written = await desk.read(lambda: written_since(desk.journal, given.session_id))
+    work = complete(
+        given.session_id,
+        given.outcome,
+        caller.actor,
+        given.error_message,
+        written=written,
+        key=_key(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+async def _get(desk: Desk, caller: Caller, given: GetState) -> SessionState:
+    return await desk.read(lambda: state_of(desk.journal, _chosen(desk.journal, given)))
+
+
+async def _list(desk: Desk, caller: Caller, given: ListSessions) -> SessionList:
+    return await desk.read(lambda: _sessions_of(desk.journal, str(given.ticket_id), given.limit))
+
+
+async def _emit(desk: Desk, caller: Caller, given: EmitEvent) -> Told:
+    if given.type not in TYPES:
+        hint = f"One of: {', '.join(TYPES)}."
+        raise UsageError("invalid_argument", f"{given.type[:80]!r} is no type of event.", hint)
+    _understood(given.data)
+    key = _key(given.idempotency_key)
+    work = note(given.session_id, given.type, caller.actor, given.data, timeout=desk.timeout, key=key)
+    recorded = await desk.transact(work)
+    moves = given.type == "state_change"
+    warning = "this only tells of a change; update_session_state makes one" if moves else None
+    return Told(True, recorded.entry.instance, recorded.entry.seq, given.type, recorded.entry.time, warning)
+
+
+async def _events(desk: Desk, caller: Caller, given: GetEvents) -> EventList:
+    return await desk.read(lambda: _events_of(desk.journal, given))
+
+
+def _key(given: str | None) -> str | None:
+    """An agent's keys are its own: none can be taken for one of ours."""
+    return f"mcp:{given}" if given else given
+
+
+def _understood(metadata: dict[str, Any] | None) -> None:
+    try:
+        msgspec.convert(metadata or {}, Known)
+    except msgspec.ValidationError as error:
+        hint = "metadata has files (a list of paths), testResults {passed, failed, skipped}, error, and what you like."
+        raise UsageError("invalid_argument", f"{error}.", hint) from None
+
+
+def _ticket(journal: Journal, called: str) -> Instance:
+    found = find_ticket(journal, called)
+    if found is None:
+        message = f"Ticket not found: {called[:80]}."
+        raise NotFound("unknown_ticket", message, "create_ralph_session with this ticketId makes a stub of it.")
+    return found
+
+
+def _chosen(journal: Journal, given: GetState) -> Instance:
+    if given.session_id is not None:
+        return find_session(journal, given.session_id)
+    if given.ticket_id is None:
+        hint = 'For example get_session_state({"ticketId": "42"}).'
+        raise UsageError("invalid_argument", "Either sessionId or ticketId must be provided.", hint)
+    latest = journal.recent(MACHINE, 1, parent=_ticket(journal, str(given.ticket_id)).id)
+    if not latest:
+        message = f"Ticket {str(given.ticket_id)[:80]} has no session."
+        raise NotFound("unknown_session", message, "Use create_ralph_session to begin one.")
+    return latest[0]
+
+
+def state_of(journal: Journal, session: Instance) -> SessionState:
+    """A session as it stands, with its history and what was seen."""
+    record = record_of(journal.history(session.id))
+    machine = journal.machine_of(session)
+    now = journal.now()
+    history = [
+        HistoryItem(stay.state, stay.since, stay.metadata, round(seconds, 3), stay.off_path)
+        for stay, seconds in record.durations(now)
+    ]
+    return SessionState(
+        session_id=record.id,
+        ticket_id=record.ticket_id,
+        current_state=record.state,
+        outcome=record.outcome,
+        started_at=record.started,
+        updated_at=record.updated,
+        completed_at=record.completed,
+        state_history=history,
+        seconds_in_state={state: round(seconds, 3) for state, seconds in record.totals(now).items()},
+        allowed_next=[] if record.outcome else allowed_next(machine, record.state),
+        events=record.counts,
+        files=record.files,
+        findings=[one.message for one in record.findings],
+        error_message=record.error,
+    )
+
+
+def _sessions_of(journal: Journal, ticket: str, limit: int) -> SessionList:
+    most = max(1, min(limit, 100))
+    found = journal.recent(MACHINE, most, parent=_ticket(journal, ticket).id)
+    return SessionList(ticket, [_line(record_of(journal.history(one.id))) for one in found])
+
+
+def _line(record: Record) -> SessionLine:
+    return SessionLine(record.id, record.state, record.outcome, record.started, record.completed, len(record.stays))
+
+
+def _events_of(journal: Journal, given: GetEvents) -> EventList:
+    session = find_session(journal, given.session_id)
+    record = Record()
+    is_new = _after(given.since)
+    notes = [one for one in [record.take(entry) for entry in journal.history(session.id)] if is_new(one)]
+    most = max(1, min(given.limit, 500))
+    lines = [EventLine(one.seq, one.type, one.data, one.time, one.by) for one in notes[:most]]
+    return EventList(session.id, lines, len(notes) > most)
+
+
+def _after(since: int | str | None) -> Callable[[Note], bool]:
+    """Whether a note came after what the caller has seen: an event's number, also as text, or a time."""
+    if since is None:
+        return lambda note: True
+    if isinstance(since, int) or (since.isascii() and since.isdigit() and len(since) < _DIGITS):
+        number = int(since)
+        return lambda note: note.seq > number
+    try:
+        time = datetime.fromisoformat(since)
+    except ValueError:
+        hint = "Give the seq of the last event that you have seen, or a time such as 2026-07-28T12:00:00Z."
+        raise UsageError("invalid_argument", f"`since` cannot be {since[:80]!r}.", hint) from None
+    then = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    return lambda note: datetime.fromisoformat(note.time) > then
+
+
+TOOLS = (
+    Tool(
+        "create_ralph_session",
+        "Begin a session",
+        "Begin a session for a ticket, before you start to work on it. It starts in the state idle; report your phases "
+        "with update_session_state. A ticket has one open session at a time.",
+        CreateSession,
+        Opened,
+        _create,
+        first=True,
+    ),
+    Tool(
+        "update_session_state",
+        "Report the phase you are in",
+        "Update the current state of a Ralph session for UI progress tracking. Call this at each phase transition: "
+        "analyzing → implementing → testing → committing → reviewing. Files can be written in implementing, testing "
+        "and committing.",
+        UpdateState,
+        Moved,
+        _update,
+        idempotent=True,
+        first=True,
+    ),
+    Tool(
+        "complete_ralph_session",
+        "End the session",
+        "End a session with its outcome: success only when the work is done and its tests pass, otherwise failure "
+        "with an errorMessage. It cannot be opened again.",
+        CompleteSession,
+        Moved,
+        _complete,
+        first=True,
+    ),
+    Tool(
+        "get_session_state",
+        "Look at a session",
+        "The state of a session, its history with the time spent in each state, what is allowed next, and what was "
+        "observed. Name the session, or a ticket for its latest one.",
+        GetState,
+        SessionState,
+        _get,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "list_ticket_sessions",
+        "List a ticket's sessions",
+        "The sessions of a ticket, newest first.",
+        ListSessions,
+        SessionList,
+        _list,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "emit_ralph_event",
+        "Tell of something",
+        "Tell of something that happens in a session, for the people who watch it. It changes no state.",
+        EmitEvent,
+        Told,
+        _emit,
+    ),
+    Tool(
+        "get_ralph_events",
+        "Read a session's events",
+        "What happened in a session, oldest first; `since` takes the seq of the last event that you have seen.",
+        GetEvents,
+        EventList,
+        _events,
+        read_only=True,
+        idempotent=True,
+    ),
+)
+"""Every tool, in the order in which it is listed."""

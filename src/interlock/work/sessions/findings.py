@@ -1,0 +1,90 @@
+"""Where what an agent reported and what was observed do not agree. Pure; each finding becomes an entry.
+
+A finding accuses nobody. It says what was seen, when, and in which state, so that nothing is believed silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from interlock.machine import Machine
+from interlock.work.sessions.record import Record, moment
+
+__all__ = ["Finding", "Written", "of_session", "of_stay"]
+
+_SHOWN = 5
+# A file system's clock ticks more slowly than ours: a write just after a move may carry an earlier time.
+_SLACK = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One disagreement: a stable code, a sentence, and the state it was seen in."""
+
+    code: str
+    message: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file of the work tree and when it was last written, in seconds since 1970."""
+
+    path: str
+    at: float
+
+
+def of_stay(record: Record, machine: Machine, now: float, reported: str = "unknown") -> list[Finding]:
+    """What does not agree in the state that a session is about to leave; `reported` is what it says of its tests."""
+    found: list[Finding] = []
+    here = record.state
+    if record.written and not _may_write(machine, here):
+        found.append(Finding("write_outside_state", f"{_listed(record.written)} written in {here!r}", here))
+    longest = max(record.silence, record.quiet(now))
+    usual = _usual(machine, here)
+    if usual is not None and longest > usual:
+        message = f"nothing was heard for {longest:.0f} s in {here!r}; {usual} s are usual at the most"
+        found.append(Finding("silent", message, here))
+    if reported == "passed" and record.last_test is False:
+        message = "tests were reported as passed, and the last run of tests that a hook saw had failed"
+        found.append(Finding("tests_contradicted", message, here))
+    return found
+
+
+def of_session(
+    record: Record, machine: Machine, now: float, written: Sequence[Written], reported: bool
+) -> list[Finding]:
+    """What does not agree in a session as a whole, seen at its end; `reported` is whether it ends with test results."""
+    found: list[Finding] = []
+    if record.tests_seen and not (record.tests_reported or reported):
+        message = f"tests were run and no results were reported (runs seen: {record.tests_seen})"
+        found.append(Finding("tests_unreported", message, record.state))
+    for stay, seconds in record.durations(now):
+        begin = moment(stay.since)
+        inside = [one for one in written if begin <= one.at < begin + seconds - _SLACK]
+        unseen = [one for one in inside if not any(f"/{name}".endswith(f"/{one.path}") for name in record.files)]
+        if unseen and not _may_write(machine, stay.state):
+            first = datetime.fromtimestamp(unseen[0].at, UTC).strftime("%H:%M:%S")
+            message = f"{_listed([one.path for one in unseen])} written at {first} in {stay.state!r}; no hook saw it"
+            found.append(Finding("unseen_write", message, stay.state))
+    return found
+
+
+def _may_write(machine: Machine, state: str) -> bool:
+    declared = machine.states.get(state)
+    return declared is None or declared.tools is None or "write" in declared.tools
+
+
+def _usual(machine: Machine, state: str) -> int | None:
+    declared = machine.states.get(state)
+    return declared.typical_seconds[-1] if declared is not None and declared.typical_seconds else None
+
+
+def _listed(paths: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(paths))
+    shown = ", ".join(unique[:_SHOWN])
+    if len(unique) > _SHOWN:
+        return f"{shown} and {len(unique) - _SHOWN} more were"
+    return f"{shown} was" if len(unique) == 1 else f"{shown} were"

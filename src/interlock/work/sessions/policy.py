@@ -1,0 +1,349 @@
+"""What a tool call needs, and whether a session's state allows it; the hook calls it before every tool.
+
+Three kinds of need have names in the machine file: `read`, `run` and `write`. A tool that is not known here has
+the kind `other`: where writing is allowed it passes, and elsewhere a person is asked. Some paths are nobody's to
+write in any state: git's own files, ours, and the settings that hold the agent to the rules. Paths are looked at
+as they are on disk, so that a link hides nothing; nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from interlock.work.sessions.writers import Reading
+
+__all__ = ["Need", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
+
+_READ = frozenset(
+    "agent askuserquestion bashoutput codesearch create_goal enterplanmode exitplanmode get_goal glob grep invalid "
+    "killbash killshell list list_directory list_mcp_resource_templates list_mcp_resources listmcpresourcestool ls lsp "
+    "notebookread plan_exit question read read_file read_many_files read_mcp_resource readmcpresourcetool "
+    "request_user_input search_file_content skill slashcommand structuredoutput task taskcreate taskget tasklist "
+    "taskoutput taskstop taskupdate todoread todowrite toolsearch update_goal update_plan view_image webfetch "
+    "websearch".split()
+)
+_RUN = frozenset("bash exec_command local_shell monitor powershell run_shell_command shell unified_exec".split())
+_WRITE = frozenset(
+    "apply_patch create_file edit multiedit notebookedit patch replace str_replace_editor write write_file".split()
+)
+_PATHS = ("file_path", "filePath", "notebook_path", "notebookPath", "path", "file", "absolute_path", "target_file")
+_PATCHES = ("patch", "patchText", "input", "command", "diff")
+_PATCHED = r"(?m)^\s*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.+?)[ \t\r]*$"
+_COMPARED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
+
+_ANYWHERE = frozenset({".git", ".ralf", ".ralph-sessions"})
+_SETTINGS = (
+    (".claude", "settings.json"),
+    (".claude", "settings.local.json"),
+    (".claude", "hooks"),
+    (".claude.json",),
+    (".codex",),
+    (".mcp.json",),
+    (".opencode",),
+    ("opencode.json",),
+    ("opencode.jsonc",),
+    ("ralph.toml",),
+)
+_NAMED = (
+    r"(?i)(?<![\w.])(\.git|\.ralf|\.ralph-sessions|\.claude\.json|\.claude[/'\", ]+(?:hooks|settings[\w.]*json)|"
+    r"\.codex|\.mcp\.json|\.opencode|opencode\.jsonc?|ralph\.toml)(?![\w.-])"
+)
+"""A protected path in the middle of a text, where it cannot be known what is a path."""
+_TEMPORARY = ("/tmp", "/var/tmp")
+_MOST_CHANGES = 20
+_MOST_RESOLVED = 2000
+_MOST_SPELLINGS = 64
+
+_RUNNERS = frozenset(
+    "ava ctest cypress jest mocha nextest nox phpunit playwright py.test pytest rspec tox unittest vitest".split()
+)
+_TOOLS = frozenset(
+    "bazel bun cargo composer deno dotnet go gradle gradlew just make mix mvn mvnw node npm php pnpm rails rake "
+    "swift yarn".split()
+)
+
+
+class Need:
+    """What a tool call needs: a kind, what it is about, and for a write that the text of it shows, why it is one."""
+
+    __slots__ = ("about", "files", "kind", "protected", "why")
+
+    def __init__(
+        self, kind: str, about: str = "", why: str = "", protected: str = "", files: tuple[str, ...] = ()
+    ) -> None:
+        self.kind = kind
+        self.about = about
+        self.why = why
+        self.protected = protected
+        self.files = files
+
+
+def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> Need:
+    """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it."""
+    name = tool.lower()
+    if _is_ours(name):
+        return Need("read")
+    if name in _RUN:
+        need = _of_command(_command_of(given), directory, root)
+        # What PowerShell does is written in another language than the one that is read here.
+        return Need("other", need.about) if name == "powershell" and need.kind == "run" else need
+    if name in _READ:
+        return Need("read")
+    paths = _paths_of(given)
+    guarded = next((path for path in paths if protected(path, directory, root)), "")
+    if name in _WRITE:
+        return Need("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
+    return Need("other", guarded, "", guarded)
+
+
+def _is_ours(name: str) -> bool:
+    server = name.split("__")[1] if name.startswith("mcp__") and name.count("__") > 1 else ""
+    return server == "ralph" or server.endswith("_ralph") or name.startswith("ralph_")
+
+
+def _command_of(given: dict[str, Any]) -> str:
+    command = given.get("command") or given.get("cmd") or ""
+    if not isinstance(command, list):
+        return str(command)
+    import shlex
+
+    words = [str(word) for word in command]
+    return words[2] if len(words) == 3 and re.match(r"^-[a-z]*c$", words[1]) else shlex.join(words)
+
+
+def _of_command(command: str, directory: str, root: str | None) -> Need:
+    if command.lstrip().startswith("***") and re.search(_PATCHED, command):
+        return need_of("apply_patch", {"patch": command}, directory, root)
+    from interlock.work.sessions.writers import read_command
+
+    reading = read_command(command, lambda path: _is_temporary(path, directory, root))
+    if reading.why is None:
+        return Need("run", command)
+    return Need("write", command, reading.why, _guarded_by(reading, command, directory, root))
+
+
+def _is_temporary(path: str, directory: str, root: str | None) -> bool:
+    """Whether a path lies in a directory for what is temporary, and not in a work tree that lies there itself."""
+    try:
+        real = os.path.realpath(path)
+        trees = [os.path.realpath(tree) for tree in (root, _tree(directory)) if tree]
+    except (OSError, ValueError):
+        return False
+    inside = any(real.startswith(f"{os.path.realpath(place)}/") for place in _TEMPORARY)
+    return inside and not any(f"{real}/".startswith(f"{tree}/") or tree.startswith(f"{real}/") for tree in trees)
+
+
+def _paths_of(given: dict[str, Any]) -> list[str]:
+    named = [str(given[key]) for key in _PATHS if given.get(key)]
+    edits = given.get("edits")
+    if isinstance(edits, list):
+        named += [str(edit[key]) for edit in edits if isinstance(edit, dict) for key in _PATHS if edit.get(key)]
+    for key in _PATCHES:
+        if isinstance(given.get(key), str):
+            named += re.findall(_PATCHED, given[key]) or re.findall(_COMPARED, given[key])
+    return named
+
+
+# What is nobody's to write
+
+
+def protected(path: str, directory: str, root: str | None) -> bool:
+    """Whether a path leads to something that is nobody's to write."""
+    if "\0" in path:
+        return True
+    places = _Places(directory, root)
+    full = os.path.join(directory, os.path.expanduser(path))
+    return any(places.guard(_parts(one)) for one in (os.path.normpath(full), os.path.realpath(full)))
+
+
+def _guarded_by(reading: Reading, command: str, directory: str, root: str | None) -> str:
+    """The protected path that a command writes; nothing where it writes none."""
+    if reading.is_loose and (found := re.search(_NAMED, command)) is not None:
+        return str(found.group(1))
+    starts = [directory]
+    for change in reading.directories[:_MOST_CHANGES]:
+        starts.append(os.path.join(starts[-1], os.path.expanduser(change.replace("\0", ""))))
+    places, removed = _Places(directory, root), set(reading.removed)
+    patched: list[str] = re.findall(_PATCHED, command)
+    for count, path in enumerate(dict.fromkeys([*reading.paths, *reading.removed, *patched])):
+        for start in starts:
+            for one in _spellings(path):
+                full = os.path.join(start, os.path.expanduser(one)).replace("\0", "")
+                spelled = [os.path.normpath(full), *([os.path.realpath(full)] if count < _MOST_RESOLVED else [])]
+                if any(places.lead(_parts(each), path in removed) for each in spelled):
+                    return path.replace("\0", "…")
+    return ""
+
+
+class _Places:
+    """Where settings count: in the agent's own work tree and on the way down to it, in the main one, and at home."""
+
+    def __init__(self, directory: str, root: str | None) -> None:
+        tree = _tree(directory) or root
+        own = [tree, os.path.realpath(tree)] if tree else []
+        found = [*own, root or "", os.path.expanduser("~"), *_upwards(directory, tree)]
+        spelled = dict.fromkeys(filter(None, [*found, *map(os.path.realpath, filter(None, found))]))
+        self._trees = [_parts(one) for one in own]
+        self._bases = {one: _parts(one) for one in spelled if one != os.sep}
+
+    def guard(self, parts: list[str]) -> bool:
+        """Whether a path is protected, or lies in something that is."""
+        inside = next((parts[len(tree) :] for tree in self._trees if parts[: len(tree)] == tree), parts)
+        if not _ANYWHERE.isdisjoint(inside):
+            return True
+        for base in self._bases.values():
+            rest = tuple(parts[len(base) :]) if parts[: len(base)] == base else ()
+            if any(rest[: len(guarded)] == guarded for guarded in _SETTINGS):
+                return True
+        return False
+
+    def lead(self, parts: list[str], removes: bool) -> bool:
+        """The same of a path that may be a pattern, or that is taken away with all that lies in it."""
+        if self.guard(parts):
+            return True
+        if not removes and not any(letter in part for part in parts for letter in "*?["):
+            return False
+        return any(_matches(parts, guarded, removes) for guarded in self._existing())
+
+    def _existing(self) -> Iterator[list[str]]:
+        for base, parts in self._bases.items():
+            for guarded in ((".git",), (".ralf",), *_SETTINGS):
+                if os.path.lexists(os.path.join(base, *guarded)):
+                    yield [*parts, *guarded]
+
+
+def _matches(pattern: list[str], guarded: list[str], removes: bool) -> bool:
+    """Whether a pattern names something protected, or a directory above it that is taken away."""
+    from fnmatch import fnmatchcase
+
+    if len(pattern) < len(guarded) and not removes:
+        return False
+    # A pattern that does not begin with a dot leaves out what does.
+    return all(
+        name == one or (fnmatchcase(name, one) and (name[0] != "." or one[0] == "."))
+        for name, one in zip(guarded, pattern, strict=False)
+    )
+
+
+def _spellings(path: str) -> list[str]:
+    """A path with its braces written out, as far as there are few."""
+    found = [path]
+    while len(found) < _MOST_SPELLINGS and (brace := re.search(r"\{([^{}]*,[^{}]*)\}", found[0])):
+        before, after = found[0][: brace.start()], found[0][brace.end() :]
+        found = found[1:] + [f"{before}{part}{after}" for part in brace.group(1).split(",")]
+    return found
+
+
+def _tree(directory: str) -> str | None:
+    """The work tree around a directory, linked or not."""
+    return next((one for one in _upwards(directory, None) if os.path.lexists(os.path.join(one, ".git"))), None)
+
+
+def _upwards(directory: str, end: str | None) -> Iterator[str]:
+    current = os.path.abspath(directory)
+    while current not in (end, os.path.dirname(current)):
+        yield current
+        current = os.path.dirname(current)
+
+
+def _parts(path: str) -> list[str]:
+    """A path in parts, without regard to case: some file systems have none."""
+    return [part for part in path.casefold().split(os.sep) if part]
+
+
+# What a refusal says
+
+
+def denial(session: str, state: str, outcome: str | None, definition: dict[str, Any], need: Need, driven: bool) -> str:
+    """Why a call is denied and the exact call that is right instead; a driver gives a driven agent its session."""
+    about = " ".join(need.about[:200].split())
+    asked = f"writing ({about})" if need.kind == "write" else f"this ({about or need.kind})"
+    because = f" This command counts as writing: {need.why}." if need.why else ""
+    if need.protected:
+        return (
+            f"Interlock: {need.protected[:200]} is protected. Git's own files, Interlock's files and the agents' "
+            f"settings are not written by an agent in any state; everything else goes on as before. "
+            f"If it has to change, say so to the person you work for."
+        )
+    if outcome is not None:
+        more = (
+            "There is nothing more to do in it: stop here, and say what is left to do."
+            if driven
+            else 'If there is more work to do, begin a new session: create_ralph_session({"ticketId": "…"}), then '
+            "report your state with update_session_state."
+        )
+        return f"Interlock: session {session} has ended ({outcome}), so {asked} is not allowed.{because} {more}"
+    allowed = tools_of(definition, state)
+    way = _way(definition, state, need.kind if need.kind != "other" else "write")
+    calls = ", then ".join(f"update_session_state({json.dumps({'sessionId': session, 'state': step})})" for step in way)
+    instead = f" When you are ready for it, call {calls}, and do it again." if calls else ""
+    return (
+        f"Interlock: session {session} is in the state `{state}`, where {asked} is not allowed; "
+        f"allowed here: {', '.join(allowed) or 'nothing'}.{because}{instead}"
+    )
+
+
+def tools_of(definition: dict[str, Any], state: str) -> list[str]:
+    """The kinds of tools that a state allows; one that says nothing of tools allows all."""
+    declared = definition.get("states", {}).get(state, {}).get("tools")
+    return ["read", "run", "write"] if declared is None else [str(tool) for tool in declared]
+
+
+def _way(definition: dict[str, Any], state: str, kind: str) -> list[str]:
+    """The shortest way over reported states to one that allows the kind."""
+    reached: dict[str, list[str]] = {state: []}
+    queue = [state]
+    for current in queue:
+        if kind in tools_of(definition, current):
+            return reached[current]
+        for row in definition.get("transitions", []):
+            sources = row["from"] if isinstance(row["from"], list) else [row["from"]]
+            to = row.get("to")
+            usual = row["on"] == "update_session_state" and not row.get("off_path")
+            if usual and (current in sources or "*" in sources) and isinstance(to, str) and to not in reached:
+                reached[to] = [*reached[current], to]
+                queue.append(to)
+    return []
+
+
+# What a call shows
+
+
+def runs_tests(command: str) -> bool | None:
+    """Whether a command's own end says how its tests went, where it runs any; None where it runs none."""
+    from interlock.work.sessions.writers import commands_of
+
+    found = commands_of(command)
+    runs = [index for index, (words, _) in enumerate(found) if _is_test(words)]
+    return runs[-1] == len(found) - 1 and found[-1][1] not in ("|", "|&", "||", "&") if runs else None
+
+
+def _is_test(words: list[str]) -> bool:
+    names = [word.rpartition("/")[2] for word in words]
+    if names[:1] and re.fullmatch(r"(?:python|pypy)[\d.]*", names[0]) and "-m" in words[:3]:
+        names = names[words.index("-m") + 1 :]
+    if not names:
+        return False
+    plain = [word for word in names[1:] if not word.startswith("-")]
+    verbs = plain[1:2] if plain[:1] == ["run"] else plain[:2]
+    tests = any(re.match(r"(?:test|verify)(?![a-z])|tests$", verb) for verb in verbs)
+    checks = names[0] not in ("cargo", "deno") and any(re.match(r"check(?![a-z])", verb) for verb in verbs)
+    run = tests or checks or "--test" in words or not _RUNNERS.isdisjoint(plain[:1])
+    return names[0] in _RUNNERS or (names[0] in _TOOLS and run)
+
+
+def made_session(tool: str, response: object) -> str | None:
+    """The id of the session that a call of `create_ralph_session` made; None for everything else."""
+    if not tool.lower().endswith("create_ralph_session"):
+        return None
+    if isinstance(response, dict) and response.get("isError"):
+        return None
+    found = re.search(r'sessionId\\*"\s*:\s*\\*"([0-9a-z]{26})\b', json.dumps(response))
+    return found.group(1) if found else None

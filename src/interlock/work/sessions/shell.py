@@ -1,0 +1,274 @@
+"""The text of a shell command, read as a shell reads it. Nothing is run, and no file is looked at.
+
+Quotes, escapes, expansions, substitutions, here-documents, functions and loops: every simple command that stands
+in a text is found, however deep, once and from left to right.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Reader", "Simple", "Unreadable"]
+
+UNKNOWN = "\0"
+"""Stands in a word for what only the shell will put there; no word of a shell can hold it."""
+KEYWORDS = frozenset("! coproc do elif else if then until while { }".split())
+ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
+
+_MAX_DEPTH = 20
+_BREAKS = " \t\r\n;&|<>()"
+_PLAIN = re.compile(r"[^ \t\r\n'\"\\$`;&|<>()}]+|\}")
+_OPERATOR = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]\(|[<>]|\|\||\|&|&&|;;&|;;|;&|[;&|]")
+_VARIABLE = re.compile(r"\{?([A-Za-z_][A-Za-z0-9_]*)|[@*#?!$0-9-]")
+
+
+class Unreadable(Exception):
+    """A text that no shell would read to its end, or that is nested too deep."""
+
+
+class Simple:
+    """One command: its words, where its output goes, what text it is given, and the operator after it."""
+
+    __slots__ = ("after", "given", "into", "words")
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self.into: list[str] = []
+        self.given: list[str] = []
+        self.after = ""
+
+
+class Reader:
+    """Reads a text; `found` are its simple commands, and those of the texts inside of it."""
+
+    def __init__(self, text: str, above: Reader | None = None) -> None:
+        self.text = text
+        self.at = 0
+        self.found: list[Simple] = above.found if above else []
+        self.depth: int = above.depth + 1 if above else 0
+        self._now = Simple()
+        self._word: list[str] | None = None
+        self._waiting: list[tuple[str, bool, bool, Simple]] = []
+        if self.depth > _MAX_DEPTH or UNKNOWN in text:
+            raise Unreadable
+
+    def commands(self, end: str = "") -> None:
+        """Read commands up to a closing bracket, or to the end of the text."""
+        level = 0
+        while self.at < len(self.text):
+            one = self.text[self.at]
+            if one == "#" and self._word is None:
+                self.at = (self.text.find("\n", self.at) + 1 or len(self.text) + 1) - 1
+            elif one in " \t\r\n)":
+                self.at += 1
+                self._end_word()
+                if one == "\n":
+                    self._end(one)
+                    self._bodies()
+                elif one == ")":
+                    self._end(one)
+                    if level == 0 and end:
+                        return
+                    level = max(0, level - 1)
+            elif one == "(":
+                level += self._open()
+            elif one in ";&|<>":
+                self._operate()
+            else:
+                self._segment()
+        self._end("")
+        if end:
+            raise Unreadable
+
+    def _open(self) -> int:
+        """A bracket: arithmetic where two close together, else a group, a function or a list. How many are open."""
+        end = self._arithmetic() if self._word is None else -1
+        self._end("(")
+        self.at = self.at + 1 if end < 0 else end
+        return 1 if end < 0 else 0
+
+    def _arithmetic(self) -> int:
+        """Where arithmetic ends that begins here; less than nothing where it is none."""
+        found = re.compile(r"\(\((?:[^()'\"`$\\]|\$(?!\()|\([^()'\"`$\\]*\))*\)\)").match(self.text, self.at)
+        return found.end() if found is not None else -1
+
+    def _operate(self) -> None:
+        found = _OPERATOR.match(self.text, self.at)
+        assert found is not None  # every character that leads here is an operator by itself
+        operator = found.group()
+        self.at = found.end()
+        if operator in ("<(", ">("):
+            self._nested()
+            self._add("/dev/fd/63")
+        elif self._compares():
+            self._add(operator)
+        elif operator[0] in "<>" or operator.startswith("&>"):
+            if self._word is not None and re.fullmatch(r"\d+|\{\w+\}", "".join(self._word)):
+                self._word = None
+            self._end_word()
+            self._redirect(operator)
+        else:
+            self._end(operator)
+
+    def _compares(self) -> bool:
+        """Whether this is inside of `[[ … ]]`, where operators compare."""
+        rest = self._now.words
+        while rest and rest[0] in KEYWORDS:
+            rest = rest[1:]
+        return rest[:1] == ["[["] and "]]" not in rest and self._word != ["]]"]
+
+    def _redirect(self, operator: str) -> None:
+        start = self.at
+        target = self._next_word()
+        if operator in ("<<", "<<-"):
+            is_literal = re.search(r"['\"\\]", self.text[start : self.at]) is not None
+            self._waiting.append((target, operator == "<<-", is_literal, self._now))
+        elif operator == "<<<":
+            self._now.given.append(target)
+        elif operator not in ("<", "<&") and not (operator == ">&" and re.fullmatch(r"\d+-?|-", target)):
+            self._now.into.append(target)
+
+    def _next_word(self) -> str:
+        blank = re.compile(r"(?:[ \t\r]|\\\n)*").match(self.text, self.at)
+        self.at = blank.end() if blank else self.at
+        self._word = []
+        if self.text.startswith(("<(", ">("), self.at):
+            self._operate()
+        while self.at < len(self.text) and self.text[self.at] not in _BREAKS:
+            self._segment()
+        found, self._word = "".join(self._word or ()), None
+        return found
+
+    def _bodies(self) -> None:
+        """The here-documents that were announced in the line before."""
+        waiting, self._waiting = self._waiting, []
+        for delimiter, has_tabs, is_literal, command in waiting:
+            start = end = self.at
+            while self.at < len(self.text):
+                stop = self.text.find("\n", self.at)
+                line = self.text[self.at : stop if stop >= 0 else None]
+                self.at = stop + 1 if stop >= 0 else len(self.text)
+                if (line.lstrip("\t") if has_tabs else line) == delimiter:
+                    break
+                end = self.at
+            command.given.append(self.text[start:end])
+            if not is_literal:
+                Reader(self.text[start:end], self)._quoted("")
+
+    # Words
+
+    def _segment(self) -> None:
+        """The next part of a word: plain, quoted, escaped or put in by the shell."""
+        one, after = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+        if one == "'":
+            self._add(self._matched(r"'([^']*)'"))
+        elif one == '"':
+            self.at += 1
+            self._add("")
+            self._quoted('"')
+        elif one == "\\":
+            self.at += 2
+            if after != "\n":
+                self._add(after)
+        elif one in "$`":
+            self._expand(is_quoted=False)
+        else:
+            self._add(self._matched(f"({_PLAIN.pattern})"))
+
+    def _quoted(self, end: str) -> None:
+        """What stands in double quotes; without an end, a here-document."""
+        while self.at < len(self.text):
+            one, after = self.text[self.at], self.text[self.at + 1 : self.at + 2]
+            if one == end:
+                self.at += 1
+                return
+            if one == "\\":
+                self.at += 2
+                self._add("" if after == "\n" else after if after in '$`"\\' else f"\\{after}")
+            elif one in "$`":
+                self._expand(is_quoted=True)
+            else:
+                self._add(self._matched(r'([^"\\$`]+|")'))
+        if end:
+            raise Unreadable
+
+    def _expand(self, is_quoted: bool) -> None:
+        """What the shell puts in: a variable, or what commands say, which are read as well."""
+        if self.text[self.at] == "`":
+            inner = self._matched(r"`((?:[^`\\]|\\.)*)`")
+            Reader(re.sub(r"\\([`$\\])", r"\1", inner), self).commands()
+            self._add(UNKNOWN)
+            return
+        self.at += 1
+        variable = _VARIABLE.match(self.text, self.at)
+        if self.text.startswith("(", self.at):
+            end = self._arithmetic()
+            self.at = end if end >= 0 else self.at + 1
+            if end < 0:
+                self._nested()
+            self._add(UNKNOWN)
+        elif self.text.startswith("'", self.at) and not is_quoted:
+            self._matched(r"'((?:[^'\\]|\\.)*)'")
+            self._add(UNKNOWN)
+        elif self.text.startswith("{", self.at) and not (variable and self.text.startswith("}", variable.end())):
+            self._parameter()
+        elif variable is not None:
+            self.at = variable.end() + (self.text[self.at] == "{")
+            self._add({"HOME": "~", "PWD": "."}.get(variable.group(1) or "", UNKNOWN))
+        elif not self.text.startswith('"', self.at) or is_quoted:
+            self._add("$")
+
+    def _parameter(self) -> None:
+        """`${…}` with more than a name in it: read for the commands that stand there."""
+        kept, self._word = self._word, None
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] != "}":
+            if self.text[self.at] in _BREAKS:
+                self.at += 1
+            else:
+                self._segment()
+        if self.at >= len(self.text):
+            raise Unreadable
+        self.at += 1
+        self._word = kept
+        self._add(UNKNOWN)
+
+    def _nested(self) -> None:
+        """Commands in brackets, whose output becomes part of a word."""
+        kept = self._now, self._word
+        self._now, self._word = Simple(), None
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise Unreadable
+        self.commands(")")
+        self.depth -= 1
+        self._now, self._word = kept
+
+    def _matched(self, pattern: str) -> str:
+        found = re.compile(pattern, re.DOTALL).match(self.text, self.at)
+        if found is None:
+            raise Unreadable
+        self.at = found.end()
+        return found.group(1)
+
+    def _add(self, part: str) -> None:
+        if self._word is None:
+            self._word = []
+        self._word.append(part)
+
+    def _end_word(self) -> None:
+        if self._word is not None:
+            self._now.words.append("".join(self._word))
+            self._word = None
+
+    def _end(self, operator: str) -> None:
+        """A simple command is read."""
+        self._end_word()
+        now, self._now = self._now, Simple()
+        now.after = operator
+        if self.depth > 0 and next((word for word in now.words if word not in KEYWORDS), "") == "case":
+            raise Unreadable  # its brackets close nothing
+        if now.words or now.into or now.given:
+            self.found.append(now)
+        elif self.found and operator in ("|", "|&", "||", "&&", "&"):
+            self.found[-1].after = operator

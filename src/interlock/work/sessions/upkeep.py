@@ -1,0 +1,124 @@
+"""What hooks saw is taken in; a session whose agent is gone ends as a time-out.
+
+Whoever has the journal open does this first: the MCP server, `ralph serve`, `ralph session`, later every driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.journal import Journal, Transaction, open_journal
+from interlock.journal.ids import time_text
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.sessions.findings import Written
+from interlock.work.sessions.record import moment, record_of
+from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, is_present, note
+from interlock.world.git import files
+from interlock.world.inbox import pending, take, waiting
+from interlock.world.processes import client_process
+
+__all__ = ["adopt", "end_lost", "refresh", "take_in", "written_since"]
+
+_HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
+_MOST_FILES = 200_000
+
+
+def refresh(journal: Journal, state_directory: Path | None) -> None:
+    """Bring the sessions up to date with what happened outside the journal."""
+    if state_directory is not None:
+        take_in(journal, state_directory)
+    end_lost(journal)
+
+
+def end_lost(journal: Journal) -> list[str]:
+    """End every session whose agent is gone; their ids."""
+    ended = []
+    for resource in journal.lost(f"{MACHINE}:", is_present):
+        session = resource.partition(":")[2]
+        written = written_since(journal, session)
+
+        def work(transaction: Transaction, session: str = session, written: list[Written] = written) -> bool:
+            return end_if_gone(transaction, session, written)
+
+        if journal.transact(work):
+            ended.append(session)
+    return ended
+
+
+def take_in(journal: Journal, state_directory: Path) -> int:
+    """Every observation that waits becomes an entry, once: its file's name is the entry's key. How many there were."""
+    seen: set[str] = set()
+    # One that cannot be taken away, a directory for one, is not waited for.
+    while paths := [path for path in waiting(str(state_directory)) if path not in seen]:
+
+        def work(transaction: Transaction, paths: list[str] = paths) -> list[str]:
+            return [session for path in paths if (session := _enter(transaction, path)) is not None]
+
+        for session in journal.transact(work):
+            why = "the agent ended without completing the session"
+            written = written_since(journal, session)
+            _unless_completed(journal, complete(session, "timeout", _HOOK, why, written=written))
+        seen.update(paths)
+        for path in paths:
+            take(path)
+    return len(seen)
+
+
+def _enter(transaction: Transaction, path: str) -> str | None:
+    """Write one observation down; the session, where its agent has ended and it has not."""
+    found = pending(path)
+    if found is None:
+        return None
+    session, at, seen = found
+    type_ = str(seen.pop("type", "progress"))
+    ended = seen.pop("ended", False)
+    try:
+        note(session, type_, _HOOK, seen | {"at": time_text(at)}, key=f"inbox:{Path(path).name}")(transaction)
+        return session if ended and find_session(transaction, session).outcome is None else None
+    except (InterlockError, ValueError, OverflowError):
+        return None  # a file that no hook of ours left: there is no such session, or no such note
+
+
+def _unless_completed(journal: Journal, work: Callable[[Transaction], object]) -> None:
+    try:
+        journal.transact(work)
+    except InterlockError as error:
+        if error.code != "session_completed":
+            raise
+
+
+def adopt(address: str, session: str) -> None:
+    """Bind a session to the agent's process above this one, so that the hook finds it by that."""
+    process = client_process()
+    if process is None:
+        return
+    journal = open_journal(address if "://" in address else Path(address))
+    try:
+        told = {"message": "the hook found its agent"}
+        journal.transact(note(session, "progress", _HOOK, told, names=[process.name]))
+    finally:
+        journal.close()
+
+
+def written_since(journal: Journal, reference: str) -> list[Written]:
+    """The files of a session's work tree that were written since it began; none where that cannot be known."""
+    try:
+        record = record_of(journal.history(reference))
+        if record.work_tree is None or not record.started:
+            return []
+        root = Path(record.work_tree)
+        names = files(root)[:_MOST_FILES]
+    except InterlockError:
+        return []
+    since = moment(record.started)
+    written = [Written(name, at) for name in names if (at := _last_written(root / name)) > since]
+    return sorted(written, key=lambda one: one.at)
+
+
+def _last_written(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:
+        return 0.0

@@ -1,0 +1,125 @@
+"""The settings of a repository: one table that makes `ralph.toml`, its checks and the docs."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import UsageError
+
+__all__ = ["FILE", "SETTINGS", "Setting", "Settings", "in_force", "read", "template"]
+
+FILE = "ralph.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its key, what it is where nothing is said, and what it means."""
+
+    key: str
+    default: str | int
+    meaning: str
+    values: tuple[str, ...] = ()
+    least: int = 0
+    most: int = 0
+
+
+SETTINGS = (
+    Setting(
+        "session.enforcement",
+        "observe",
+        "What becomes of a reported state that is not in the table: observe records and marks it, strict refuses it.",
+        values=("observe", "strict"),
+    ),
+    Setting(
+        "session.timeout_minutes",
+        60,
+        "For how long a session may be silent whose agent's process is not known, before it ends as a time-out.",
+        least=1,
+        most=10_080,
+    ),
+)
+"""Every setting there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What is in force."""
+
+    enforcement: str = "observe"
+    timeout_minutes: int = 60
+
+
+def template() -> str:
+    """The text of a new `ralph.toml`: every setting with its meaning and its default."""
+    lines = ["# The settings of Interlock for this repository. An unknown key is an error."]
+    section = ""
+    for setting in SETTINGS:
+        table, _, name = setting.key.rpartition(".")
+        if table != section:
+            lines += ["", f"[{table}]"]
+            section = table
+        value = f'"{setting.default}"' if isinstance(setting.default, str) else str(setting.default)
+        lines += [f"# {setting.meaning}", f"{name} = {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def read(text: str) -> dict[str, str | int]:
+    """The settings that a text sets, by key; what is not known is an error."""
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _invalid(f"{FILE} is no TOML: {error}", "Mend the line that it names.") from None
+    by_key = {setting.key: setting for setting in SETTINGS}
+    given = _flat(found, "", {key.rpartition(".")[0] for key in by_key})
+    for key, value in given.items():
+        if key not in by_key:
+            near = get_close_matches(key, by_key, 1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise _invalid(f"{FILE} has no setting {key[:80]!r}", f"{guess}Known: {', '.join(by_key)}.")
+        _check(by_key[key], value)
+    return given
+
+
+def in_force(root: Path | None) -> Settings:
+    """The settings of a repository: its file's, and the defaults for the rest."""
+    path = None if root is None else root / FILE
+    if path is None or not path.is_file():
+        return Settings()
+    try:
+        given = read(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _invalid(f"{path} cannot be read: {error}", "Make it a text in UTF-8 that you may read.") from None
+    return Settings(
+        enforcement=str(given.get("session.enforcement", "observe")),
+        timeout_minutes=int(given.get("session.timeout_minutes", 60)),
+    )
+
+
+def _flat(table: dict[str, Any], prefix: str, tables: set[str]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict) and key in tables:
+            flat |= _flat(value, f"{key}.", tables)
+        else:
+            flat[key] = value
+    return flat
+
+
+def _check(setting: Setting, value: object) -> None:
+    if setting.values:
+        fits = value in setting.values
+        wanted = " or ".join(setting.values)
+    else:
+        fits = type(value) is int and setting.least <= value <= setting.most
+        wanted = f"a number from {setting.least} to {setting.most}"
+    if not fits:
+        raise _invalid(f"{setting.key} cannot be {str(value)[:80]!r}", f"It is {wanted}.")
+
+
+def _invalid(message: str, hint: str) -> UsageError:
+    return UsageError("settings_invalid", f"{message}.", hint)

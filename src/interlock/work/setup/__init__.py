@@ -1,0 +1,13 @@
+"""Setting up agents: registers our server and hooks in a repository, and takes them out again.
+
+`agents` says what is registered where; `entries`, `targets` and `plan` are pure and make new texts of old ones;
+`surroundings`, `proposal` and `apply` see and change the world. It imports `world`, and nothing of the journal.
+"""
+
+from __future__ import annotations
+
+from interlock.work.setup.agents import Agent
+from interlock.work.setup.apply import carry_out
+from interlock.work.setup.proposal import Change, Proposal, propose, propose_undo
+
+__all__ = ["Agent", "Change", "Proposal", "carry_out", "propose", "propose_undo"]

@@ -1,0 +1,93 @@
+"""PURE. What would be edited: from the files' texts and the record to the new texts and the new record."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from interlock.work.setup.entries import Foreign, SetupFault
+from interlock.work.setup.targets import DIRECTORIES, Target, Trace
+
+__all__ = ["Edit", "PlanFault", "Record", "decoded", "encoded", "plan", "plan_undo"]
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was there before: `.ralf/init.json`."""
+
+    version: int = 1
+    files: dict[str, Trace] = {}
+    directories: list[str] = []
+    """Those that we made."""
+
+
+class PlanFault(Exception):
+    """A file that cannot be edited, and why."""
+
+    def __init__(self, file: str, why: str, *, is_foreign: bool = False) -> None:
+        super().__init__(why)
+        self.file = file
+        self.is_foreign = is_foreign
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A file's text before and after; None stands for no file."""
+
+    file: str
+    before: str | None
+    after: str | None
+
+
+def decoded(text: bytes | None) -> Record | None:
+    """The record in a file; None if there is none that we can read."""
+    try:
+        record = msgspec.json.decode(text, type=Record) if text is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return record if record is not None and record.version == 1 else None
+
+
+def encoded(record: Record) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
+
+
+def plan(
+    targets: Sequence[Target], texts: Mapping[str, str | None], record: Record | None, missing: Collection[str] = ()
+) -> tuple[list[Edit], Record]:
+    """Every file with our part in it, and the record to keep; `missing` are the directories that are not there."""
+    old = record or Record()
+    edits: list[Edit] = []
+    files = dict(old.files)
+    for target in targets:
+        text = texts[target.file]
+        try:
+            edits.append(Edit(target.file, text, target.put(text)))
+            trace = target.traced(text, old.files.get(target.file))
+        except SetupFault as fault:
+            raise _fault(target, fault) from None
+        files.pop(target.file, None)
+        if trace is not None:
+            files[target.file] = trace
+    made = [*old.directories, *missing]
+    return edits, Record(files=files, directories=[one for one in DIRECTORIES if one in made])
+
+
+def _fault(target: Target, fault: SetupFault) -> PlanFault:
+    return PlanFault(target.file, str(fault), is_foreign=isinstance(fault, Foreign))
+
+
+def plan_undo(targets: Sequence[Target], texts: Mapping[str, str | None], record: Record | None) -> list[Edit]:
+    """Every file that is there, without our part."""
+    edits: list[Edit] = []
+    traces = record.files if record else {}
+    for target in targets:
+        text = texts[target.file]
+        if text is None:
+            continue
+        try:
+            edits.append(Edit(target.file, text, target.take(text, traces.get(target.file))))
+        except SetupFault as fault:
+            raise _fault(target, fault) from None
+    return edits

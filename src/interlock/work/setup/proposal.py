@@ -1,0 +1,174 @@
+"""What `ralph init` proposes: each file with its diff, looked at in full before anything is written."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.work.setup.agents import Agent
+from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
+from interlock.work.setup.surroundings import Seen, look, supplies, work_tree
+from interlock.work.setup.targets import DIRECTORIES, Target, all_targets, targets
+from interlock.world.repository import state_directory
+
+__all__ = ["Change", "Proposal", "conflict", "propose", "propose_undo"]
+
+_RECORD = "init.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file: what happens to it, and the bytes before and after; None stands for no file."""
+
+    file: str
+    action: str
+    """created, changed, unchanged or removed"""
+    diff: str
+    real: Path
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """All that would be written."""
+
+    start: Path
+    changes: tuple[Change, ...]
+    record: Change
+    directories: tuple[Path, ...]
+    """Those of ours that go once they are empty."""
+    ralph: str
+    """How `ralph` is registered."""
+
+    @property
+    def is_needed(self) -> bool:
+        return any(change.action != "unchanged" for change in self.changes)
+
+
+def propose(start: Path, agents: Collection[Agent], environment: Mapping[str, str]) -> Proposal:
+    """What setting up these agents would write in the repository around `start`."""
+    root, brought, record = work_tree(start), supplies(environment), _record_file(start)
+    try:
+        has = [file for file in ("opencode.json", "opencode.jsonc") if os.path.lexists(root / file)]
+        wanted, seen = _looked_at(root, targets(agents, brought, has))
+        missing = [one for one in DIRECTORIES if not (root / one).exists() and _holds_any(one, wanted)]
+        edits, new = plan(wanted, _texts(seen), decoded(_bytes(record)), missing)
+        changes = _changes(edits, seen)
+    except PlanFault as fault:
+        raise _conflict(fault) from None
+    return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, encoded(new)), (), brought.ralph)
+
+
+def propose_undo(start: Path, environment: Mapping[str, str]) -> Proposal:
+    """What taking everything of ours out of the repository around `start` would write."""
+    root, brought, record = work_tree(start), supplies(environment), _record_file(start)
+    old = decoded(_bytes(record))
+    try:
+        wanted, seen = _looked_at(root, all_targets(brought))
+        edits = plan_undo(wanted, _texts(seen), old)
+        changes = tuple(one for one in _changes(edits, seen) if one.action != "unchanged")
+    except PlanFault as fault:
+        raise _conflict(fault) from None
+    going = _going(root, old or Record(), changes)
+    return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, None), going, brought.ralph)
+
+
+def conflict(file: str, why: str, hint: str = "Mend it") -> InterlockError:
+    """The error for a file that cannot be edited."""
+    hint = f"{hint}, then run it again. Nothing was written."
+    return InterlockError("setup_conflict", f"{file} cannot be edited: {why}.", hint, {"file": file})
+
+
+def _conflict(fault: PlanFault) -> InterlockError:
+    return conflict(fault.file, str(fault), "Rename or remove what is there" if fault.is_foreign else "Mend it")
+
+
+def _looked_at(root: Path, wanted: Sequence[Target]) -> tuple[list[Target], dict[str, Seen]]:
+    """The files as they are; one that is another by a link is edited once."""
+    seen = {target.file: look(root, target.file) for target in wanted}
+    first = {one.real: file for file, one in reversed(seen.items())}
+    return [target for target in wanted if first[seen[target.file].real] == target.file], seen
+
+
+def _texts(seen: Mapping[str, Seen]) -> dict[str, str | None]:
+    return {file: one.text for file, one in seen.items()}
+
+
+def _holds_any(directory: str, wanted: Sequence[Target]) -> bool:
+    return any(Path(target.file).is_relative_to(directory) for target in wanted)
+
+
+def _changes(edits: Sequence[Edit], seen: Mapping[str, Seen]) -> tuple[Change, ...]:
+    changes = [_change(edit, seen[edit.file].real, _encoded(edit.after)) for edit in edits]
+    for change in changes:
+        if change.action != "unchanged":
+            _check_writable(change)
+    return tuple(changes)
+
+
+def _change(edit: Edit, real: Path, after: bytes | None) -> Change:
+    before = _encoded(edit.before) if edit.before is not None else _bytes(real)
+    if before == after:
+        action = "unchanged"
+    else:
+        action = "created" if before is None else "removed" if after is None else "changed"
+    return Change(edit.file, action, _diff(edit), real, before, after)
+
+
+def _check_writable(change: Change) -> None:
+    directory = next(one for one in change.real.parents if one.exists())
+    if change.before is not None and not os.access(change.real, os.W_OK):
+        raise PlanFault(change.file, "it may not be written")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise PlanFault(change.file, f"its directory {directory} may not be written")
+
+
+def _going(root: Path, old: Record, changes: Sequence[Change]) -> tuple[Path, ...]:
+    """Our directories, the inner ones first: those that we made, and those of files of which nobody knows more."""
+    removed = [one.file for one in changes if one.action == "removed" and one.file not in old.files]
+    going = [
+        one for one in DIRECTORIES if one in old.directories or any(Path(file).is_relative_to(one) for file in removed)
+    ]
+    return tuple(root / one for one in reversed(going))
+
+
+def _record_file(start: Path) -> Path:
+    return state_directory(start) / _RECORD
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+# The diff
+
+
+def _diff(edit: Edit) -> str:
+    """A unified diff of a file, as git shows it; nothing if it stays as it is."""
+    if edit.before == edit.after:
+        return ""
+    old = "/dev/null" if edit.before is None else f"a/{edit.file}"
+    new = "/dev/null" if edit.after is None else f"b/{edit.file}"
+    lines = difflib.unified_diff(_lines(edit.before), _lines(edit.after), old, new)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str | None) -> list[str]:
+    """The lines of a text; `splitlines` would also split where a diff does not."""
+    return (
+        [f"{line}\n" for line in text.split("\n")[:-1]] + [text.split("\n")[-1]] * (not text.endswith("\n"))
+        if text
+        else []
+    )
