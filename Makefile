@@ -3,6 +3,8 @@
 #   make demo     the main job, in a few seconds
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
 #   make check    the linter, the formatter, the type checker and the docs
+#   make test-node    the MCP project's own tools against our server; Node and they come from the registries
+#   make test-agents  real coding agents against a scripted model
 #   make bench    ratios against bare programs and peers
 #   make docs     the documentation, into site/
 #   make generate what is made from the machines: the schema, the index, the tables and pictures of the docs
@@ -13,13 +15,16 @@ BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test check bench docs generate format clean
+.PHONY: demo test test-node test-agents check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
 
 test: $(VENV)/ready-test
 	@$(BIN)/pytest -n auto --dist worksteal
+
+test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
+	@$(BIN)/pytest -m $* -n 2 --dist worksteal tests/$* -p no:cacheprovider
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .
@@ -51,6 +56,6 @@ $(VENV)/ready-base: $(BIN)/uv pyproject.toml uv.lock
 	@$(SYNC) --extra all
 	@touch $@
 
-$(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs $(VENV)/ready-bench: $(VENV)/ready-%: $(BIN)/uv pyproject.toml uv.lock
+$(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs $(VENV)/ready-bench $(VENV)/ready-node: $(VENV)/ready-%: $(BIN)/uv pyproject.toml uv.lock
 	@$(SYNC) --extra all --group $*
 	@touch $@

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import durable, growth, peers, postgres, startup, steps
+from bench import agents, durable, growth, peers, postgres, startup, steps
 from bench.report import as_json, as_text, machine
 from bench.timing import Comparison, Effort
 
@@ -32,6 +32,7 @@ def _measured(effort: Effort, directory: Path) -> list[Comparison]:
         "durable": lambda: durable.measure(effort, directory),
         "steps": lambda: steps.measure(effort),
         "startup": lambda: startup.measure(effort),
+        "agents": lambda: agents.measure(effort, directory),
         "growth": lambda: growth.measure(effort, directory),
         "postgres": lambda: postgres.measure(effort, directory),
         "peers": lambda: peers.measure(effort, directory),
