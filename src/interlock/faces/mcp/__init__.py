@@ -1,6 +1,7 @@
 """How agents reach Interlock: an MCP server, the same over stdio and HTTP.
 
     tools       the table of tools: name, arguments, result, what it does
+    shapes      what the tools are given and what they give
     arguments   what a tool may be given, checked before anything else looks at it
     desk        the journal and the caller, for the tools
     resources   what can be read: sessions, their journal, the machines and their diagrams
