@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ import pytest
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
 from journal.histories import Clock
+
+# A runner in the background has its children ignore Ctrl+C, and some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
