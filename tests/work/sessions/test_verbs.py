@@ -173,6 +173,23 @@ def test_a_strict_machine_refuses_what_is_off_the_path_and_says_what_is_allowed(
         journal.close()
 
 
+def test_in_a_strict_machine_the_same_state_again_is_told_and_what_is_no_report_stays_refused(address: Address) -> None:
+    journal = open_journal(address, machine_finder({}, "strict"))
+    try:
+        session = begun(journal)
+        assert refused(journal, update(session, "idle", AGENT), address).code == "target_not_allowed"
+        journal.transact(update(session, "analyzing", AGENT))
+        again = journal.transact(update(session, "analyzing", AGENT, {"message": "still"}, key="again"))
+        assert (again.success, again.new_state, again.warning) == (True, "analyzing", "already in 'analyzing'")
+        entries = dump(address)["entries"]
+        journal.transact(update(session, "analyzing", AGENT, {"message": "still"}, key="again"))
+        assert dump(address)["entries"] == entries
+        journal.transact(complete(session, "failure", AGENT))
+        assert refused(journal, update(session, "failed", AGENT), address).code == "session_completed"
+    finally:
+        journal.close()
+
+
 @pytest.mark.requirement("session:same-state")
 def test_the_same_state_again_succeeds_with_a_warning(journal: Journal) -> None:
     session = begun(journal)

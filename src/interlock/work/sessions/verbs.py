@@ -136,8 +136,8 @@ def update(
         facts = {"tests": tests} if tests != "unknown" else {}
         event = Event(UPDATE, actor, state, evidence=Evidence(facts=facts, data=data) if facts or data else None)
         transaction.prolong(_lease(session.id), timeout)
-        if not machine.observes and state == session.state and actor.kind == ActorKind.AGENT:
-            return _still(transaction, session, machine, data, actor)
+        if not machine.observes and _is_there(machine, session, state) and actor.kind == ActorKind.AGENT:
+            return _still(transaction, session, machine, event, key)
         recorded = _moved(transaction, session, event, key)
         if not recorded.written:
             return _told(recorded, machine, _found_then(transaction, recorded))
@@ -235,10 +235,16 @@ def _moved(transaction: Transaction, session: Instance, event: Event, key: str |
         raise Refusal("session_completed", message, hint, error.details) from None
 
 
-def _still(transaction: Transaction, session: Instance, machine: Machine, data: dict[str, Any], actor: Actor) -> Moved:
+def _is_there(machine: Machine, session: Instance, state: str) -> bool:
+    """Whether an open session is in a state that can be reported, and is reported again."""
+    return session.outcome is None and state == session.state and state in machine.targets.get(UPDATE, ())
+
+
+def _still(transaction: Transaction, session: Instance, machine: Machine, event: Event, key: str | None) -> Moved:
     """The same state again: a strict table has no such move, so it is told and not made."""
+    data = event.evidence.data if event.evidence is not None else {}
     told = Evidence(data={**data, "type": "progress", "state": session.state})
-    recorded = transaction.append(session.id, Event(NOTED, actor, evidence=told))
+    recorded = transaction.append(session.id, Event(NOTED, event.actor, evidence=told), key=key)
     return _told(msgspec.structs.replace(recorded, warning=f"already in {session.state!r}"), machine, [])
 
 
