@@ -3,7 +3,7 @@
 #   make demo     the main job, in a few seconds
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
 #   make check    the linter, the formatter, the type checker and the docs
-#   make test-node    the MCP project's own tools against our server; Node and they come from the registries
+#   make test-node    the MCP project's own tools and GitHub's schema against ours; Node and they come from the registries
 #   make test-agents  real coding agents against a scripted model
 #   make bench    ratios against bare programs and peers
 #   make docs     the documentation, into site/

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import interlock.errors
-from interlock.errors import CODES, Conflict, Exit, InterlockError
+from interlock.errors import CODES, Conflict, Exit, InterlockError, TrackerError
 
 SOURCE = Path(interlock.errors.__file__).parent
 CLASSES = {
@@ -71,7 +71,7 @@ def test_every_code_of_the_catalogue_is_made_somewhere() -> None:
 
 
 def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> None:
-    """A code that is computed would escape the search; only `refusal.py` and the journal pass one on."""
+    """A code that is computed would escape the search; only the journal, the advice and the sync pass one on."""
     computed = [
         f"{where}: {ast.unparse(node.args[0])}"
         for where, tree in _trees()
@@ -79,7 +79,11 @@ def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> Non
         if isinstance(node, ast.Call) and _called(node) in CLASSES and node.args
         if not isinstance(node.args[0], ast.Constant | ast.IfExp)
     ]
-    assert computed == ["journal/transaction.py: result.code"]
+    assert computed == [
+        "faces/cli/tracker.py: code",
+        "journal/transaction.py: result.code",
+        "work/tickets/advice.py: error.code",
+    ]
 
 
 def test_every_code_has_a_sentence_and_a_name_that_reads_well() -> None:
@@ -110,10 +114,11 @@ def test_the_exit_statuses_are_the_designs_and_2_is_none_of_them() -> None:
         (64, ["usage", "invalid_argument"]),
         (1, ["no_repository", "internal_error", "unknown_machine", "unknown_instance"]),
         (3, ["not_allowed", "terminal", "proof_required", "key_reused"]),
+        (4, ["tracker_unauthorized"]),
         (5, ["person_needed"]),
         (6, ["lock_held", "lease_held", "lease_lost"]),
         (7, ["machine_unreadable", "machine_invalid", "machine_unsound", "journal_tampered"]),
-        (75, ["conflict", "busy", "journal_unreachable", "outcome_unknown"]),
+        (75, ["conflict", "busy", "journal_unreachable", "outcome_unknown", "tracker_limited", "tracker_unsure"]),
         (130, ["interrupted"]),
     ],
 )
@@ -162,3 +167,9 @@ def test_an_error_crosses_processes_whole() -> None:
         "read again",
         {"expected": 1},
     )
+
+
+def test_a_trackers_error_says_how_long_to_leave_it_alone_also_in_another_process() -> None:
+    error = pickle.loads(pickle.dumps(TrackerError("tracker_limited", "too many", "wait", retry_after=30.0)))
+    assert (error.retry_after, error.details) == (30.0, {"retry_after": 30.0})
+    assert TrackerError("tracker_failed", "no").retry_after is None

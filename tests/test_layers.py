@@ -116,6 +116,7 @@ def test_the_hook_imports_only_what_is_made_to_be_light() -> None:
     light = {
         "interlock.journal.peek",
         "interlock.work.sessions.policy",
+        "interlock.work.tickets.policy",
         "interlock.world.ancestry",
         "interlock.world.inbox",
         "interlock.world.repository",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-import apsw
-
 from docs.generators.markdown import code, table
-from interlock.journal.schema import MIGRATIONS, migrate
-from interlock.journal.store import Row
+from interlock.journal.schema import MIGRATIONS, make, migrate
+from interlock.journal.sqlite import in_memory
+from interlock.work.tickets.shelf import TICKETS
 
 __all__ = ["COLUMNS", "columns", "migrations", "schema"]
 
@@ -60,6 +58,34 @@ COLUMNS: Final = {
     "names.machine": "The machine that the instance is of.",
     "names.name": "What it can be found by: a ticket's number or alias, the process of a session's agent.",
     "names.instance": "The instance that took the name last.",
+    "projections.name": "What the tables of the projection are called together.",
+    "projections.version": "Which version of its tables there is; another one is made anew.",
+    "projections.seq": "The last entry that is in them.",
+    "tickets.id": "The ticket's instance.",
+    "tickets.number": "Its number, from 1.",
+    "tickets.title": "Its title.",
+    "tickets.state": "Where it stands in the pipeline.",
+    "tickets.outcome": "How it ended; empty while it goes on.",
+    "tickets.estimate": "XS to XL, or empty.",
+    "tickets.priority": "P0 to P3, or empty.",
+    "tickets.size": "The estimate as a number, 1 to 5; 0 without one.",
+    "tickets.rank": "The priority as a number, 0 to 3; 9 without one.",
+    "tickets.labels": "JSON: its labels.",
+    "tickets.assignees": "JSON: whose it is.",
+    "tickets.parent": "The instance of the ticket that it is a part of.",
+    "tickets.holder": "What holds its lock: a session, a process, a person.",
+    "tickets.held_by": "What whoever holds it is called.",
+    "tickets.blockers": "How many open tickets it waits for.",
+    "tickets.parts": "How many open sub-tickets it has.",
+    "tickets.since": "When it came to the state that it is in.",
+    "tickets.created": "When it was made.",
+    "tickets.updated": "When anything last happened to it.",
+    "tickets.outside": "The state that a tracker's board shows and that waits for a person.",
+    "tickets.to_show": "The last entry that the tracker's board does not show yet; 0 where it shows all.",
+    "tickets.words": "Title and body without capitals, to be searched.",
+    "tickets.card": "JSON: everything that is written on it.",
+    "ticket_blocks.blocked": "The ticket that waits.",
+    "ticket_blocks.blocker": "The ticket that it waits for.",
     "ralph_sessions.state_history": "JSON: a list of `state`, `timestamp` and `metadata`, oldest first.",
     "ralph_sessions.error_message": "`error` of the data that it ended with.",
     "ralph_sessions.started_at": "When it was created.",
@@ -69,27 +95,18 @@ COLUMNS: Final = {
 """What each column holds; a column without a line here is an error."""
 
 
-class _Memory:
-    """A database that is gone when nobody holds it."""
-
-    def __init__(self) -> None:
-        self._database = apsw.Connection(":memory:")
-        self.memory: dict[str, object] = {}
-
-    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
-        return self._database.execute(statement, tuple(parameters)).fetchall()
-
-
 def schema() -> dict[str, list[tuple[str, str]]]:
     """The tables and views with their columns and types, in the order of the page."""
-    memory = _Memory()
-    migrate(memory, "sqlite", "now")
-    names = {row[0] for row in memory.rows("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
-    order = list(dict.fromkeys(name.partition(".")[0] for name in COLUMNS))
-    return {
-        name: [(row[1], row[2]) for row in memory.rows(f"PRAGMA table_info({name})")]
-        for name in sorted(names, key=order.index)
-    }
+    with in_memory() as sql:
+        migrate(sql, "now")
+        for statements in TICKETS.tables.values():
+            make(sql, statements)
+        names = {row[0] for row in sql.rows("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')")}
+        order = list(dict.fromkeys(name.partition(".")[0] for name in COLUMNS))
+        return {
+            name: [(row[1], row[2]) for row in sql.rows(f"PRAGMA table_info({name})")]
+            for name in sorted(names, key=order.index)
+        }
 
 
 def columns() -> str:

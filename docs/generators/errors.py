@@ -11,7 +11,7 @@ _STATUSES = {
     Exit.OK: "It was done.",
     Exit.FAILURE: "It failed, for a reason that none of the others names.",
     Exit.REFUSED: "A machine refused the move. Nothing was written.",
-    Exit.AUTHENTICATION: "An agent or a service did not accept the credentials. Nothing gives this status yet.",
+    Exit.AUTHENTICATION: "An agent or a service did not accept the credentials.",
     Exit.PERSON_NEEDED: "Only a person can go on.",
     Exit.HELD: "Somebody else holds the lock or the lease.",
     Exit.VERIFICATION_FAILED: "A machine is not sound, or the journal does not hold.",

@@ -9,7 +9,9 @@ import msgspec
 from docs.generators.markdown import code, prose, table
 from interlock.faces.mcp.arguments import schema_of
 from interlock.faces.mcp.resources import TEMPLATES
-from interlock.faces.mcp.tools import TOOLS, Tool
+from interlock.faces.mcp.tool import Tool
+from interlock.faces.mcp.tools import TOOLS
+from interlock.machine import load_shipped
 from interlock.work.settings import SETTINGS
 
 __all__ = ["resources", "settings", "tools"]
@@ -21,7 +23,7 @@ def tools() -> str:
 
 
 def _tool(tool: Tool) -> list[str]:
-    given = schema_of(tool.takes)
+    given = schema_of(tool.takes, tool.known(load_shipped))
     rows = [
         {
             "argument": code(name),
@@ -54,6 +56,9 @@ def settings() -> str:
     """Every setting of `ralph.toml`."""
     parts: list[str] = []
     for one in SETTINGS:
-        values = ", ".join(code(value) for value in one.values) or f"a number from {one.least} to {one.most}"
-        parts += [f"### {one.key}", f"{prose(one.meaning)}\n\nOne of {values}; without it, {code(one.default)}."]
+        values = f"One of {', '.join(code(value) for value in one.values)}"
+        if not one.values:
+            values = "A text" if one.pattern else f"A number from {one.least} to {one.most}"
+        default = code(one.default) if one.default != "" else "nothing"
+        parts += [f"### {one.key}", f"{prose(one.meaning)}\n\n{values}; without it, {default}."]
     return "\n\n".join(parts)

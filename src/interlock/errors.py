@@ -5,6 +5,7 @@
     ├── NotFound            what was named does not exist
     ├── InvalidMachine      a machine file that the loader refuses
     ├── Refusal             a machine refused the move
+    ├── TrackerError        the tracker could not do it
     └── JournalError        the journal could not do it
         ├── Conflict        somebody else moved the instance first
         ├── LeaseHeld       somebody else drives the instance
@@ -31,6 +32,7 @@ __all__ = [
     "NotFound",
     "Refusal",
     "Tampered",
+    "TrackerError",
     "UsageError",
 ]
 
@@ -108,6 +110,12 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "intent_unmapped": (Exit.REFUSED, "The command has no such intent."),
     "session_completed": (Exit.REFUSED, "The session has ended; it takes no more reports."),
     "session_open": (Exit.REFUSED, "The ticket has an open session already, and its agent is alive."),
+    "nothing_outside": (
+        Exit.FAILURE,
+        "The tracker's board shows the ticket as it is here.",
+    ),
+    "relation_refused": (Exit.REFUSED, "The tickets are not linked so, or are linked otherwise already."),
+    "dependency_cycle": (Exit.REFUSED, "Tickets would wait for each other, or be parts of each other."),
     # The journal
     "conflict": (Exit.TRY_AGAIN, "The instance moved on since it was read."),
     "key_reused": (Exit.REFUSED, "The idempotency key was used for another event."),
@@ -125,6 +133,13 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "journal_io": (Exit.FAILURE, "The disk failed to read or write the journal."),
     "journal_tampered": (Exit.VERIFICATION_FAILED, "The journal's chain or rules do not hold."),
     "database_url_invalid": (Exit.USAGE, "RALPH_DATABASE_URL is no address of a journal."),
+    # A tracker
+    "tracker_unconfigured": (Exit.USAGE, "No repository or project is named, or the address of the API is refused."),
+    "tracker_unauthorized": (Exit.AUTHENTICATION, "There is no token for the tracker, or it may not do this."),
+    "tracker_limited": (Exit.TRY_AGAIN, "The tracker takes no more calls for now, and says for how long."),
+    "tracker_unreachable": (Exit.TRY_AGAIN, "The tracker does not answer, or only that it is unwell."),
+    "tracker_unsure": (Exit.TRY_AGAIN, "The tracker did not say what came of a write; it may have happened or not."),
+    "tracker_failed": (Exit.FAILURE, "The tracker refused, or answered what cannot be understood."),
 }
 """Every code with its exit status and its meaning; the docs and the tests are made from it."""
 
@@ -163,6 +178,28 @@ class InvalidMachine(InterlockError):
 
 class Refusal(InterlockError):
     """A machine refused the move; nothing was written. Its details hold every event that is `allowed` instead."""
+
+
+class TrackerError(InterlockError):
+    """The tracker could not do it."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        details: Mapping[str, Any] | None = None,
+        *,
+        retry_after: float | None = None,
+    ) -> None:
+        told = {} if retry_after is None else {"retry_after": retry_after}
+        super().__init__(code, message, hint, {**(details or {}), **told})
+
+    @property
+    def retry_after(self) -> float | None:
+        """How many seconds to leave it alone, where the tracker said so."""
+        seconds: float | None = self.details.get("retry_after")
+        return seconds
 
 
 class JournalError(InterlockError):

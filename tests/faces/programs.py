@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import selectors
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -176,6 +178,7 @@ def run_in_terminal(
 ) -> tuple[int, str]:
     """Run a program in a terminal of its own, with keys typed; its exit status, and all that reached the screen."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (50, columns))
     size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
     process = subprocess.Popen(
         [RALPH, *words],
@@ -185,6 +188,7 @@ def run_in_terminal(
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
+        preexec_fn=_control,
     )
     os.close(theirs)
     try:
@@ -195,6 +199,11 @@ def run_in_terminal(
         os.close(ours)
         process.kill()
         process.wait(SECONDS)
+
+
+def _control() -> None:
+    """Make stdin the terminal that controls this new session, as a shell's window does."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _read_to_the_end(terminal: int) -> str:

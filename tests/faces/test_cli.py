@@ -26,6 +26,10 @@ COMMANDS = {
     ("journal", "verify"): (),
     ("journal", "rebuild"): (),
     ("log", ""): (),
+    ("ticket", "create"): ("Parse dates",),
+    ("ticket", "list"): (),
+    ("ticket", "next"): (),
+    ("ticket", "board"): (),
     ("session", "list"): (),
     ("session", "create"): (),
     ("init", ""): ("--dry-run",),
@@ -37,7 +41,8 @@ COMMANDS = {
 STREAMS = {("journal", "export")}
 """Commands whose result is a line for each entry."""
 ELSEWHERE = {("mcp", ""), ("serve", ""), *(("session", verb) for verb in ("show", "watch", "update", "complete"))}
-"""Commands that go on, or that need a session: they have tests of their own."""
+ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
+"""Commands that go on, or that need a session or a ticket: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]
 
 GIT = Path(shutil.which("git") or "git")
@@ -61,7 +66,7 @@ def test_every_command_speaks_to_people_and_succeeds(
 ) -> None:
     result = run(noun, *filter(None, [verb]), *COMMANDS[noun, verb], cwd=repository, env=environment)
     assert result.code == 0, result
-    assert result.out or result.err.startswith(("Nothing has happened", "There are no sessions"))
+    assert result.out or result.err.startswith(("Nothing has happened", "There are no s", "There is nothing to do"))
     assert '"ok"' not in result.out
     assert "\x1b" not in result.out
 

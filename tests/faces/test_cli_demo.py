@@ -13,6 +13,7 @@ import pytest
 from faces.programs import SECONDS, run
 from interlock.machine import SHIPPED
 
+REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -24,15 +25,15 @@ def data(outside: Path, environment: dict[str, str]) -> dict[str, Any]:
 
 
 def test_every_machine_takes_part_and_ends_in_success(data: dict[str, Any]) -> None:
-    assert data["ends"].keys() == set(SHIPPED)
-    assert {end["outcome"] for end in data["ends"].values()} == {"success"}
+    assert {one["machine"] for one in data["ends"] if one["outcome"] == "success"} == set(SHIPPED)
+    assert {one["outcome"] for one in data["ends"]} == {"success", None}
     assert data["verified"] is True
 
 
 def test_what_is_refused_is_told_with_what_is_allowed_instead(data: dict[str, Any]) -> None:
     assert data["refused"]
     for refused in data["refused"]:
-        assert refused["code"] in ("person_needed", "refused_by_rule", "proof_required")
+        assert refused["code"] in REFUSED
         assert refused["allowed"]
         assert all(one["event"] and one["to"] and one["by"] for one in refused["allowed"])
     assert "person_needed" in {refused["code"] for refused in data["refused"]}
@@ -42,12 +43,12 @@ def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: 
     directory = Path(data["directory"])
     assert (directory / ".ralf" / "journal.db").is_file()
     verified = run("journal", "verify", "--json", cwd=directory, env=environment).data
-    assert verified == {"entries": data["moves"] + data["noted"], "instances": len(SHIPPED)}
+    assert verified == {"entries": data["moves"] + data["noted"], "instances": 9}
     entries = run("log", "-n", "1000", "--json", cwd=directory, env=environment).data
     assert len(entries) == data["moves"] + data["noted"]
     assert data["noted"] == 6
     assert data["blocked"] == 3
-    assert {one["channel"] for one in entries if one["event"] != "noted"} == {"demo"}
+    assert {one["channel"] for one in entries if one["actor_kind"] != "system"} == {"demo"}
 
 
 def test_nothing_is_written_where_it_is_called(data: dict[str, Any], outside: Path) -> None:
@@ -60,12 +61,13 @@ def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, en
     for name in SHIPPED:
         assert re.search(rf"^  {name} .* ends: success$", result.out, re.MULTILINE)
     assert "✗ refused" in result.out
-    assert result.out.count("✗ refused") == result.out.count("allowed instead: ")
+    told = [line for line in result.out.splitlines() if "allowed instead: " in line or "Possible now: " in line]
+    assert len(told) == result.out.count("✗ refused") - 1, "only who finds a lock held is told to take other work"
     [(moves, refused)] = re.findall(
         r"^✓ (\d+) moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", result.out, re.MULTILINE
     )
     assert int(refused) == result.out.count("✗ refused")
-    assert int(moves) == len(re.findall(rf"^  ({'|'.join(SHIPPED)}) +(?!✗)\S", result.out, re.MULTILINE))
+    assert int(moves) == len(re.findall(rf"^  ({'|'.join(SHIPPED)}) +(?!✗|next_ticket)\S", result.out, re.MULTILINE))
     [directory] = re.findall(r"cd (\S+) && ralph log$", result.out, re.MULTILINE)
     assert run("journal", "verify", cwd=Path(directory), env=environment).code == 0
 

@@ -16,7 +16,13 @@ from interlock.world.ancestry import names_above
 
 QUESTION = "Write these changes? [y/N]"
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-CLAUDE = ["ralph.toml", "AGENTS.md", "CLAUDE.md", ".mcp.json", ".claude/settings.json"]
+COMMANDS = ["triage", "split", "research", "plan", "review", "impl", "hero", "merge"]
+AGENTS = ["triager", "researcher", "planner", "advocate", "implementer"]
+CLAUDE = [
+    *("ralph.toml", "AGENTS.md", "CLAUDE.md", ".mcp.json", ".claude/settings.json"),
+    *(f".claude/skills/ralph-{name}/SKILL.md" for name in COMMANDS),
+    *(f".claude/agents/ralph-{name}.md" for name in AGENTS),
+]
 CODEX = ["ralph.toml", "AGENTS.md", ".codex/config.toml", ".codex/hooks.json"]
 OPENCODE = ["ralph.toml", "AGENTS.md", "opencode.json", ".opencode/plugins/ralph.js"]
 

@@ -19,7 +19,7 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias
 from interlock.errors import InterlockError
 from interlock.journal import Journal, open_journal
 from interlock.journal.entry import encode
-from interlock.machine import load_shipped
+from interlock.machine import Evidence, load_shipped
 
 from .databases import Address
 from .histories import AGENT, created, reports
@@ -27,11 +27,13 @@ from .histories import AGENT, created, reports
 __all__ = [
     "SECONDS",
     "Child",
+    "Pipe",
     "acknowledging",
     "beginning",
     "child",
     "competing",
     "following",
+    "making_tickets",
     "opening",
     "reading",
     "writing",
@@ -160,6 +162,21 @@ def writing(pipe: Pipe, address: Address, count: int) -> None:
     mine = [journal.create("session", created(AGENT)).entry]
     mine += [journal.append(mine[0].instance, reports("testing")).entry for _ in range(count - 1)]
     pipe.send([entry.seq for entry in mine])
+    journal.close()
+
+
+def making_tickets(pipe: Pipe, address: Address, first: int, count: int) -> None:
+    """Make tickets with numbers from one on, and say how many are found by then; their projection is asked last."""
+    from interlock.work.tickets.shelf import TICKETS
+
+    journal = open_journal(address)
+    pipe.send("ready")
+    pipe.recv()
+    for number in range(first, first + count):
+        names = Evidence(data={"title": f"ticket {number}"}, names=(f"number:{number:012d}",))
+        journal.create("ticket", created(AGENT, names))
+    with journal.projected(TICKETS) as sql:
+        pipe.send(sql.rows("SELECT count(*) FROM tickets")[0][0])
     journal.close()
 
 

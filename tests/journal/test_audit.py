@@ -364,7 +364,7 @@ class _Watched:
     def __init__(self, sql: Sql, before: Callable[[str], None]) -> None:
         self._sql = sql
         self._before = before
-        self.memory = sql.memory
+        self.dialect, self.memory = sql.dialect, sql.memory
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         self._before(statement)

@@ -1,4 +1,4 @@
-"""One look at one session, in each kind of database: what is seen, and that what cannot be read is said to be so."""
+"""One look at one session or ticket, in each kind of database; and that what cannot be read is said to be so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from interlock.journal import Journal, open_journal
-from interlock.journal.peek import Seen, Unreadable, peek
+from interlock.journal.peek import Seen, Unreadable, peek, peek_ticket
 from interlock.machine import Evidence, load_shipped
 
 from .databases import Address, connected, dump, sql
@@ -112,6 +112,43 @@ def test_a_session_without_its_machine_is_not_seen(journal: Journal, address: Ad
     session = _made(journal)
     sql(address, "DELETE FROM machines")
     assert peek(str(address), session, []) is None
+
+
+# A ticket
+
+
+def test_a_ticket_is_seen_by_its_name_with_its_machine(journal: Journal, address: Address) -> None:
+    _made(journal, "number:000000000001", machine="session")
+    assert peek_ticket(str(address), "number:000000000001") is None
+    ticket = _made(journal, "number:000000000001", machine="ticket")
+    for event in paths(load_shipped("ticket"))["Plan in Review"]:
+        journal.append(ticket, event)
+    found = peek_ticket(str(address), "number:000000000001")
+    assert found is not None
+    assert found[0] == "Plan in Review"
+    assert json.loads(found[1]) == json.loads(msgspec.json.encode(load_shipped("ticket").form))
+
+
+def test_where_no_ticket_has_the_name_the_newest_stands_for_its_machine(journal: Journal, address: Address) -> None:
+    assert peek_ticket(str(address), "c", or_newest=True) is None
+    first, second = _made(journal, "a", machine="ticket"), _made(journal, "b", machine="ticket")
+    _made(journal, "c", machine="session")
+    for state, ticket in (("Done", first), ("Human Needed", second)):
+        for event in paths(load_shipped("ticket"))[state]:
+            journal.append(ticket, event)
+    assert peek_ticket(str(address), "c") is None
+    for name, state in (("a", "Done"), ("b", "Human Needed"), ("c", "Human Needed")):
+        found = peek_ticket(str(address), name, or_newest=True)
+        assert found is not None
+        assert found[0] == state
+
+
+def test_a_ticket_in_what_is_no_journal_cannot_be_seen(tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    path.write_bytes(b"no database")
+    for one in (path, tmp_path / "none.db"):
+        with pytest.raises(Unreadable):
+            peek_ticket(str(one), "a")
 
 
 # In a file

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlock.errors import Refusal
+from interlock.errors import InterlockError
 from interlock.machine import Accepted, Event, Evidence, Refused, Snapshot, load_shipped, step
 from interlock.machine.commands import Handoff, normalise_command, normalise_intent, resolve
 
@@ -68,7 +68,7 @@ def test_an_intent_means_what_the_table_says(command: str, intent: str) -> None:
 
 
 def _refusal(command: str, **asked: str | None) -> str:
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(InterlockError) as caught:
         resolve(TICKET, command, **asked)
     assert caught.value.hint
     assert len(caught.value.message) < 1000

@@ -260,6 +260,50 @@ def test_out_of_a_state_that_escalation_leads_to_only_people_lead(load: Load) ->
     assert _try(machine, "Human Needed", "Plan in Review", "human") == "Plan in Review"
 
 
+def _renamed(state: str, name: str = "Renamed") -> str:
+    return json.dumps(_source()).replace(f'"{state}"', f'"{name}"')
+
+
+@pytest.mark.parametrize("state", EDGES)
+def test_a_file_may_rename_any_state(load: Load, state: str) -> None:
+    machine = load(_renamed(state))
+    assert list(machine.states) == ["Renamed" if name == state else name for name in EDGES]
+    assert {finding.code for finding in check(machine).findings} <= WARNINGS
+    for source, targets in EDGES.items():
+        for to in targets:
+            there = "Renamed" if to == state else to
+            assert _try(machine, "Renamed" if source == state else source, there, "human") == there
+
+
+@pytest.mark.parametrize("state", ["Ready for Plan", "Research Needed", "In Progress"])
+def test_giving_back_means_nothing_where_the_file_has_not_got_what_it_leads_to(load: Load, state: str) -> None:
+    shipped = load_shipped("ticket").form.intents["release"].commands
+    kept = load(_renamed(state)).form.intents["release"].commands
+    assert kept == {command: to for command, to in shipped.items() if to != state}
+    assert kept != shipped
+
+
+@pytest.mark.parametrize("state", EDGES)
+def test_the_lock_of_a_holder_that_is_gone_ends_whatever_a_file_renames(load: Load, state: str) -> None:
+    machine = load(_renamed(state))
+    for name in ("Research in Progress", "Plan in Progress", "In Progress"):
+        for count in (0, 3) if name in machine.states else ():
+            gone = Event("lock_expired", by("system"), reason="it is gone")
+            result = step(machine, Snapshot(name, holder=HOLDER, counters={"rework": count}), gone)
+            assert isinstance(result, Accepted), (name, count)
+            assert result.snapshot.holder is None
+
+
+def test_a_command_that_we_know_too_keeps_what_it_requires_and_creates(load: Load) -> None:
+    source = _source()
+    source["commands"]["ralph_draw"] = _command(["Backlog"], ["Done"])
+    found, shipped = load(source).form.commands, load_shipped("ticket").form.commands
+    for name in ("research", "plan", "impl", "review"):
+        assert (found[name].requires, found[name].creates) == (shipped[name].requires, shipped[name].creates)
+        assert found[name].creates
+    assert (found["draw"].requires, found["draw"].creates) == ([], [])
+
+
 def _broken(place: str, value: Any) -> Source:
     source = _source()
     *inside, last = place.split("/")

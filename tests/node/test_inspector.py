@@ -12,18 +12,10 @@ from typing import Any
 import pytest
 
 from faces.programs import RALPH, run
+from interlock.faces.mcp.tools import TOOLS
 
 pytestmark = pytest.mark.node
 
-TOOLS = [
-    "create_ralph_session",
-    "update_session_state",
-    "complete_ralph_session",
-    "get_session_state",
-    "list_ticket_sessions",
-    "emit_ralph_event",
-    "get_ralph_events",
-]
 REFUSED = 5
 """How the inspector exits when a tool answers that it refuses."""
 
@@ -69,7 +61,7 @@ def _call(ask: Ask, tool: str, **given: str) -> Answer:
 def test_the_inspector_lists_our_tools_and_finds_their_schemas_portable(ask: Ask) -> None:
     listed = ask("tools/list", "--strict")
     assert listed.code == 0, listed
-    assert [tool["name"] for tool in listed.data["tools"]] == TOOLS
+    assert [tool["name"] for tool in listed.data["tools"]] == [tool.name for tool in TOOLS]
     hints = {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert all(hints <= tool["annotations"].keys() and tool["outputSchema"] for tool in listed.data["tools"])
 
@@ -101,9 +93,12 @@ def test_a_refusal_reaches_the_inspector_with_its_code(ask: Ask) -> None:
     assert "[unknown_session]" in refused.data["content"][0]["text"]
 
 
-def test_the_inspector_finds_our_resources_and_our_prompt(ask: Ask) -> None:
+def test_the_inspector_finds_our_resources_and_our_prompts(ask: Ask) -> None:
     templates = ask("resources/templates/list").data["resourceTemplates"]
     assert "ralph://sessions/{id}" in [template["uriTemplate"] for template in templates]
-    [prompt] = ask("prompts/list").data["prompts"]
-    got = ask("prompts/get", "--prompt-name", prompt["name"])
+    names = [prompt["name"] for prompt in ask("prompts/list").data["prompts"]]
+    assert names[:2] == ["progress_reporting", "ralph-triage"]
+    got = ask("prompts/get", "--prompt-name", "progress_reporting")
     assert "update_session_state" in json.dumps(got.data)
+    got = ask("prompts/get", "--prompt-name", "ralph-plan", "--prompt-args", "number=19")
+    assert '\\"number\\": 19' in json.dumps(got.data)

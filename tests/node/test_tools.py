@@ -11,7 +11,8 @@ import pytest
 
 from node.tools import FILES, NODE, packages
 
-LOCKED = [Path(__file__).parent, Path(__file__).parent.parent / "agents"]
+HERE = Path(__file__).parent
+LOCKED = [HERE, HERE / "github", HERE.parent / "agents"]
 
 
 @pytest.mark.parametrize("beside", LOCKED, ids=lambda path: path.name)

@@ -24,7 +24,9 @@ def test_without_a_file_the_defaults_are_in_force(tmp_path: Path) -> None:
 
 def test_what_a_file_sets_is_in_force(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('[session]\nenforcement = "strict"\ntimeout_minutes = 5\n')
-    assert in_force(tmp_path) == Settings("strict", 5)
+    found = in_force(tmp_path)
+    assert (found.text("session.enforcement"), found.number("session.timeout_minutes")) == ("strict", 5)
+    assert found.text("ticket.plan_review") == "human"
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@
 
 It imports next to nothing, because it runs before every tool call. The calling agent's session is the one that
 RALPH_SESSION_ID names, or else the one that the agent's process made; an agent that has none is none of our
-business, and everything passes. It looks at the session's state, decides, and leaves what it saw in the inbox.
+business, and all but the tickets' own rules passes. It looks at the session's state, decides, and leaves what it
+saw in the inbox.
 
 Exit 2 blocks, and nothing but a block exits 2. An event that only tells something always passes.
 """
@@ -30,10 +31,12 @@ _MAX_TEXT = 300
 _MOST_FILES = 20
 _SESSION = "RALPH_SESSION_ID"
 _DATABASE = "RALPH_DATABASE_URL"
+_COMMAND = "RALPH_COMMAND"
 _POLICY = "pre-tool-use"
+_AFTERWARDS = "post-tool-use"
 _EVENTS = (
     _POLICY,
-    "post-tool-use",
+    _AFTERWARDS,
     "post-tool-use-failure",
     "session-start",
     "session-end",
@@ -110,7 +113,7 @@ def _decide(event: str, raw: bytes) -> str | None:
         return None
     seen = _look(place)
     try:
-        return _judge(event, given, said, seen, place)
+        return _of_ticket(event, raw, said, seen, place) or _judge(event, given, said, seen, place)
     except Exception as error:
         return _failed(event, error, is_session=seen is not None)
 
@@ -118,7 +121,7 @@ def _decide(event: str, raw: bytes) -> str | None:
 def _judge(
     event: str, given: object, said: dict[str, Any], seen: Seen | str | None, place: tuple[str, str | None] | None
 ) -> str | None:
-    if event == "post-tool-use" and not isinstance(seen, str) and not os.environ.get(_SESSION):
+    if event == _AFTERWARDS and not isinstance(seen, str) and not os.environ.get(_SESSION):
         _adopt(seen, said, place)
     if seen is None:
         return None
@@ -245,6 +248,35 @@ def _ask(given: dict[str, Any], seen: Seen, need: Need, tool: str) -> bool:
     return _say(1, json.dumps({"hookSpecificOutput": answer}) + "\n")
 
 
+# Tickets
+
+
+def _of_ticket(
+    event: str, raw: bytes, said: dict[str, Any], seen: Seen | str | None, place: tuple[str, str | None] | None
+) -> str | None:
+    """Why a handoff, or a document that a ticket has already, is blocked; nearly every call is neither of them."""
+    tool, call, journal = said.get("tool_name"), said.get("tool_input"), _journal(place)
+    marks = {_POLICY: (b"handoff_ticket", b"GH-"), _AFTERWARDS: (b"handoff_ticket",)}.get(event, ())
+    if not any(mark in raw for mark in marks) or not isinstance(tool, str) or not isinstance(call, dict):
+        return None
+    if not os.environ.get(_DATABASE) and not os.path.isfile(journal):
+        return None
+    from interlock.work.tickets.policy import comes_next, denied
+
+    if event == _AFTERWARDS:
+        # Claude Code and Codex hand this on to the model; the plugin of OpenCode does not listen.
+        told = comes_next(journal, tool, call, said.get("tool_response")) if "transcript_path" in said else None
+        if told:
+            answer = {"hookEventName": "PostToolUse", "additionalContext": told}
+            _say(1, json.dumps({"hookSpecificOutput": answer}) + "\n")
+        return None
+    blocked = denied(journal, tool, call, _directory(said), os.environ.get(_COMMAND) or "")
+    if blocked and seen is not None and not isinstance(seen, str):
+        note: dict[str, object] = {"type": "denied", "tool": _text(tool[:100]), "call": _text(said.get("tool_use_id"))}
+        _tell(place, seen, {**note, "about": _text(blocked), "need": "ticket", "state": seen.state})
+    return blocked
+
+
 # Telling
 
 
@@ -265,7 +297,7 @@ def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str |
 
 
 def _notes(event: str, seen: Seen, said: dict[str, Any]) -> list[dict[str, object]]:
-    if event in ("post-tool-use", "post-tool-use-failure"):
+    if event in (_AFTERWARDS, "post-tool-use-failure"):
         return _of_tool(said, failed=event == "post-tool-use-failure")
     if event == "user-prompt-submit":
         return [{"type": "progress", "message": "prompt", "characters": len(str(said.get("prompt") or ""))}]

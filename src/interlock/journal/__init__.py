@@ -1,6 +1,7 @@
 """The one truth: append-only, hash-chained entries, and the instances they add up to.
 
     Journal       create, append, transact; instance, entries, history, follow; verify, rebuild
+    Projection    tables made of entries, caught up by whoever asks them
     Store         where it is kept: SQLite by default, PostgreSQL when several hosts share it
     peek          one look at one session's state, for the hook, which has no time for more
 
@@ -13,33 +14,41 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.journal.audit import Problem
-    from interlock.journal.entry import Entry, Instance, Recorded
+    from interlock.journal.entry import CONTROL, Entry, Instance, Recorded
     from interlock.journal.journal import Journal
     from interlock.journal.leases import Holder, Lease
     from interlock.journal.opening import open_journal
+    from interlock.journal.projection import Projection
+    from interlock.journal.store import Sql
     from interlock.journal.transaction import Transaction, unknown_instance
 
 __all__ = [
+    "CONTROL",
     "Entry",
     "Holder",
     "Instance",
     "Journal",
     "Lease",
     "Problem",
+    "Projection",
     "Recorded",
+    "Sql",
     "Transaction",
     "open_journal",
     "unknown_instance",
 ]
 
 _HOMES = {
+    "CONTROL": "entry",
     "Entry": "entry",
     "Holder": "leases",
     "Instance": "entry",
     "Journal": "journal",
     "Lease": "leases",
     "Problem": "audit",
+    "Projection": "projection",
     "Recorded": "entry",
+    "Sql": "store",
     "Transaction": "transaction",
     "open_journal": "opening",
     "unknown_instance": "transaction",

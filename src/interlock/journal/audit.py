@@ -10,13 +10,15 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError, JournalError, Tampered
-from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode
+from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode, instance_columns
 from interlock.journal.machines import Machines, named_version
-from interlock.journal.store import Sql
-from interlock.journal.transaction import instance_columns, read_entries
+from interlock.journal.projection import Projection, refold
+from interlock.journal.sqlite import in_memory
+from interlock.journal.store import Row, Sql
+from interlock.journal.transaction import read_entries
 from interlock.machine import Accepted, Machine, Refused, Snapshot, start, step
 
-__all__ = ["Problem", "rebuild", "verify"]
+__all__ = ["Problem", "rebuild", "verify", "verify_projection"]
 
 _BATCH = 5000
 PROJECTION = "projection_differs"
@@ -211,6 +213,21 @@ def _problem(code: str, entry: Entry, what: str) -> Problem:
     return Problem(code, f"entry {entry.seq} ({entry.event!r} of {entry.instance}) {what}", entry.seq, entry.instance)
 
 
+def verify_projection(sql: Sql, projection: Projection) -> Iterator[Problem]:
+    """Where tables that are current are not what the entries add up to."""
+    with in_memory() as scratch:
+        refold(sql, projection, scratch)
+        for table in projection.tables:
+            made, stored = _content(scratch, table), _content(sql, table)
+            for row in sorted(made ^ stored, key=str)[:1]:
+                what = "lacks" if row in made else "has by somebody's hand"
+                yield Problem(PROJECTION, f"the table {table} {what} a row of {str(row[0])[:80]!r}")
+
+
+def _content(sql: Sql, table: str) -> set[Row]:
+    return {tuple(row) for row in sql.rows(f"SELECT * FROM {table}")}
+
+
 def rebuild(sql: Sql, machines: Machines) -> int:
     """Make the table of instances anew from the entries, or change nothing where they do not hold."""
     replay = _Replay(sql, machines)
@@ -223,6 +240,7 @@ def rebuild(sql: Sql, machines: Machines) -> int:
     for instance in replay.instances.values():
         values = msgspec.structs.astuple(instance)
         sql.rows(f"INSERT INTO instances ({instance_columns}) VALUES ({', '.join('?' * len(values))})", values)
+    sql.rows("UPDATE projections SET version = 0")  # made anew by whoever asks them next
     sql.rows("DELETE FROM names")
     for (machine, name), named in replay.names.items():
         sql.rows("INSERT INTO names (machine, name, instance) VALUES (?, ?, ?)", (machine, name, named))

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import re
 
 import msgspec
 
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot
 
-__all__ = ["CREATED", "GENESIS", "Birth", "Entry", "Instance", "Recorded", "decode_snapshot", "encode", "hash_of"]
+__all__ = [
+    "CONTROL",
+    "CREATED",
+    "GENESIS",
+    "Birth",
+    "Entry",
+    "Instance",
+    "Recorded",
+    "decode_snapshot",
+    "encode",
+    "hash_of",
+    "instance_columns",
+]
 
 CREATED = "created"
 """The event of every instance's first entry."""
 GENESIS = "0" * 64
 """What the first entry of a journal has for the hash before it."""
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""What no text that is kept may hold: control characters but for line breaks and tabs, lone surrogates, and what
+turns the direction of text around."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _snapshots = msgspec.json.Decoder(Snapshot)
@@ -96,6 +113,10 @@ class Instance(msgspec.Struct, frozen=True):
     @property
     def snapshot(self) -> Snapshot:
         return decode_snapshot(self.data)
+
+
+instance_columns = ", ".join(Instance.__struct_fields__)
+"""The columns of the table of instances, in the order of its struct."""
 
 
 class Recorded(msgspec.Struct, frozen=True):

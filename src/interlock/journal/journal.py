@@ -5,19 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
-from interlock.journal.audit import Problem, rebuild, verify
-from interlock.journal.entry import Entry, Instance, Recorded
+from interlock.journal.audit import Problem, rebuild, verify, verify_projection
+from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
 from interlock.journal.leases import Holder, Lease, acquire, lost, release, renew
 from interlock.journal.machines import Machines
+from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.store import Sql, Store
 from interlock.journal.transaction import (
     Source,
     Transaction,
     find_instance,
     find_named,
-    instance_columns,
     read_entries,
     replayed,
 )
@@ -150,6 +151,19 @@ class Journal:
         with self._store.read() as sql:
             return self._machines.of(sql, instance)
 
+    @contextmanager
+    def projected(self, projection: Projection) -> Iterator[Sql]:
+        """The tables of a projection to read, with everything in them that was appended before."""
+        with self._store.read() as sql:
+            if is_current(sql, projection):
+                yield sql
+                return
+        # Others can write between the parts of a long way.
+        while not self._store.write(lambda sql: catch_up(sql, projection, _BATCH)):
+            pass
+        with self._store.read() as sql:
+            yield sql
+
     def entries(self, after: int = 0, *, instance: str | None = None, most: int = _BATCH) -> list[Entry]:
         """Entries in the order they were written: those after a sequence number, at most so many."""
         with self._store.read() as sql:
@@ -218,10 +232,19 @@ class Journal:
 
     # The whole of it
 
-    def verify(self) -> list[Problem]:
+    def verify(self, *projections: Projection) -> list[Problem]:
         """Check the chain and every rule again, from the entries alone; a journal that holds has no problems."""
         with self._store.read() as sql:
-            return list(verify(sql, self._machines))
+            problems = list(verify(sql, self._machines))
+        for projection in projections if not problems else ():
+            problems += self._verified(projection)
+        return problems
+
+    def _verified(self, projection: Projection) -> list[Problem]:
+        while True:
+            with self.projected(projection) as sql:
+                if is_current(sql, projection):  # nobody appended since it was caught up
+                    return list(verify_projection(sql, projection))
 
     def rebuild(self) -> int:
         """Make every projection anew from the entries; the number of instances."""

@@ -1,4 +1,4 @@
-"""One look at one session: its state and what its machine says of it, without loading either.
+"""One look at one session, or one ticket: its state and what its machine says of it, without loading either.
 
 The hook asks this before every tool call. It reads the tables that every journal has, and imports nothing
 but the database.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["Seen", "Unreadable", "peek"]
+__all__ = ["Seen", "Unreadable", "peek", "peek_ticket"]
 
 _BUSY_MILLISECONDS = 1000
 _CONNECT_SECONDS = 5
 _LARGEST_VALUE = 16 * 1024 * 1024
 """No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
 _LOOK = """SELECT i.id, i.state, i.outcome, m.definition FROM {schema}instances AS i
-JOIN {schema}machines AS m ON m.digest = i.digest WHERE i.machine = 'session' AND """
-_BY_ID = f"{_LOOK} i.id = ?"
-_BY_NAME = f"{_LOOK} i.id = (SELECT instance FROM {{schema}}names WHERE machine = 'session' AND name = ?)"
+JOIN {schema}machines AS m ON m.digest = i.digest WHERE """
+_BY_ID = f"{_LOOK} i.machine = 'session' AND i.id = ?"
+_NAMED = "(SELECT instance FROM {{schema}}names WHERE machine = '{machine}' AND name = ?)"
+_BY_NAME = f"{_LOOK} i.machine = 'session' AND i.id = {_NAMED.format(machine='session')}"
+_TICKET = f"{_LOOK} i.machine = 'ticket' AND i.id = {_NAMED.format(machine='ticket')}"
+_NEWEST = "(SELECT MAX(id) FROM {schema}instances WHERE machine = 'ticket')"
+_ANY_TICKET = f"{_LOOK} i.machine = 'ticket' AND i.id = COALESCE({_NAMED.format(machine='ticket')}, {_NEWEST})"
 
 
 class Unreadable(Exception):
@@ -48,6 +52,18 @@ def peek(address: str, session: str | None, names: list[str]) -> Seen | None:
     if not (isinstance(made, str) and isinstance(state, str) and isinstance(definition, str)):
         raise Unreadable("it is damaged")
     return Seen(made, state, None if outcome is None else str(outcome), definition, None if session else value)
+
+
+def peek_ticket(address: str, name: str, *, or_newest: bool = False) -> tuple[str, str] | None:
+    """The state of the ticket with a name and its machine's definition; or those of the newest where none has it."""
+    find = _from_server if address.startswith(("postgresql://", "postgres://")) else _from_file
+    found = find(address, _ANY_TICKET if or_newest else _TICKET, [name])
+    if found is None:
+        return None
+    _, state, _, definition = found[0]
+    if not (isinstance(state, str) and isinstance(definition, str)):
+        raise Unreadable("it is damaged")
+    return state, definition
 
 
 def _from_file(path: str, statement: str, asked: list[str]) -> tuple[tuple[object, ...], str] | None:

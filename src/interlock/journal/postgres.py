@@ -31,8 +31,6 @@ _AGAIN = "Nothing was written; the command can be repeated as it is."
 class PostgresStore:
     """A journal in a PostgreSQL database, in the schema `interlock` of it."""
 
-    dialect = "postgresql"
-
     def __init__(self, url: str, now: Callable[[], int]) -> None:
         self._write = _WriteConnection(url, _PATIENCE)
         self._read = _Session(url)
@@ -71,6 +69,8 @@ class PostgresStore:
 
 class _Session:
     """A connection that is made when it is needed and made anew after it broke."""
+
+    dialect = "postgresql"
 
     def __init__(self, url: str, *greetings: str) -> None:
         self._url = url
@@ -171,7 +171,7 @@ def _prepare(sql: Sql, now: Callable[[], int]) -> None:
             if not isinstance(error.__cause__, psycopg.errors.UniqueViolation | psycopg.errors.DuplicateSchema):
                 raise
             sql.rows("ROLLBACK TO SAVEPOINT making")  # another program made it just now
-    migrate(sql, "postgresql", time_text(now()))
+    migrate(sql, time_text(now()))
 
 
 def _rows(connection: psycopg.Connection[Row], statement: str, parameters: Sequence[object] = ()) -> list[Row]:

@@ -6,12 +6,13 @@ people's own tools open a journal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from interlock.errors import JournalError
 from interlock.journal.store import Sql
 
-__all__ = ["MIGRATIONS", "NEWEST", "Migration", "is_newest", "migrate"]
+__all__ = ["MIGRATIONS", "NEWEST", "Migration", "is_newest", "make", "migrate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,12 @@ _NAMES = (
     "DROP VIEW ralph_sessions",
 )
 
+_PROJECTIONS = """CREATE TABLE projections (
+  name TEXT NOT NULL PRIMARY KEY,
+  version {integer} NOT NULL,
+  seq {integer} NOT NULL
+) {rowless}"""
+
 # What is noted after the end changes neither when a session ended nor what its error was.
 _END = "LEFT JOIN entries AS e ON e.instance = i.id AND e.event = 'complete_ralph_session'"
 
@@ -170,6 +177,7 @@ MIGRATIONS = (
         _NAMES,
         {"sqlite": (_with_end(_SESSIONS_SQLITE),), "postgresql": (_with_end(_SESSIONS_POSTGRESQL[1]),)},
     ),
+    Migration(4, "how far each projection is", (_PROJECTIONS,), {}),
 )
 """Every migration, in order. One that was released is never changed."""
 
@@ -185,16 +193,20 @@ def is_newest(sql: Sql) -> bool:
     return bool(newest == NEWEST)
 
 
-def migrate(sql: Sql, dialect: str, applied_at: str) -> None:
+def make(sql: Sql, statements: Sequence[str]) -> None:
+    """Run statements that are written for both databases."""
+    for statement in statements:
+        sql.rows(statement.format(**_WORDS[sql.dialect]))
+
+
+def migrate(sql: Sql, applied_at: str) -> None:
     """Bring a database up to the newest schema, or refuse one that a newer version wrote."""
-    words = _WORDS[dialect]
-    sql.rows(_RECORD.format(**words))
+    make(sql, (_RECORD,))
     if is_newest(sql):
         return
     applied = {int(row[0]) for row in sql.rows("SELECT number FROM migrations")}
     for migration in MIGRATIONS:
         if migration.number not in applied:
-            for statement in (*migration.statements, *migration.only.get(dialect, ())):
-                sql.rows(statement.format(**words))
+            make(sql, (*migration.statements, *migration.only.get(sql.dialect, ())))
             row = (migration.number, migration.name, applied_at)
             sql.rows("INSERT INTO migrations (number, name, applied) VALUES (?, ?, ?)", row)

@@ -17,7 +17,7 @@ from interlock.journal.ids import time_text
 from interlock.journal.schema import is_newest, migrate
 from interlock.journal.store import Row, Sql, Writer, closed
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "in_memory"]
 
 Result = TypeVar("Result")
 
@@ -40,8 +40,6 @@ _POLL_SECONDS: Final = 0.05
 
 class SqliteStore:
     """A journal in a file. Opening makes the file, and migrates an older one."""
-
-    dialect = "sqlite"
 
     def __init__(self, path: Path, now: Callable[[], int], busy_milliseconds: int = _BUSY_MILLISECONDS) -> None:
         self.path = path
@@ -85,7 +83,20 @@ class SqliteStore:
         self._write.database.close()
 
 
+@contextmanager
+def in_memory() -> Iterator[Sql]:
+    """An empty database that is gone afterwards."""
+    path = Path(":memory:")
+    database = apsw.Connection(str(path))
+    try:
+        yield _Sql(database, path)
+    finally:
+        database.close()
+
+
 class _Sql:
+    dialect = "sqlite"
+
     def __init__(self, database: apsw.Connection, path: Path) -> None:
         self._execute = database.execute
         self._path = path
@@ -206,7 +217,7 @@ def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
     try:
         _refuse_stranger(connection.database, connection.path)
         sql.rows(f"PRAGMA application_id = {_APPLICATION_ID}")
-        migrate(sql, "sqlite", time_text(now()))
+        migrate(sql, time_text(now()))
     except BaseException:
         connection.rollback()
         raise

@@ -22,6 +22,7 @@ Row = tuple[Any, ...]
 class Sql(Protocol):
     """Plain SQL inside a transaction. Parameters are written as `?` in every dialect."""
 
+    dialect: str
     memory: dict[str, Any]
     """What is known of the database as it stands; empty after anybody else wrote or anything was undone."""
 
@@ -30,8 +31,6 @@ class Sql(Protocol):
 
 class Store(Protocol):
     """A database that keeps a journal."""
-
-    dialect: str
 
     def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit.

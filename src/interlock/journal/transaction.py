@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,10 +9,22 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import Conflict, InterlockError, NotFound, Refusal, Tampered, UsageError
-from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, Recorded, encode, hash_of
+from interlock.journal.entry import (
+    CONTROL,
+    CREATED,
+    GENESIS,
+    Birth,
+    Entry,
+    Instance,
+    Recorded,
+    encode,
+    hash_of,
+    instance_columns,
+)
 from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, prolong, vacate
 from interlock.journal.machines import Machines
+from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
 
@@ -22,14 +33,13 @@ __all__ = [
     "Transaction",
     "find_instance",
     "find_named",
-    "instance_columns",
     "read_entries",
     "replayed",
     "unknown_instance",
 ]
 
 _ENTRY = ", ".join(Entry.__struct_fields__)
-_INSTANCE = ", ".join(Instance.__struct_fields__)
+_INSTANCE = instance_columns
 _MAX_EVIDENCE = 256 * 1024
 _MAX_REASON = 10_000
 _MAX_TEXT = 200
@@ -42,8 +52,6 @@ _NAME = (
 )
 _NAMED = f"SELECT {_INSTANCE} FROM instances WHERE id = (SELECT instance FROM names WHERE machine = ? AND name = ?)"
 
-# Control characters, lone surrogates, and what turns the direction of text around.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 _CHANNELS = [channel.value for channel in Channel]
 
 _BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
@@ -51,8 +59,6 @@ _BY_SUFFIX = f"SELECT {_INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIM
 _UPDATE_INSTANCE = "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?"
 _HEAD = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1"
 _INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
-
-instance_columns = _INSTANCE
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -67,6 +73,7 @@ class _Finished:
     """What is left of a transaction when it is over."""
 
     def __init__(self) -> None:
+        self.dialect = ""
         self.memory: dict[str, Any] = {}
 
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
@@ -94,6 +101,10 @@ class Transaction:
     def children(self, parent: str) -> list[Instance]:
         found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
         return [Instance(*row) for row in found]
+
+    def current(self, machine: str) -> Machine:
+        """The machine that a new instance would be made by."""
+        return self._machines.current(machine)
 
     def machine_of(self, instance: Instance) -> Machine:
         """The machine that an instance was made by."""
@@ -129,6 +140,12 @@ class Transaction:
             if not batch:
                 return taken[::-1]
             before = taken[-1].version
+
+    def project(self, projection: Projection) -> Sql:
+        """The tables of a projection, with everything up to here in them."""
+        if not is_current(self._sql, projection):
+            catch_up(self._sql, projection)
+        return self._sql
 
     # Leases
 
@@ -403,7 +420,7 @@ def _is_word(text: object) -> bool:
 
 
 def _is_reason(text: object) -> bool:
-    return isinstance(text, str) and len(text) <= _MAX_REASON and _CONTROL.search(text) is None
+    return isinstance(text, str) and len(text) <= _MAX_REASON and CONTROL.search(text) is None
 
 
 def _read_back(evidence: Evidence) -> Evidence:

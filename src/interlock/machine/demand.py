@@ -57,7 +57,7 @@ def _wrong_target(attempt: Attempt, transition: Transition) -> Refused | None:
 def _wrong_command(attempt: Attempt, transition: Transition) -> Refused | None:
     command, known = attempt.event.command, attempt.machine.form.commands
     if command is None:
-        if attempt.by_person or not transition.commands:
+        if attempt.event.actor.kind != ActorKind.AGENT or not transition.commands:
             return None
         message = f"{attempt.what} must name the command that makes it."
         return attempt.refused("command_required", message, f"Use one of: {', '.join(transition.commands)}.")

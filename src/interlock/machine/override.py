@@ -29,6 +29,7 @@ WARNINGS = frozenset({"unreachable_output", "unreachable_intent", "dead_transiti
 """Findings that the source system's own file has; in this form they are warnings."""
 
 _COMMANDED = frozenset({"handoff", "lock", "release"})
+_LEAVING = frozenset({"release", "lock_expired"})
 
 
 class _SourceState(msgspec.Struct, frozen=True):
@@ -91,6 +92,8 @@ class _Merge:
         self.source = source
         self.commands = self._commands(intents.get("__LOCK__", {}))
         self.intents = self._intents(intents)
+        self.escalated = self.intents["escalate"].commands.get("*") if "escalate" in self.intents else None
+        """Where a ticket waits for a person's help."""
 
     def form(self) -> MachineForm:
         states = {name: self._state(name, one) for name, one in self.source.states.items()}
@@ -133,6 +136,8 @@ class _Merge:
                 modes=one.modes,
                 preconditions=one.preconditions,
                 postconditions=one.postconditions,
+                requires=self._known(name).requires,  # the file tells it in words only
+                creates=self._known(name).creates,
             )
             for name, one in self.source.commands.items()
         }
@@ -141,6 +146,10 @@ class _Merge:
             name: one for name, one in internal.items() if {*one.inputs, *one.outputs} <= self.source.states.keys()
         }
         return {**own, **usable}
+
+    def _known(self, name: str) -> Command:
+        """Our command of that name, or one that says nothing."""
+        return self.base.commands.get(normalise_command(name), Command("", [], []))
 
     def _intents(self, given: dict[str, dict[str, str | None]]) -> dict[str, Intent]:
         intents: dict[str, Intent] = {}
@@ -155,7 +164,11 @@ class _Merge:
                 ambiguous=[one for one, target in named.items() if target is None],
             )
         release = self.base.intents["release"]
-        mapped = {name: target for name, target in release.commands.items() if name in self.commands}
+        mapped = {
+            name: target
+            for name, target in release.commands.items()
+            if name in self.commands and target in self.source.states
+        }
         intents["release"] = replace(release, commands=mapped)
         return intents
 
@@ -170,22 +183,25 @@ class _Merge:
         """Our rows for edges that the file has too, and our rows about holders, threads and receipts."""
         states, edges = self.source.states, set(self._edges())
         for row in self.base.transitions:
+            if row.command is not None and row.command not in self.commands:
+                continue
             for source in listed(row.source):
                 for to in listed(row.to) or [source]:
                     in_graph = row.on != "handoff" or (source, to) in edges
-                    if source in states and to in states and in_graph and (row.command or "thread") in self.commands:
+                    if row.on in _LEAVING and to not in states and self.escalated is not None:
+                        to = self.escalated  # a lock that could not end would be a trap
+                    if source in states and to in states and in_graph:
                         yield from self._by_whom_it_can(replace(row, source=source, to=to))
 
     def _new(self) -> Iterator[TransitionForm]:
         """The file's edges that we do not know; out of where work is escalated to, only people lead."""
         ours = self._our_edges()
-        escalated = self.intents["escalate"].commands.get("*") if "escalate" in self.intents else None
         for source, to in self._edges():
             if (source, to) in ours:
                 continue
             by_people = TransitionForm(on="handoff", by=["human"], source=source, to=to)
             yield by_people
-            if source != escalated:
+            if source != self.escalated:
                 counted = replace(by_people, by=["agent"], when="rework < rework.limit", count={"rework": 1})
                 backward = self._order(to) <= self._order(source)
                 yield from self._by_whom_it_can(counted if backward else replace(by_people, by=["agent"]))

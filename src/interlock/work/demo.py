@@ -1,7 +1,7 @@
 """A whole ticket through the five machines, on a journal of its own: who did what, and what was refused.
 
-Nothing here runs an agent or touches git; it shows the machines, the journal and the hook at work. Whoever acts
-says so through the channel `demo`, so that nobody takes these approvals for real ones.
+Nothing here runs an agent or touches git; it shows tickets, the machines, the journal and the hook at work. Whoever
+acts says so through the channel `demo`, so that nobody takes these approvals for real ones.
 """
 
 from __future__ import annotations
@@ -9,12 +9,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
 
 from interlock.errors import Refusal
-from interlock.journal import Journal, Recorded
-from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
+from interlock.journal import Journal, Recorded, Transaction
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, load_shipped
+from interlock.work.sessions.verbs import Caller
+from interlock.work.sessions.verbs import create as begin
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.numbers import known_ticket, number_of
+from interlock.work.tickets.upcoming import next_ticket
+from interlock.work.tickets.verbs import create
 
-__all__ = ["Heading", "Hook", "Hooked", "Move", "Refused", "play"]
+__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Refused", "Scene", "play"]
 
 _PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.DEMO)
 _AGENT = Actor(ActorKind.AGENT, "claude", Channel.DEMO)
@@ -54,16 +63,25 @@ class Hooked:
     said: str | None
 
 
-Scene = Heading | Move | Refused | Hooked
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What somebody asked for, and what was found."""
+
+    asked: str
+    found: str
+
+
+Scene = Heading | Move | Refused | Hooked | Found
 Hook = Callable[[str, str, dict[str, str]], str | None]
 """Ask the real hook about a session's tool call: why it is blocked, or None."""
 
 
 def play(journal: Journal, hook: Hook | None = None) -> Iterator[Scene]:
     """Play it, a scene at a time; every move is durable when its scene is given out."""
-    ticket = _Cast(journal, "ticket")
-    yield Heading("A ticket is planned by agents, and a person approves the plan")
-    yield ticket.begin(_PERSON, Evidence(data={"title": "Greet people by name"}))
+    yield Heading("Three tickets: the next one is found, and no step of the pipeline can be skipped")
+    number = len(journal.instances("ticket")) + 1
+    yield from _tickets(journal)
+    ticket = _Ticket(journal, number)
     yield from _plan(ticket)
     thread = _Cast(journal, "thread", ticket)
     yield Heading("A thread opens on it: the person finalizes the spec, and only the person can")
@@ -115,21 +133,82 @@ def _person(name: str, reason: str | None = None, evidence: Evidence | None = No
     return Event(name, _PERSON, reason=reason, evidence=evidence)
 
 
-def _handoff(command: str, to: str, reason: str, name: str = "handoff") -> Event:
-    return Event(name, _AGENT, to, command, reason, Evidence(holder=f"{command}-1"))
+class _Ticket(_Cast):
+    """The ticket of the play; agents and the person move it through the one door, `handoff`."""
+
+    def __init__(self, journal: Journal, number: int) -> None:
+        super().__init__(journal, "ticket")
+        self._number = number
+        self.id = known_ticket(journal, number).id
+
+    def hand(self, by: Caller, reason: str, **asked: Any) -> Iterator[Move]:
+        yield from _done(self._journal, handoff(by, self._number, reason=reason, **asked))
+
+    def denied(self, by: Caller, reason: str, **asked: Any) -> Refused:
+        """A handoff that must be refused; the play stops where it is not."""
+        try:
+            self._journal.transact(handoff(by, self._number, reason=reason, **asked))
+        except Refusal as error:
+            return Refused("ticket", Event("handoff", by.actor), error)
+        raise AssertionError(f"{asked} was not refused")
+
+    def employ(self, name: str) -> Iterator[Move]:
+        """An agent begins a session, to work on the ticket."""
+        yield from _done(self._journal, begin(Caller(_agent(name)), ticket=str(self._number), role=name))
+
+    def caller(self, name: str) -> Caller:
+        """The agent in its session."""
+        session = next(one for one in self._journal.recent("session", 2, parent=self.id) if self._is_of(one.id, name))
+        return Caller(_agent(name), session=session.id)
+
+    def _is_of(self, session: str, name: str) -> bool:
+        return self._journal.history(session)[0].actor_id == name
 
 
-def _plan(ticket: _Cast) -> Iterator[Scene]:
-    yield ticket.move(_handoff("triage", "Research Needed", "unclear how names reach the greeter"))
-    yield ticket.move(_handoff("research", "Research in Progress", "taking it", "lock"))
-    yield ticket.move(_handoff("research", "Ready for Plan", "findings attached"))
-    yield ticket.move(_handoff("plan", "Plan in Progress", "taking it", "lock"))
-    yield ticket.move(_handoff("plan", "Plan in Review", "plan attached"))
-    yield ticket.refused(_handoff("review", "In Progress", "looks good to me"))
-    yield ticket.move(Event("handoff", _PERSON, "In Progress", reason="go ahead"))
+def _agent(name: str) -> Actor:
+    return replace(_AGENT, id=name)
 
 
-def _specify(ticket: _Cast, thread: _Cast) -> Iterator[Scene]:
+def _done(journal: Journal, work: Callable[[Transaction], object]) -> Iterator[Move]:
+    """Do something; every entry that came of it is a move of the play."""
+    head = journal.head()
+    journal.transact(work)
+    for entry in journal.entries(head):
+        instance = journal.instance(entry.instance)
+        yield Move(instance.machine, Recorded(entry, instance.snapshot))
+
+
+def _tickets(journal: Journal) -> Iterator[Scene]:
+    yield from _done(journal, create(_PERSON, "Greet people by name", estimate="S", priority="P1"))
+    first = _last_number(journal)
+    more = "Greet them in their language"
+    yield from _done(journal, create(_PERSON, more, estimate="S", priority="P0", blocked_by=[first]))
+    yield from _done(journal, create(_PERSON, "Rewrite everything", estimate="XL", priority="P3"))
+    found = next_ticket(journal, load_shipped("ticket"), command="triage", largest="S").ticket
+    assert found is not None
+    yield Found("next_ticket for triage", f"{found.title}, for the more urgent one waits for it")
+
+
+def _last_number(journal: Journal) -> int:
+    return number_of(journal.entries(journal.head() - 1)[0].decoded_evidence().names)
+
+
+def _plan(ticket: _Ticket) -> Iterator[Scene]:
+    yield from ticket.employ("claude")
+    yield from ticket.employ("codex")
+    claude, codex = ticket.caller("claude"), ticket.caller("codex")
+    yield ticket.denied(claude, "it is easy enough", command="triage", to="In Progress")
+    yield from ticket.hand(claude, "unclear how names reach the greeter", command="triage", to="Research Needed")
+    yield from ticket.hand(claude, "looking into it", command="research", intent="lock")
+    yield ticket.denied(codex, "me too", command="research", intent="lock")
+    yield from ticket.hand(claude, "findings attached", command="research", intent="complete")
+    yield from ticket.hand(codex, "writing the plan", command="plan", intent="lock")
+    yield from ticket.hand(codex, "plan attached", command="plan", intent="complete")
+    yield ticket.denied(claude, "looks good to me", command="review", intent="complete")
+    yield from ticket.hand(Caller(_PERSON), "go ahead", to="In Progress")
+
+
+def _specify(ticket: _Ticket, thread: _Cast) -> Iterator[Scene]:
     yield thread.begin(_PERSON)
     yield ticket.move(Event("follow", _PERSON, "In Progress", "thread", evidence=Evidence(holder=thread.id)))
     spec = Evidence(subjects={"spec": _hash("v1.md")})
@@ -188,7 +267,7 @@ def _again(journal: Journal, thread: _Cast) -> Iterator[Scene]:
     yield thread.move(_system("claims_done"))
 
 
-def _finish(ticket: _Cast, thread: _Cast) -> Iterator[Scene]:
+def _finish(ticket: _Ticket, thread: _Cast) -> Iterator[Scene]:
     first, second = Evidence(subjects={"tree": _hash("first")}), Evidence(subjects={"tree": _hash("second")})
     yield thread.move(_system("criteria_passed", evidence=first))
     yield thread.move(_person("ready"))
@@ -204,6 +283,4 @@ def _finish(ticket: _Cast, thread: _Cast) -> Iterator[Scene]:
     yield thread.move(_person("commit", evidence=second))
     settled = {"key": "git_commit", "result": "done"}
     yield thread.move(_system("effect_settled", evidence=Evidence(data=settled)))
-    merged = Evidence(subjects={"commit": _hash("commit")})
-    yield ticket.move(_system("merge_observed", evidence=merged))
-    yield ticket.move(Event("handoff", _AGENT, "Done", "merge", "the commit is in main"))
+    yield from ticket.hand(Caller(_AGENT), "it is in main", command="merge", intent="complete", merged=_hash("commit"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ class Setting:
     values: tuple[str, ...] = ()
     least: int = 0
     most: int = 0
+    pattern: str = ""
+    """What a free text looks like."""
 
 
 SETTINGS = (
@@ -41,16 +45,71 @@ SETTINGS = (
         least=1,
         most=10_080,
     ),
+    Setting(
+        "ticket.plan_review",
+        "human",
+        "Who may approve a plan: human means a person alone, auto also the command review.",
+        values=("human", "auto"),
+    ),
+    Setting(
+        "ticket.target_branch",
+        "main",
+        "The branch that a ticket's commit must be in, before an agent may call the ticket done.",
+        pattern=r"(?!-)[A-Za-z0-9._/-]{1,200}",
+    ),
+    Setting(
+        "ticket.wip_limit",
+        5,
+        "How many tickets may be in one of the states of work before the board warns; 0 is no limit.",
+        least=0,
+        most=10_000,
+    ),
+    Setting(
+        "ticket.tracker",
+        "local",
+        "Where the board is shown besides here: local is nowhere, github is a project there.",
+        values=("local", "github"),
+    ),
+    Setting(
+        "github.repository",
+        "",
+        "The repository whose issues are the tickets, as owner/name.",
+        pattern=r"|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}",
+    ),
+    Setting(
+        "github.project_owner",
+        "",
+        "The user or organisation that has the project; the repository's owner where nothing is said.",
+        pattern=r"|[A-Za-z0-9][A-Za-z0-9-]{0,38}",
+    ),
+    Setting("github.project", 0, "The number of the project, as its address shows it.", least=0, most=1_000_000_000),
+    Setting(
+        "github.every_seconds",
+        60,
+        "After how many seconds a server looks at the board again.",
+        least=1,
+        most=86_400,
+    ),
 )
 """Every setting there is."""
 
 
+_DEFAULTS = {setting.key: setting.default for setting in SETTINGS}
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is in force."""
+    """What is in force, by key."""
 
-    enforcement: str = "observe"
-    timeout_minutes: int = 60
+    values: Mapping[str, str | int] = field(default_factory=lambda: _DEFAULTS)
+
+    def text(self, key: str) -> str:
+        """A setting that is a word or a text."""
+        return str(self.values[key])
+
+    def number(self, key: str) -> int:
+        """A setting that is a number."""
+        return int(self.values[key])
 
 
 def template() -> str:
@@ -90,13 +149,9 @@ def in_force(root: Path | None) -> Settings:
     if path is None or not path.is_file():
         return Settings()
     try:
-        given = read(path.read_text(encoding="utf-8"))
+        return Settings(_DEFAULTS | read(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise _invalid(f"{path} cannot be read: {error}", "Make it a text in UTF-8 that you may read.") from None
-    return Settings(
-        enforcement=str(given.get("session.enforcement", "observe")),
-        timeout_minutes=int(given.get("session.timeout_minutes", 60)),
-    )
 
 
 def _flat(table: dict[str, Any], prefix: str, tables: set[str]) -> dict[str, Any]:
@@ -114,6 +169,9 @@ def _check(setting: Setting, value: object) -> None:
     if setting.values:
         fits = value in setting.values
         wanted = " or ".join(setting.values)
+    elif setting.pattern:
+        fits = isinstance(value, str) and re.fullmatch(setting.pattern, value) is not None
+        wanted = "a text such as its meaning says"
     else:
         fits = type(value) is int and setting.least <= value <= setting.most
         wanted = f"a number from {setting.least} to {setting.most}"

@@ -7,12 +7,13 @@ repository names.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 from interlock.errors import InterlockError
 
-__all__ = ["files", "user_email"]
+__all__ = ["files", "merged_at", "user_email"]
 
 _SECONDS = 30
 _SAFE = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never")
@@ -39,6 +40,19 @@ def user_email(directory: Path) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("utf-8", "replace").strip() or None
+
+
+def merged_at(directory: Path, commit: str, branch: str) -> float | None:
+    """When a commit was made that a branch has, here or at the origin as last fetched; None where neither has it."""
+    if re.fullmatch(r"[0-9a-f]{7,64}", commit) is None:
+        return None
+    for reference in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
+        try:
+            _git(directory, "merge-base", "--is-ancestor", commit, reference)
+            return float(_git(directory, "show", "--no-patch", "--format=%ct", commit, "--"))
+        except (InterlockError, ValueError):
+            continue  # there is no such commit or branch, or the one is not in the other
+    return None
 
 
 def _git(work_tree: Path, *arguments: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from interlock.world.ancestry import host
 from interlock.world.git import user_email
 from interlock.world.processes import calling_agent
 
-__all__ = ["who_calls"]
+__all__ = ["is_at_terminal", "who_calls"]
 
 
 def who_calls(environment: Mapping[str, str], directory: Path) -> Actor:
@@ -20,6 +21,17 @@ def who_calls(environment: Mapping[str, str], directory: Path) -> Actor:
     if agent is not None:
         return Actor(ActorKind.AGENT, agent.name, Channel.CLI)
     return Actor(ActorKind.HUMAN, _person(directory), Channel.CLI)
+
+
+def is_at_terminal() -> bool:
+    """Whether stdin is the terminal that controls this process, and it is in the foreground there.
+
+    It says that a terminal is there, not who sits at it.
+    """
+    try:
+        return os.tcgetpgrp(0) == os.getpgrp()
+    except OSError:
+        return False
 
 
 def _person(directory: Path) -> str:

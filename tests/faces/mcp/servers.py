@@ -27,6 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 from faces.programs import RALPH, SECONDS, Result, checked_error
 from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
+from interlock.work.tickets.shelf import TICKETS
 
 __all__ = [
     "ERAS",
@@ -60,13 +61,18 @@ _MODES = {HANDSHAKE: "legacy", MODERN: "2026-07-28"}
 
 
 def dump(repository: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All that a journal holds, table by table; nothing where there is none."""
+    """All that a journal holds, table by table, but what is made of it on asking; nothing where there is none."""
     path = repository / ".ralf" / "journal.db"
     if not path.exists():
         return {}
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=SECONDS)) as database:
         names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")]
-        return {name: database.execute(f"SELECT * FROM {name} ORDER BY 1, 2, 3").fetchall() for name in names}
+        made = {"projections", *TICKETS.tables}
+        return {
+            name: sorted(database.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
+            for name in names
+            if name not in made
+        }
 
 
 def entries(repository: Path, instance: str | None = None) -> list[Entry]:

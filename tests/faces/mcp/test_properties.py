@@ -43,6 +43,8 @@ def _valid(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             return st.integers(-5, 600)
         case "number":
             return st.integers(-1, 5) | st.floats(-1, 5)
+        case "boolean":
+            return st.booleans()
         case "null":
             return st.none()
         case "array":
@@ -58,6 +60,8 @@ def _valid(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 def _arguments(draw: st.DrawFn, schema: dict[str, Any], sessions: list[str]) -> dict[str, Any]:
     """Arguments of a schema, or nearly so: one left out, one too many, one of another kind."""
     known = {name: _valid(one) for name, one in schema["properties"].items()}
+    if "number" in known:
+        known["number"] = st.integers(1, 3) | known["number"]
     if "sessionId" in known:
         known["sessionId"] = st.sampled_from(sessions) | known["sessionId"]
     required = {name: known.pop(name) for name in schema.get("required", [])}

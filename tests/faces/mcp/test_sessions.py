@@ -12,6 +12,7 @@ from anyio.from_thread import BlockingPortal
 
 from interlock.machine import load_shipped
 from interlock.work.sessions.prompt import reported_states
+from interlock.work.tickets.numbers import number_of
 
 from .servers import Agent, Served, dump, entries, http_agent, problems, serving
 
@@ -299,7 +300,7 @@ def test_an_unknown_ticket_becomes_a_stub_once(agent: Agent, served: Served, tic
     [stub] = [one for one in new if "alias" in one.decoded_evidence().data]
     data = stub.decoded_evidence().data
     assert (data["alias"], data["title"], data["stub"]) == (ticket, ticket, True)
-    listed = agent.call("list_ticket_sessions", ticketId=data["number"])
+    listed = agent.call("list_ticket_sessions", ticketId=number_of(stub.decoded_evidence().names))
     assert [one["outcome"] for one in listed["sessions"]] == [None, "cancelled"]
 
 
@@ -310,8 +311,8 @@ def test_a_number_of_ours_and_a_number_of_elsewhere_are_not_mixed_up(
         agent.create("2")  # known as 2 elsewhere; here it is number 1
         agent.create("other")  # would be number 2
         assert agent.refused("create_ralph_session", ticketId=2).code == "session_open"
-        stubs = [one.decoded_evidence().data for one in entries(repository)]
-        numbers = {one["alias"]: one["number"] for one in stubs if "alias" in one}
+        stubs = [one.decoded_evidence() for one in entries(repository)]
+        numbers = {one.data["alias"]: number_of(one.names) for one in stubs if "alias" in one.data}
         assert numbers == {"2": 1, "other": 3}
         assert agent.refused("create_ralph_session", ticketId="3").code == "session_open"
 

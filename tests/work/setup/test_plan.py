@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interlock.work.setup.agents import EVENTS, Agent, Supplies
 from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import supplies
-from interlock.work.setup.targets import DIRECTORIES, all_targets, targets
+from interlock.work.setup.targets import all_targets, directories, targets
 from interlock.world import jsonc
 from world.documents import VALUES, written
 
@@ -53,6 +53,7 @@ TEXTS: dict[str, st.SearchStrategy[str]] = {
     "opencode.json": _json("mcp", SERVERS),
     "opencode.jsonc": _json("mcp", SERVERS),
     ".opencode/plugins/ralph.js": st.sampled_from(["", "\n"]),
+    **dict.fromkeys(OURS.claude, st.sampled_from(["", "Mine.\n"])),
 }
 PLACES = st.fixed_dictionaries({file: st.none() | text for file, text in TEXTS.items()})
 SETS = st.sets(st.sampled_from(Agent), min_size=1)
@@ -69,7 +70,7 @@ def _after(texts: dict[str, str | None], edits: list[Edit]) -> dict[str, str | N
 def _set_up(
     texts: dict[str, str | None], agents: set[Agent], record: Record | None = None, brought: Supplies = OURS
 ) -> tuple[dict[str, str | None], Record]:
-    edits, new = plan(_wanted(agents, texts, brought), texts, record, DIRECTORIES)
+    edits, new = plan(_wanted(agents, texts, brought), texts, record, directories(EVERYTHING))
     kept = decoded(encoded(new))
     assert kept == new
     return _after(texts, edits), new
@@ -124,7 +125,8 @@ def _pruned(value: object) -> object:
 @MODEST
 @given(PLACES, SETS)
 def test_another_installation_takes_our_entries_over(texts: dict[str, str | None], agents: set[Agent]) -> None:
-    elsewhere = Supplies("/opt/a b/ralph", "/opt/a b/ralph-hook", OURS.settings, "Other guide.\n", OURS.plugin)
+    other = {file: f"Another {text}" for file, text in OURS.claude.items()}
+    elsewhere = Supplies("/opt/a b/ralph", "/opt/a b/ralph-hook", OURS.settings, "Other guide.\n", OURS.plugin, other)
     first, record = _set_up(texts, agents, brought=elsewhere)
     second, record = _set_up(first, agents, record)
     assert _set_up(texts, agents)[0].items() - second.items() <= {("ralph.toml", second["ralph.toml"])}
@@ -248,6 +250,47 @@ def test_what_others_add_meanwhile_stays_at_undo() -> None:
         ".mcp.json",
         ".claude/settings.json",
     }
+
+
+SKILL = ".claude/skills/ralph-plan/SKILL.md"
+
+
+def test_a_skill_that_nobody_changed_follows_the_machine_and_one_that_somebody_did_is_theirs() -> None:
+    later = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, OURS.plugin, {SKILL: "Later.\n"})
+    after, record = _set_up(NOTHING, {Agent.CLAUDE})
+    renewed, record_of_renewed = _set_up(after, {Agent.CLAUDE}, record, later)
+    assert renewed[SKILL] == "Later.\n"
+    assert _undone(renewed, record_of_renewed) == NOTHING
+    mine = {**after, SKILL: f"{after[SKILL]}\nMine.\n"}
+    kept, record = _set_up(mine, {Agent.CLAUDE}, record, later)
+    assert kept[SKILL] == mine[SKILL]
+    assert {file for file, text in _undone(kept, record).items() if text is not None} == {SKILL}
+
+
+def test_a_skill_that_was_there_before_us_is_left_alone() -> None:
+    texts = _with(SKILL, "Mine.\n")
+    after, record = _set_up(texts, {Agent.CLAUDE})
+    assert after[SKILL] == "Mine.\n"
+    assert _undone(after, record) == texts
+    assert _undone(after, None) == texts
+
+
+def test_a_skill_of_a_machine_that_is_no_longer_in_force_goes_with_the_rest() -> None:
+    file = ".claude/skills/ralph-deploy/SKILL.md"
+    other = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, OURS.plugin, {**OURS.claude, file: "Deploy.\n"})
+    after, record = _set_up({**NOTHING, file: None}, {Agent.CLAUDE}, brought=other)
+    known = all_targets(OURS, record.files)
+    assert [target.file for target in known if target.file not in FILES] == [file]
+    assert _after(after, plan_undo(known, after, record)) == {**NOTHING, file: None}
+    changed = {**after, file: "Mine.\n"}
+    assert _after(changed, plan_undo(known, changed, record))[file] == "Mine.\n"
+
+
+@pytest.mark.parametrize(
+    "file", ["src/app.py", ".claude/skills/mine/SKILL.md", "../x", ".claude/skills/ralph-/../../x"]
+)
+def test_a_record_that_somebody_wrote_names_no_file_of_others(file: str) -> None:
+    assert [target.file for target in all_targets(OURS, [file])] == FILES
 
 
 def test_what_was_set_up_anew_after_somebody_took_it_out_is_undone_to_what_it_was_then() -> None:

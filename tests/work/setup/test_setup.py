@@ -138,7 +138,8 @@ def test_git_sees_what_is_to_be_committed_and_not_our_record(repository: Path) -
         ["git", "-C", repository, "status", "--porcelain", "-uall"], check=True, capture_output=True, timeout=SECONDS
     )
     seen = {line[3:] for line in done.stdout.decode().splitlines()}
-    assert seen == {"ralph.toml", "AGENTS.md", "CLAUDE.md", ".mcp.json", ".claude/settings.json"}
+    ours = {"ralph.toml", "AGENTS.md", "CLAUDE.md", ".mcp.json", ".claude/settings.json"}
+    assert seen == {*ours, *supplies(NOWHERE).claude}
 
 
 def test_directories_and_files_that_were_there_stay(repository: Path) -> None:
@@ -151,6 +152,21 @@ def test_directories_and_files_that_were_there_stay(repository: Path) -> None:
     _set_up(repository)
     _undo(repository)
     assert _files(repository) == before
+
+
+def test_of_our_directories_those_go_that_nobody_else_put_something_in(repository: Path) -> None:
+    _set_up(repository, Agent.CLAUDE)
+    (repository / ".claude" / "skills" / "ralph-plan" / "notes.md").touch()
+    (repository / ".claude" / "agents" / "ralph-planner.md").write_text("Mine.\n", encoding="utf-8")
+    _undo(repository)
+    assert _files(repository) == {
+        ".claude": None,
+        ".claude/agents": None,
+        ".claude/agents/ralph-planner.md": b"Mine.\n",
+        ".claude/skills": None,
+        ".claude/skills/ralph-plan": None,
+        ".claude/skills/ralph-plan/notes.md": b"",
+    }
 
 
 def test_undo_without_the_record_leaves_nothing_empty(repository: Path) -> None:

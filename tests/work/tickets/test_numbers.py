@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.tickets.numbers import find_ticket, ticket_or_stub
+from interlock.work.tickets.numbers import find_ticket, number_of, ticket_or_stub
 
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.MCP)
 
@@ -22,7 +22,7 @@ def stub(journal: Journal, called: str) -> Instance:
 
 
 def number(journal: Journal, ticket: Instance) -> int:
-    return int(journal.history(ticket.id)[0].decoded_evidence().data["number"])
+    return number_of(journal.history(ticket.id)[0].decoded_evidence().names)
 
 
 def found(journal: Journal, called: str) -> str | None:
@@ -34,7 +34,8 @@ def test_a_text_that_is_not_known_makes_a_stub_and_then_names_it(journal: Journa
     made = stub(journal, "7.11")
     assert (made.machine, made.state) == ("ticket", "Backlog")
     data = journal.history(made.id)[0].decoded_evidence().data
-    assert (data["title"], data["alias"], data["number"], data["stub"]) == ("7.11", "7.11", 1, True)
+    assert (data["title"], data["alias"], data["stub"]) == ("7.11", "7.11", True)
+    assert number(journal, made) == 1
     assert stub(journal, "7.11").id == made.id
     assert len(journal.instances("ticket")) == 1
 

@@ -16,7 +16,7 @@ from interlock.faces.cli.output import Output
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Call", "Parser", "Verb"]
+__all__ = ["Call", "Parser", "Verb", "positive"]
 
 
 class Call(NamedTuple):
@@ -46,6 +46,13 @@ class Verb(NamedTuple):
     run: Callable[[Call], None]
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     examples: tuple[str, ...] = ()
+
+
+def positive(text: str) -> int:
+    """A number of things to show."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r} is no number from 1 on")
+    return int(text)
 
 
 class Parser(argparse.ArgumentParser):

@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, Tampered
+from interlock.faces.cli.board import show_board
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
-from interlock.work.demo import Heading, Hook, Hooked, Move, Refused, play
+from interlock.machine import load_shipped
+from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Refused, Scene, play
 from interlock.work.sessions.upkeep import take_in
+from interlock.work.tickets.dashboard import dashboard
+from interlock.work.tickets.shelf import TICKETS
 from interlock.world.repository import STATE_DIRECTORY, exclude_state
 
 if TYPE_CHECKING:
@@ -44,6 +48,8 @@ def _demo(call: Call) -> None:
 
 
 def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
+    from rich.text import Text
+
     console = call.output.console()
     moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
@@ -55,12 +61,14 @@ def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
         if not call.output.json:
             _show(console, scene)
     spent = time.perf_counter() - began
-    problems = journal.verify()
+    problems = journal.verify(TICKETS)
     if problems:
         raise Tampered("journal_tampered", problems[0].message, f"Look at {directory}.")
     if not call.output.json:
+        console.print(Text("\nWhere everything stands: ralph ticket board", "bold"))
+        show_board(call.output, dashboard(journal, load_shipped("ticket")), load_shipped("ticket"))
         _close(console, f"{moves} moves in {spent:.2f} s", f"{len(refusals)} refused, {blocked} blocked", directory)
-    ends = {one.machine: {"state": one.state, "outcome": one.outcome} for one in journal.instances()}
+    ends = [{"machine": one.machine, "state": one.state, "outcome": one.outcome} for one in journal.instances()]
     told = {"noted": journal.head() - moves, "blocked": blocked}
     return {"moves": moves, "refused": refusals, **told, "ends": ends, "verified": True, "directory": str(directory)}
 
@@ -86,7 +94,7 @@ def _hook(journal: Journal, directory: Path) -> Hook:
     return ask
 
 
-def _show(console: Console, scene: Heading | Move | Refused | Hooked) -> None:
+def _show(console: Console, scene: Scene) -> None:
     from rich.text import Text
 
     if isinstance(scene, Heading):
@@ -96,6 +104,8 @@ def _show(console: Console, scene: Heading | Move | Refused | Hooked) -> None:
         _show_move(console, scene)
     elif isinstance(scene, Hooked):
         _show_hooked(console, scene)
+    elif isinstance(scene, Found):
+        console.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
     else:
         _show_refused(console, scene)
 
@@ -134,6 +144,9 @@ def _show_refused(console: Console, scene: Refused) -> None:
 
     told = Text.assemble((f"  {scene.machine:<13}", "magenta"), ("✗ refused ", "bold red"), scene.error.message)
     console.print(told, soft_wrap=True)
+    if scene.machine == "ticket":  # the door says the calls that are possible
+        console.print(Text(f"  {'':<13}  {clean(scene.error.hint)}", "dim"), soft_wrap=True)
+        return
     options: dict[str, list[str]] = {}
     for one in scene.error.details["allowed"]:
         options.setdefault(f"{one['event']} → {one['to']}", []).extend(one["by"])

@@ -16,13 +16,14 @@ from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Problem
+from interlock.work.tickets.shelf import TICKETS
 
 __all__ = ["VERBS"]
 
 
 def _verify(call: Call) -> None:
     with opened(call) as journal:
-        problems = journal.verify() if journal else []
+        problems = journal.verify(TICKETS) if journal else []
         entries = journal.head() if journal else 0
         instances = len(journal.instances()) if journal else 0
     if problems:

@@ -20,6 +20,7 @@ NOUNS = {
     "machine": "the machines: list, show, check and draw them",
     "journal": "the journal as a whole: verify, export, rebuild",
     "log": "what happened, and what happens",
+    "ticket": "the pieces of work: make, show and hand them on; the board, the next one",
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",

@@ -25,7 +25,15 @@ def _mcp(call: Call) -> None:
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="ralph mcp: %(message)s")
     with writable(call) as place:
-        desk = Desk(place.journal, place.state_directory, place.work_tree, client_process(), place.timeout)
+        desk = Desk(
+            place.journal,
+            place.state_directory,
+            place.work_tree,
+            client_process(),
+            place.settings,
+            call.environment.get("RALPH_SESSION_ID") or None,
+            place.machines,
+        )
         anyio.run(serve_stdio, make_server(desk, place.machines), desk)
 
 

@@ -12,7 +12,7 @@ from interlock.errors import InterlockError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "clean", "columns", "one_line"]
+__all__ = ["Output", "builtins", "clean", "columns", "one_line"]
 
 _WIDTH = 120
 _NARROWEST = 20
@@ -45,6 +45,13 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
 
         lines = [fill(line, width, subsequent_indent=" " * indent, drop_whitespace=True) for line in lines]
     return "".join(f"{line}\n" for line in lines)
+
+
+def builtins(value: object) -> Any:
+    """A struct as plain data."""
+    import msgspec
+
+    return msgspec.to_builtins(value)
 
 
 class Output:
@@ -87,8 +94,8 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """How wide the terminal is; None where stdout is none."""
-        return os.get_terminal_size(self.stdout.fileno()).columns if self.stdout.isatty() else None
+        """How wide the terminal is; None where stdout is none, or where it does not say."""
+        return (os.get_terminal_size(self.stdout.fileno()).columns or None) if self.stdout.isatty() else None
 
     def console(self) -> Console:
         """A console for what is worth looking at; plain where stdout is no terminal."""

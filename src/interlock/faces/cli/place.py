@@ -15,8 +15,10 @@ from interlock.world.repository import exclude_state, find_root, state_directory
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Machine
+    from interlock.work.sessions.verbs import Caller
+    from interlock.work.settings import Settings
 
-__all__ = ["DATABASE_URL", "Place", "journal_path", "opened", "writable"]
+__all__ = ["DATABASE_URL", "Place", "caller_of", "journal_path", "opened", "readable", "writable"]
 
 DATABASE_URL = "RALPH_DATABASE_URL"
 
@@ -29,7 +31,12 @@ class Place:
     state_directory: Path
     work_tree: Path | None
     machines: Callable[[str], Machine]
-    timeout: float
+    settings: Settings
+
+    @property
+    def timeout(self) -> float:
+        """For how many seconds an agent may be silent whose process is not known."""
+        return self.settings.number("session.timeout_minutes") * 60.0
 
 
 def journal_path(call: Call) -> Path:
@@ -58,19 +65,38 @@ def opened(call: Call) -> Iterator[Journal | None]:
 @contextmanager
 def writable(call: Call) -> Iterator[Place]:
     """The journal to write to, made where there is none; its directory is kept out of git's sight."""
+    with _placed(call, journal_path(call)) as place:
+        exclude_state(call.directory)
+        yield place
+
+
+@contextmanager
+def readable(call: Call) -> Iterator[Place]:
+    """The journal with all around it, to read; where there is none yet, an empty one that is gone afterwards."""
+    from tempfile import TemporaryDirectory
+
+    path = journal_path(call)
+    if call.environment.get(DATABASE_URL) or os.path.lexists(path):
+        with _placed(call, path) as place:
+            yield place
+    else:
+        with TemporaryDirectory(prefix="ralph-") as nowhere, _placed(call, Path(nowhere) / path.name) as place:
+            yield place
+
+
+@contextmanager
+def _placed(call: Call, path: Path) -> Iterator[Place]:
     from interlock.journal import open_journal
     from interlock.work.settings import in_force
     from interlock.world.machines import machine_finder
 
     start = call.directory
     root, _ = find_root(start)
-    directory = state_directory(start)
     settings = in_force(root)
-    find = machine_finder(call.environment, settings.enforcement)
-    journal = open_journal(call.environment.get(DATABASE_URL) or directory / "journal.db", find)
+    find = machine_finder(call.environment, settings.text("session.enforcement"))
+    journal = open_journal(call.environment.get(DATABASE_URL) or path, find)
     try:
-        exclude_state(start)
-        yield Place(journal, directory, _work_tree(start) or root, find, settings.timeout_minutes * 60.0)
+        yield Place(journal, state_directory(start), _work_tree(start) or root, find, settings)
     finally:
         journal.close()
 
@@ -78,3 +104,16 @@ def writable(call: Call) -> Iterator[Place]:
 def _work_tree(start: Path) -> Path | None:
     """The work tree around a directory: the main one, or one that is linked to it."""
     return next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
+
+
+def caller_of(call: Call, place: Place) -> Caller:
+    """Who calls: a person, or the agent that runs the command, with its process and session where they are known."""
+    from interlock.work.sessions.verbs import Caller
+    from interlock.world.people import who_calls
+    from interlock.world.processes import calling_agent
+
+    actor = who_calls(call.environment, call.directory)
+    agent = calling_agent(call.environment)
+    tree = str(place.work_tree) if place.work_tree else None
+    session = (call.environment.get("RALPH_SESSION_ID") or None) if agent else None
+    return Caller(actor, agent.name if agent else None, agent.process if agent else None, tree, session)

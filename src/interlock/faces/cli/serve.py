@@ -61,7 +61,7 @@ def _run(place: Place, listener: socket.socket, host: str, token: str | None, sa
             await super().shutdown(sockets)
 
     ending = anyio.Event()
-    desk = Desk(place.journal, place.state_directory, place.work_tree, None, place.timeout)
+    desk = Desk(place.journal, place.state_directory, place.work_tree, None, place.settings, None, place.machines)
     app = make_app(make_server(desk, place.machines), desk, host, token, ending)
     config = uvicorn.Config(
         app,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, NotFound, UsageError
-from interlock.faces.cli.command import Call, Verb
-from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Place, opened, writable
+from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.place import caller_of, opened, writable
 
 if TYPE_CHECKING:
     from interlock.journal import Instance, Journal
     from interlock.work.sessions.record import Record
-    from interlock.work.sessions.verbs import Caller, Moved
+    from interlock.work.sessions.verbs import Moved
 
 __all__ = ["VERBS", "bring_up_to_date", "record_data"]
 
@@ -136,10 +136,10 @@ def _create(call: Call) -> None:
 
     given = call.arguments
     with writable(call) as place:
-        work = create(_caller(call, place), ticket=given.ticket, role=given.role, timeout=place.timeout)
+        work = create(caller_of(call, place), ticket=given.ticket, role=given.role, timeout=place.timeout)
         made = place.journal.transact(work)
     said = f"Session {made.session_id} begins in {made.state}. Its agent runs with RALPH_SESSION_ID={made.session_id}."
-    call.output.result(_builtins(made), lambda: call.output.text(said))
+    call.output.result(builtins(made), lambda: call.output.text(said))
 
 
 def _update(call: Call) -> None:
@@ -148,10 +148,10 @@ def _update(call: Call) -> None:
     reference, metadata = _reference(call), _metadata(call)
     with writable(call) as place:
         bring_up_to_date(call, place.journal)
-        actor = _caller(call, place).actor
+        actor = caller_of(call, place).actor
         work = update(reference, call.arguments.state, actor, metadata, timeout=place.timeout)
         moved = place.journal.transact(work)
-    call.output.result(_builtins(moved), lambda: _show_move(call, moved))
+    call.output.result(builtins(moved), lambda: _show_move(call, moved))
 
 
 def _complete(call: Call) -> None:
@@ -161,22 +161,11 @@ def _complete(call: Call) -> None:
     reference = _reference(call)
     with writable(call) as place:
         bring_up_to_date(call, place.journal)
-        actor = _caller(call, place).actor
+        actor = caller_of(call, place).actor
         written = written_since(place.journal, reference)
         work = complete(reference, call.arguments.outcome, actor, call.arguments.error, written=written)
         moved = place.journal.transact(work)
-    call.output.result(_builtins(moved), lambda: _show_move(call, moved))
-
-
-def _caller(call: Call, place: Place) -> Caller:
-    from interlock.work.sessions.verbs import Caller
-    from interlock.world.people import who_calls
-    from interlock.world.processes import calling_agent
-
-    actor = who_calls(call.environment, call.directory)
-    agent = calling_agent(call.environment)
-    tree = str(place.work_tree) if place.work_tree else None
-    return Caller(actor, agent.name if agent else None, agent.process if agent else None, tree)
+    call.output.result(builtins(moved), lambda: _show_move(call, moved))
 
 
 def _reference(call: Call) -> str:
@@ -211,19 +200,7 @@ def _show_move(call: Call, moved: Moved) -> None:
     call.output.text("\n".join(rows))
 
 
-def _builtins(value: object) -> Any:
-    import msgspec
-
-    return msgspec.to_builtins(value)
-
-
 # Arguments
-
-
-def _positive(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) > 0):
-        raise ArgumentTypeError(f"{text[:20]!r} is no number of sessions")
-    return int(text)
 
 
 def _suffix(text: str) -> str:
@@ -233,7 +210,7 @@ def _suffix(text: str) -> str:
 def _list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--ticket", help="only those of a ticket: its number, or the text it is known by")
     parser.add_argument("--open", action="store_true", help="only those that have not ended")
-    parser.add_argument("-n", "--number", type=_positive, default=_MOST, help=f"how many at the most ({_MOST})")
+    parser.add_argument("-n", "--number", type=positive, default=_MOST, help=f"how many at the most ({_MOST})")
 
 
 def _one(parser: ArgumentParser) -> None:

@@ -7,12 +7,12 @@ long, control characters and deep nesting; the message says where.
 from __future__ import annotations
 
 import math
-import re
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from interlock.errors import UsageError
+from interlock.journal import CONTROL
 
 __all__ = ["Arguments", "checked", "schema_of"]
 
@@ -22,8 +22,6 @@ _MAX_DEPTH = 16
 _MAX_ITEMS = 1000
 _MAX_WHERE = 100
 _MAX_COMPLAINT = 300
-# Control characters but for line breaks and tabs, lone surrogates, and what turns the direction of text around.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 Given = TypeVar("Given", bound="Arguments")
 
@@ -66,7 +64,7 @@ def _examine(value: Any, where: str, depth: int) -> None:
 def _examine_text(text: str, where: str) -> None:
     if len(text) > _MAX_TEXT:
         raise _wrong(f"{where} has {len(text)} characters, and {_MAX_TEXT} are taken at the most")
-    if _CONTROL.search(text) is not None:
+    if CONTROL.search(text) is not None:
         raise _wrong(f"{where} holds a control character")
 
 

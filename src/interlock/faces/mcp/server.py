@@ -1,4 +1,4 @@
-"""The MCP server: the SDK's, with our tools, resources and prompt in it."""
+"""The MCP server: the SDK's, with our tools, resources and prompts in it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.arguments import checked, schema_of
 from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.prompts import get_prompt, list_prompts
 from interlock.faces.mcp.resources import TEMPLATES, read, readable
-from interlock.faces.mcp.tools import TOOLS, Tool
+from interlock.faces.mcp.tool import Tool
+from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import Machine
-from interlock.work.sessions.prompt import progress_reporting, reported_states
-from interlock.work.sessions.record import TYPES, UPDATE
+from interlock.work.sessions.record import UPDATE
 
 __all__ = ["INSTRUCTIONS", "make_server"]
 
@@ -35,23 +36,11 @@ run tests; give metadata.testResults. committing: when you are about to commit. 
 denial holds the exact call to make first.
 - success in complete_ralph_session is for work that is done and whose tests pass. Otherwise say failure, and why.
 - A refused call changes nothing. Its text says why, and what is allowed next.
-"""
 
-_METADATA = {
-    "properties": {
-        "files": {"type": "array", "items": {"type": "string"}, "description": "Files modified in this state"},
-        "testResults": {
-            "type": "object",
-            "properties": {name: {"type": "number"} for name in ("passed", "failed", "skipped")},
-            "description": "What the tests came to, if you ran them",
-        },
-        "error": {"type": "string", "description": "What went wrong"},
-        "message": {"type": "string", "description": "A few words for the people who watch"},
-    },
-    "additionalProperties": True,
-}
-_PROMPT = "progress_reporting"
-_MAX_ID = 64
+Tickets: next_ticket finds work, get_ticket shows it, handoff_ticket moves it, and nothing else does. Claim a ticket \
+with the intent lock before you work on it, and hand it on with complete, release or escalate. From Human Needed only \
+a person moves it: stop there.
+"""
 
 log = logging.getLogger("interlock.mcp")
 Context = ServerRequestContext[Any, Any]
@@ -83,7 +72,7 @@ class _Face:
         self._desk = desk
         self._machines = machines
         self._by_name = {tool.name: tool for tool in TOOLS}
-        self._listed = [_listed(tool, machines("session")) for tool in TOOLS]
+        self._listed = [_listed(tool, machines) for tool in TOOLS]
 
     async def list_tools(self, context: Context, params: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=self._listed)
@@ -121,33 +110,18 @@ class _Face:
         return types.ReadResourceResult(contents=[contents])
 
     async def list_prompts(self, context: Context, params: Any) -> types.ListPromptsResult:
-        argument = types.PromptArgument(name="sessionId", description="The session to report for", required=False)
-        about = "How to report your progress while you work"
-        prompt = types.Prompt(name=_PROMPT, title="Progress Reporting", description=about, arguments=[argument])
-        return types.ListPromptsResult(prompts=[prompt])
+        return list_prompts(self._machines)
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        if params.name != _PROMPT:
-            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {params.name[:80]!r}. There is: {_PROMPT}.")
-        session = (params.arguments or {}).get("sessionId")
-        if session is not None and not (session.isascii() and session.isalnum() and len(session) <= _MAX_ID):
-            raise MCPError(types.INVALID_PARAMS, "sessionId is the id of a session: letters and digits.")
-        text = progress_reporting(self._machines("session"), session)
-        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description="How to report your progress", messages=[message])
+        return get_prompt(self._machines, params.name, params.arguments or {})
 
 
-def _listed(tool: Tool, session: Machine) -> types.Tool:
-    fixed: dict[str, dict[str, Any]] = {}
-    if tool.name == UPDATE:
-        fixed = {"state": {"enum": reported_states(session)}, "metadata": _METADATA}
-    if tool.name == "emit_ralph_event":
-        fixed = {"type": {"enum": list(TYPES)}}
+def _listed(tool: Tool, machines: Callable[[str], Machine]) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema_of(tool.takes, fixed),
+        input_schema=schema_of(tool.takes, tool.known(machines)),
         output_schema=schema_of(tool.gives),
         annotations=types.ToolAnnotations(
             title=tool.title,

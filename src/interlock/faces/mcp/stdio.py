@@ -5,6 +5,7 @@ Nor does it leave anybody who closes stdin behind the last request: that is answ
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,6 +58,7 @@ async def serve_stdio(server: Server[Any], desk: Desk) -> None:
 async def _serve(server: Server[Any], desk: Desk) -> None:
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         tasks.start_soon(desk.upkeep)
+        tasks.start_soon(desk.follow_board, os.environ)
         async with anyio.create_task_group() as passing:
             incoming, messages = anyio.create_memory_object_stream[Message](0)
             outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)

@@ -7,6 +7,7 @@ It answers this machine only, unless a token is set; a page of another site cann
 from __future__ import annotations
 
 import hmac
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -47,6 +48,7 @@ def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, endi
         async with anyio.create_task_group() as tasks:
             await tasks.start(_sessions, server, ending)
             tasks.start_soon(desk.upkeep)
+            tasks.start_soon(desk.follow_board, os.environ)
             yield
             tasks.cancel_scope.cancel()
 

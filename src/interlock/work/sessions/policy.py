@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from interlock.work.sessions.writers import Reading
 
-__all__ = ["Need", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
+__all__ = ["Need", "denial", "is_ours", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
 
 _READ = frozenset(
     "agent askuserquestion bashoutput codesearch create_goal enterplanmode exitplanmode get_goal glob grep invalid "
@@ -88,7 +88,7 @@ class Need:
 def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> Need:
     """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it."""
     name = tool.lower()
-    if _is_ours(name):
+    if is_ours(name):
         return Need("read")
     if name in _RUN:
         need = _of_command(_command_of(given), directory, root)
@@ -103,7 +103,8 @@ def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) 
     return Need("other", guarded, "", guarded)
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
+    """Whether a tool, in small letters, is one of our server's, as any of the agents spells it."""
     server = name.split("__")[1] if name.startswith("mcp__") and name.count("__") > 1 else ""
     return server == "ralph" or server.endswith("_ralph") or name.startswith("ralph_")
 

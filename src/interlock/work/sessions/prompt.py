@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.machine import Machine, load_shipped
 from interlock.work.sessions.record import UPDATE
 
-__all__ = ["progress_reporting", "reported_states"]
+__all__ = ["phase_table", "progress_reporting", "reported_states"]
 
 _BEFORE = """## Progress Reporting
 
@@ -38,13 +38,17 @@ def reported_states(machine: Machine) -> list[str]:
     return [name for name in machine.states if name in targets]
 
 
-def progress_reporting(machine: Machine | None = None, session: str | None = None) -> str:
-    """The Progress Reporting section of an agent's prompt."""
-    machine = machine or load_shipped("session")
+def phase_table(machine: Machine) -> str:
+    """The phases that an agent reports, and when: a table in Markdown."""
     rows = [("Phase", "When to Call")]
     rows += [(f"`{name}`", machine.states[name].entry_criteria or "") for name in reported_states(machine)]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"| {row[0]:<{widths[0]}} | {row[1]:<{widths[1]}} |" for row in rows]
     lines.insert(1, f"| {'-' * widths[0]} | {'-' * widths[1]} |")
+    return "\n".join(lines)
+
+
+def progress_reporting(machine: Machine | None = None, session: str | None = None) -> str:
+    """The Progress Reporting section of an agent's prompt."""
     yours = f"\nYour session id is `{session}`.\n" if session else ""
-    return _BEFORE + "\n".join(lines) + "\n" + yours + _AFTER
+    return _BEFORE + phase_table(machine or load_shipped("session")) + "\n" + yours + _AFTER

@@ -57,6 +57,8 @@ class Caller:
     agent: str | None = None
     process: Process | None = None
     work_tree: str | None = None
+    session: str | None = None
+    """The session that it says it works in."""
 
 
 class Opened(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -55,6 +56,8 @@ class Supplies:
     settings: str
     guide: str
     plugin: str
+    claude: Mapping[str, str] = field(default_factory=dict)
+    """Claude Code's files that are ours as a whole, by their paths: the ticket commands as skills and agents."""
 
 
 def server(agent: Agent, supplies: Supplies) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from interlock.work.setup.entries import Foreign, SetupFault
-from interlock.work.setup.targets import DIRECTORIES, Target, Trace
+from interlock.work.setup.targets import Target, Trace
 
 __all__ = ["Edit", "PlanFault", "Record", "decoded", "encoded", "plan", "plan_undo"]
 
@@ -62,16 +62,16 @@ def plan(
     files = dict(old.files)
     for target in targets:
         text = texts[target.file]
+        before = old.files.get(target.file)
         try:
-            edits.append(Edit(target.file, text, target.put(text)))
-            trace = target.traced(text, old.files.get(target.file))
+            edits.append(Edit(target.file, text, target.put(text, before)))
+            trace = target.traced(text, before)
         except SetupFault as fault:
             raise _fault(target, fault) from None
         files.pop(target.file, None)
         if trace is not None:
             files[target.file] = trace
-    made = [*old.directories, *missing]
-    return edits, Record(files=files, directories=[one for one in DIRECTORIES if one in made])
+    return edits, Record(files=files, directories=sorted({*old.directories, *missing}))
 
 
 def _fault(target: Target, fault: SetupFault) -> PlanFault:

@@ -12,7 +12,7 @@ from interlock.errors import InterlockError
 from interlock.work.setup.agents import Agent
 from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import Seen, look, supplies, work_tree
-from interlock.work.setup.targets import DIRECTORIES, Target, all_targets, targets
+from interlock.work.setup.targets import Target, all_targets, directories, targets
 from interlock.world.repository import state_directory
 
 __all__ = ["Change", "Proposal", "conflict", "propose", "propose_undo"]
@@ -56,7 +56,7 @@ def propose(start: Path, agents: Collection[Agent], environment: Mapping[str, st
     try:
         has = [file for file in ("opencode.json", "opencode.jsonc") if os.path.lexists(root / file)]
         wanted, seen = _looked_at(root, targets(agents, brought, has))
-        missing = [one for one in DIRECTORIES if not (root / one).exists() and _holds_any(one, wanted)]
+        missing = [one for one in directories(wanted) if not (root / one).exists()]
         edits, new = plan(wanted, _texts(seen), decoded(_bytes(record)), missing)
         changes = _changes(edits, seen)
     except PlanFault as fault:
@@ -69,12 +69,12 @@ def propose_undo(start: Path, environment: Mapping[str, str]) -> Proposal:
     root, brought, record = work_tree(start), supplies(environment), _record_file(start)
     old = decoded(_bytes(record))
     try:
-        wanted, seen = _looked_at(root, all_targets(brought))
+        wanted, seen = _looked_at(root, all_targets(brought, old.files if old else ()))
         edits = plan_undo(wanted, _texts(seen), old)
         changes = tuple(one for one in _changes(edits, seen) if one.action != "unchanged")
     except PlanFault as fault:
         raise _conflict(fault) from None
-    going = _going(root, old or Record(), changes)
+    going = _going(root, directories(wanted), old or Record(), changes)
     return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, None), going, brought.ralph)
 
 
@@ -97,10 +97,6 @@ def _looked_at(root: Path, wanted: Sequence[Target]) -> tuple[list[Target], dict
 
 def _texts(seen: Mapping[str, Seen]) -> dict[str, str | None]:
     return {file: one.text for file, one in seen.items()}
-
-
-def _holds_any(directory: str, wanted: Sequence[Target]) -> bool:
-    return any(Path(target.file).is_relative_to(directory) for target in wanted)
 
 
 def _changes(edits: Sequence[Edit], seen: Mapping[str, Seen]) -> tuple[Change, ...]:
@@ -128,12 +124,10 @@ def _check_writable(change: Change) -> None:
         raise PlanFault(change.file, f"its directory {directory} may not be written")
 
 
-def _going(root: Path, old: Record, changes: Sequence[Change]) -> tuple[Path, ...]:
+def _going(root: Path, ours: Sequence[str], old: Record, changes: Sequence[Change]) -> tuple[Path, ...]:
     """Our directories, the inner ones first: those that we made, and those of files of which nobody knows more."""
     removed = [one.file for one in changes if one.action == "removed" and one.file not in old.files]
-    going = [
-        one for one in DIRECTORIES if one in old.directories or any(Path(file).is_relative_to(one) for file in removed)
-    ]
+    going = [one for one in ours if one in old.directories or any(Path(file).is_relative_to(one) for file in removed)]
     return tuple(root / one for one in reversed(going))
 
 

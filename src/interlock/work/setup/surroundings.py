@@ -15,6 +15,8 @@ from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.settings import template
 from interlock.work.setup.agents import FILES, Agent, Supplies
 from interlock.work.setup.plan import PlanFault
+from interlock.work.tickets.skills import agent_files, skill_file, skill_path, skills
+from interlock.world.machines import find_machine
 from interlock.world.repository import find_root
 
 __all__ = ["Seen", "find_agents", "look", "supplies", "work_tree"]
@@ -50,8 +52,14 @@ def find_agents(root: Path, environment: Mapping[str, str]) -> dict[Agent, str]:
 def supplies(environment: Mapping[str, str]) -> Supplies:
     """What this installation brings."""
     plugin = Path(__file__).with_name("opencode.js").read_text(encoding="utf-8")
+    ticket = find_machine("ticket", environment)
     return Supplies(
-        _called("ralph", environment), _called("ralph-hook", environment), template(), progress_reporting(), plugin
+        _called("ralph", environment),
+        _called("ralph-hook", environment),
+        template(),
+        progress_reporting(),
+        plugin,
+        {**{skill_path(one): skill_file(one) for one in skills(ticket)}, **agent_files(ticket)},
     )
 
 

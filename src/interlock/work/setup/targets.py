@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any, Protocol
 
 import msgspec
@@ -18,13 +19,12 @@ from interlock.world import blocks, jsonc
 from interlock.world.blocks import Fence
 from interlock.world.jsonc import Trail
 
-__all__ = ["DIRECTORIES", "GUIDE", "MEMORY", "Target", "Trace", "all_targets", "targets"]
+__all__ = ["GUIDE", "MEMORY", "Target", "Trace", "all_targets", "directories", "targets"]
 
 VERSION = 1
 """The version of our blocks; a block of an older one is replaced."""
 GUIDE = "AGENTS.md"
 MEMORY = "CLAUDE.md"
-DIRECTORIES = (".claude", ".codex", ".opencode", ".opencode/plugins")
 _REFERS = re.compile(r"(?:^|(?<=\s))@(?:\./)?AGENTS\.md\b", re.MULTILINE)
 
 
@@ -45,8 +45,8 @@ class Target(Protocol):
     def file(self) -> str:
         """Its path in the repository."""
 
-    def put(self, text: str | None) -> str:
-        """The file's text with our part; None stands for no file."""
+    def put(self, text: str | None, old: Trace | None) -> str:
+        """The file's text with our part; None stands for no file, and the trace is that of an earlier time."""
 
     def take(self, text: str, trace: Trace | None) -> str | None:
         """The file's text without our part; None if no file is left. Without a trace, nothing empty is left."""
@@ -56,24 +56,31 @@ class Target(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """A file that is made once, and is a person's from then on."""
+class Whole:
+    """A file that we make, and that is a person's once they changed it."""
 
     file: str
     template: str
+    renewed: bool = False
+    """Whether it follows its template for as long as nobody changed it."""
 
-    def put(self, text: str | None) -> str:
-        return self.template if text is None else text
+    def put(self, text: str | None, old: Trace | None) -> str:
+        return self.template if text is None or (self.renewed and _is_untouched(text, old)) else text
 
     def take(self, text: str, trace: Trace | None) -> str | None:
         if trace is None:
             return None if text == self.template else text
-        return None if trace.created and trace.digest == _digest(text) else text
+        return None if _is_untouched(text, trace) else text
 
     def traced(self, text: str | None, old: Trace | None) -> Trace:
-        if text is None:
+        if text is None or (self.renewed and _is_untouched(text, old)):
             return Trace(created=True, digest=_digest(self.template))
         return old or Trace(created=False)
+
+
+def _is_untouched(text: str, trace: Trace | None) -> bool:
+    """Whether a file is as we made it."""
+    return trace is not None and trace.created and trace.digest == _digest(text)
 
 
 def _digest(text: str) -> str:
@@ -92,7 +99,7 @@ class Fenced:
     alone: bool = False
     """Whether the file is ours as a whole."""
 
-    def put(self, text: str | None) -> str:
+    def put(self, text: str | None, old: Trace | None) -> str:
         text = text or ""
         found = _block(text, self.fence)
         if found is None and self.unless and self.unless.search(text):
@@ -134,7 +141,7 @@ class FencedTable:
     file: str
     body: str
 
-    def put(self, text: str | None) -> str:
+    def put(self, text: str | None, old: Trace | None) -> str:
         text = text or ""
         found = self._checked(text)
         if found and found.version == VERSION and _holds(_ralph(_toml(found.body)), _ralph(_toml(self.body))):
@@ -198,7 +205,7 @@ class Json:
     new: str = "{}\n"
     """What the file begins as."""
 
-    def put(self, text: str | None) -> str:
+    def put(self, text: str | None, old: Trace | None) -> str:
         text = self.new if text is None else text
         try:
             self._check(text)
@@ -280,12 +287,13 @@ def _lowered(fault: jsonc.JsonFault) -> str:
 
 # Which files for whom
 
+_CLAUDES = re.compile(r"\.claude/(?:skills/ralph-[a-z0-9-]+/SKILL|agents/ralph-[a-z0-9-]+)\.md")
 _OPENCODE = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
 
 
 def targets(agents: Collection[Agent], supplies: Supplies, has: Collection[str]) -> list[Target]:
     """The files to edit for these agents; `has` are those that are there."""
-    found: list[Target] = [Settings("ralph.toml", supplies.settings), Fenced(GUIDE, Fence.MARKDOWN, supplies.guide)]
+    found: list[Target] = [Whole("ralph.toml", supplies.settings), Fenced(GUIDE, Fence.MARKDOWN, supplies.guide)]
     if Agent.CLAUDE in agents:
         found += _claude(supplies)
     if Agent.CODEX in agents:
@@ -296,10 +304,16 @@ def targets(agents: Collection[Agent], supplies: Supplies, has: Collection[str])
     return found
 
 
-def all_targets(supplies: Supplies) -> list[Target]:
-    """Every file that may have something of ours."""
+def all_targets(supplies: Supplies, recorded: Collection[str] = ()) -> list[Target]:
+    """Every file that may have something of ours; those recorded may be of a machine that is no longer in force."""
     other = _opencode(supplies, "opencode.jsonc")[:1]
-    return [*targets(list(Agent), supplies, ()), *other]
+    earlier = [one for one in recorded if _CLAUDES.fullmatch(one) and one not in supplies.claude]
+    return [*targets(list(Agent), supplies, ()), *other, *(Whole(file, "") for file in earlier)]
+
+
+def directories(wanted: Iterable[Target]) -> list[str]:
+    """The directories that the files of targets lie in, the outer ones first."""
+    return sorted({str(above) for target in wanted for above in PurePosixPath(target.file).parents} - {"."})
 
 
 def _claude(supplies: Supplies) -> list[Target]:
@@ -307,6 +321,7 @@ def _claude(supplies: Supplies) -> list[Target]:
         Fenced(MEMORY, Fence.MARKDOWN, f"@{GUIDE}", unless=_REFERS),
         Json(".mcp.json", ("mcpServers", "ralph"), server(Agent.CLAUDE, supplies)),
         Json(".claude/settings.json", hooks=_handlers(Agent.CLAUDE, supplies)),
+        *(Whole(file, text, renewed=True) for file, text in supplies.claude.items()),
     ]
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "GetEvents",
     "GetState",
     "HistoryItem",
+    "Key",
     "Known",
     "ListSessions",
     "SessionLine",

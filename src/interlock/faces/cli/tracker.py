@@ -1,0 +1,89 @@
+"""A tracker's board from the command line: shown after each change, brought in step by `ralph ticket sync`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from interlock.errors import InterlockError, Refusal, TrackerError
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.place import Place, caller_of, writable
+
+if TYPE_CHECKING:
+    from interlock.world.github import GitHub
+
+__all__ = ["show_outside", "sync"]
+
+
+def show_outside(call: Call, place: Place) -> None:
+    """The tracker's board shows it too, if there is one; where it is away, the next sync does it."""
+    if place.settings.text("ticket.tracker") == "local":
+        return
+    from interlock.work.tickets.sync import synchronise, tracker_of
+
+    try:
+        board = tracker_of(place.settings, call.environment, quick=True)
+        if board is not None:
+            with board:
+                report = synchronise(place.journal, board, place.machines("ticket"), only_show=True)
+                for one in report.trouble:
+                    call.output.message(f"ralph: #{one.number} is not shown on GitHub yet: {one_line(one.message)}")
+    except InterlockError as error:
+        call.output.message(f"ralph: GitHub does not show it yet: {one_line(error.message)} `ralph ticket sync` will.")
+
+
+def sync(call: Call) -> None:
+    """`ralph ticket sync`: settle what a person says, set up what is missing, and bring both in step."""
+    from interlock.faces.cli.board import show_report
+    from interlock.work.tickets.sync import set_up, synchronise
+
+    given = call.arguments
+    with writable(call) as place, _board(call, place) as board:
+        settled = _settle(call, place)
+        made = set_up(board, place.machines("ticket")) if given.setup else None
+        report = synchronise(place.journal, board, place.machines("ticket"))
+    data = {"setUp": None if made is None else asdict(made), **settled, **builtins(report)}
+    if not report.trouble:
+        call.output.result(data, lambda: show_report(call.output, report, made))
+        return
+    if not call.output.json:
+        show_report(call.output, report, made)
+    first = report.trouble[0]
+    message = f"Not every ticket could be brought in step, first #{first.number}: {first.message}"
+    code = first.code if first.code.startswith("tracker_") else "tracker_failed"
+    raise TrackerError(code, message, "The next `ralph ticket sync` tries them again.", {"report": data})
+
+
+def _settle(call: Call, place: Place) -> dict[str, list[int]]:
+    """Do what a person says about tickets that stand elsewhere on the board; it holds, whatever GitHub does next."""
+    from interlock.work.tickets.settle import accept, restore
+    from interlock.world.people import is_at_terminal
+
+    given, caller = call.arguments, caller_of(call, place)
+    for number in [*given.accept, *given.restore]:
+        if caller.actor.kind != "human" or not is_at_terminal():
+            message = f"Only a person at a terminal settles where ticket {number} stands."
+            raise Refusal("person_needed", message, "Ask a person to type it in their own terminal.")
+    plan_review = place.settings.text("ticket.plan_review")
+    accepted, restored = [], []
+    for number in given.accept:
+        handed = accept(place.journal, caller, number, plan_review=plan_review)
+        call.output.message(f"#{handed.number} is now in {handed.new_state} here, too.")
+        accepted.append(handed.number)
+    for number in given.restore:
+        restored.append(restore(place.journal, number, caller.actor))
+        call.output.message(f"#{restored[-1]} is to be put right on the board.")
+    return {"accepted": accepted, "restored": restored}
+
+
+def _board(call: Call, place: Place) -> GitHub:
+    """The board that tickets are shown on."""
+    from interlock.work.tickets.sync import tracker_of
+
+    board = tracker_of(place.settings, call.environment)
+    if board is None:
+        message = "Tickets are shown nowhere else: the setting ticket.tracker is local."
+        hint = 'Set [ticket] tracker = "github" in ralph.toml, and github.repository and github.project.'
+        raise TrackerError("tracker_unconfigured", message, hint)
+    return board

@@ -1,0 +1,357 @@
+"""The tools for tickets. One of them moves a ticket, and there is no way around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from interlock.errors import InterlockError
+from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.ticket_shapes import (
+    AdvanceChildren,
+    Advanced,
+    CheckConvergence,
+    CommentTicket,
+    CreateTicket,
+    Failed,
+    GetTicket,
+    HandoffTicket,
+    LinkTickets,
+    ListTickets,
+    NextTicket,
+    OneTicket,
+    PipelineDashboard,
+    Shown,
+    Skipped,
+    TicketList,
+    UpdateTicket,
+)
+from interlock.faces.mcp.tool import Tool, key_of
+from interlock.machine import Machine
+from interlock.work.sessions.verbs import Caller
+from interlock.work.tickets.dashboard import Dashboard, as_markdown, as_text, dashboard
+from interlock.work.tickets.groups import Group, group_lines, group_of
+from interlock.work.tickets.handoff import Handed, handoff
+from interlock.work.tickets.locks import expire_lost
+from interlock.work.tickets.merged import merged_commit
+from interlock.work.tickets.pipeline import Convergence, Position, convergence, is_earlier, position
+from interlock.work.tickets.queries import Filters, View, children, listed, view
+from interlock.work.tickets.upcoming import Next, next_ticket
+from interlock.work.tickets.verbs import Made, Written, comment, create, edit, link
+
+__all__ = ["TICKET_TOOLS"]
+
+_DEFAULT_LARGEST = "S"
+_ENDED = {"open": False, "closed": True, "all": None}
+
+
+async def _create(desk: Desk, caller: Caller, given: CreateTicket) -> Made:
+    work = create(
+        caller.actor,
+        given.title,
+        body=given.body,
+        estimate=given.estimate,
+        priority=given.priority,
+        labels=given.labels,
+        assignees=given.assignees,
+        parent=given.parent,
+        blocked_by=given.blocked_by,
+        command=given.command,
+        state=given.workflow_state,
+        key=key_of(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+async def _get(desk: Desk, caller: Caller, given: GetTicket) -> View:
+    most = max(0, min(given.comments, 200))
+    return await desk.read(lambda: view(desk.journal, given.number, comments=most, with_group=given.include_group))
+
+
+async def _list(desk: Desk, caller: Caller, given: ListTickets) -> TicketList:
+    filters = Filters(
+        state=given.workflow_state,
+        estimate=given.estimate,
+        priority=given.priority,
+        label=given.label,
+        assignee=given.assignee,
+        text=given.query,
+        parent=given.parent,
+        ended=_ENDED[given.status],
+        order_by=given.order_by,
+        most=given.limit,
+    )
+    found = await desk.read(lambda: listed(desk.journal, filters))
+    return TicketList(found, len(found))
+
+
+async def _update(desk: Desk, caller: Caller, given: UpdateTicket) -> Written:
+    fields = {"title": given.title, "body": given.body, "estimate": given.estimate, "priority": given.priority}
+    work = edit(
+        caller.actor,
+        given.number,
+        set_={name: value for name, value in fields.items() if value is not None},
+        add={
+            "labels": given.add_labels,
+            "assignees": given.add_assignees,
+            "commits": given.commits,
+            "pull_requests": given.pull_requests,
+        },
+        remove={"labels": given.remove_labels, "assignees": given.remove_assignees},
+        artifacts=given.artifacts,
+        key=key_of(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+async def _comment(desk: Desk, caller: Caller, given: CommentTicket) -> Written:
+    return await desk.transact(comment(caller.actor, given.number, given.body, key=key_of(given.idempotency_key)))
+
+
+async def _handoff(desk: Desk, caller: Caller, given: HandoffTicket) -> Handed:
+    merged = None
+    if given.command.removeprefix("ralph_") == "merge":
+        branch = desk.settings.text("ticket.target_branch")
+        merged = await desk.read(lambda: merged_commit(desk.journal, given.number, desk.work_tree, branch))
+    work = handoff(
+        _within(caller, given.session_id),
+        given.number,
+        command=given.command,
+        intent=given.intent,
+        to=given.to_state,
+        reason=given.reason,
+        plan_review=desk.settings.text("ticket.plan_review"),
+        merged=merged,
+        timeout=desk.timeout,
+        key=key_of(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+def _within(caller: Caller, session: str | None) -> Caller:
+    return replace(caller, session=session) if session is not None else caller
+
+
+async def _next(desk: Desk, caller: Caller, given: NextTicket) -> Next:
+    largest = given.max_estimate or (_DEFAULT_LARGEST if given.workflow_state is not None else None)
+
+    def found() -> Next:
+        expire_lost(desk.journal)
+        machine = _machine(desk)
+        return next_ticket(desk.journal, machine, state=given.workflow_state, command=given.command, largest=largest)
+
+    return await desk.read(found)
+
+
+def _machine(desk: Desk) -> Machine:
+    return desk.machines("ticket")
+
+
+async def _link(desk: Desk, caller: Caller, given: LinkTickets) -> Written:
+    work = link(
+        caller.actor,
+        given.number,
+        given.relation,
+        given.other,
+        remove=given.remove,
+        replace=given.replace_parent,
+        key=key_of(given.idempotency_key),
+    )
+    return await desk.transact(work)
+
+
+async def _group(desk: Desk, caller: Caller, given: OneTicket) -> Group:
+    return await desk.read(lambda: group_of(desk.journal, given.number))
+
+
+async def _position(desk: Desk, caller: Caller, given: OneTicket) -> Position:
+    return await desk.read(lambda: position(group_lines(desk.journal, given.number)))
+
+
+async def _convergence(desk: Desk, caller: Caller, given: CheckConvergence) -> Convergence:
+    return await desk.read(
+        lambda: convergence(_machine(desk), group_lines(desk.journal, given.number), given.target_state)
+    )
+
+
+async def _advance(desk: Desk, caller: Caller, given: AdvanceChildren) -> Advanced:
+    """Each child by itself and through the same door; one that is refused holds up no other."""
+    machine = _machine(desk)
+    found = await desk.read(lambda: children(desk.journal, given.number))
+    told = Advanced([], [], [])
+    for child in found:
+        if not is_earlier(machine, child.state, given.target_state):
+            why = f"it is not before {given.target_state!r} on the way"
+            told.skipped.append(Skipped(child.number, child.state, why))
+            continue
+        work = handoff(
+            _within(caller, given.session_id),
+            child.number,
+            command=given.command,
+            to=given.target_state,
+            reason=given.reason,
+            plan_review=desk.settings.text("ticket.plan_review"),
+            timeout=desk.timeout,
+        )
+        try:
+            await desk.transact(work)
+            told.advanced.append(child.number)
+        except InterlockError as error:
+            told.errors.append(Failed(child.number, error.code, f"{error.message} {error.hint}"))
+    return told
+
+
+async def _dashboard(desk: Desk, caller: Caller, given: PipelineDashboard) -> Shown:
+    limit = desk.settings.number("ticket.wip_limit")
+
+    def found() -> Dashboard:
+        expire_lost(desk.journal)
+        return dashboard(desk.journal, _machine(desk), most=max(0, min(given.limit, 50)), wip_limit=limit)
+
+    board = await desk.read(found)
+    texts: dict[str, Callable[[Dashboard], str]] = {"markdown": as_markdown, "ascii": as_text}
+    text = texts[given.format](board) if given.format in texts else ""
+    return Shown(board, text)
+
+
+def _words(machines: Callable[[str], Machine]) -> dict[str, dict[str, Any]]:
+    form = machines("ticket").form
+    commands = [name for name, one in form.commands.items() if not one.internal]
+    choices = {"command": commands, "intent": list(form.intents), "to_state": list(form.states)}
+    return {name: {"enum": values} for name, values in choices.items()}
+
+
+TICKET_TOOLS = (
+    Tool(
+        "next_ticket",
+        "Find the next ticket",
+        "The next ticket that can be worked on: open, held by nobody, waiting for no other, the most urgent first. "
+        "Name your command, or a state; without either the states nearest to the end come first. It claims nothing: "
+        "claim it with handoff_ticket and the intent lock.",
+        NextTicket,
+        Next,
+        _next,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "get_ticket",
+        "Look at a ticket",
+        "A ticket with everything on it: body, fields, links, artifacts, its newest comments with the trail of its "
+        "moves, what is possible next, and its group.",
+        GetTicket,
+        View,
+        _get,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "list_tickets",
+        "List tickets",
+        "The tickets that fit, a short line each.",
+        ListTickets,
+        TicketList,
+        _list,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "handoff_ticket",
+        "Move a ticket",
+        "The only way to move a ticket. Name your command, and either an intent (lock: claim it before you work on it; "
+        "complete: your work on it is finished; release: give it back unfinished; escalate: a person has to decide; "
+        "reject, close, cancel) or the state in to_state; and why. The reply says what comes next. A refusal changes "
+        "nothing and names the calls that are possible.",
+        HandoffTicket,
+        Handed,
+        _handoff,
+        known=_words,
+    ),
+    Tool(
+        "create_ticket",
+        "Make a ticket",
+        "Make a ticket. It begins in Backlog. For a part of another ticket give its parent.",
+        CreateTicket,
+        Made,
+        _create,
+    ),
+    Tool(
+        "update_ticket",
+        "Change a ticket's fields",
+        "Change plain fields of a ticket, attach documents, commits and pull requests. It never moves the ticket: "
+        "that is handoff_ticket's.",
+        UpdateTicket,
+        Written,
+        _update,
+    ),
+    Tool(
+        "comment_ticket",
+        "Comment on a ticket",
+        "Say something on a ticket. It moves nothing.",
+        CommentTicket,
+        Written,
+        _comment,
+    ),
+    Tool(
+        "link_tickets",
+        "Link two tickets",
+        "Make one ticket a part of another, or let one wait for another; or take such a link out. What would make "
+        "tickets wait for each other is refused.",
+        LinkTickets,
+        Written,
+        _link,
+    ),
+    Tool(
+        "ticket_group",
+        "Find a ticket's group",
+        "The tickets that belong together with this one, in the order in which they are to be done: what blocks comes "
+        "first.",
+        OneTicket,
+        Group,
+        _group,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "pipeline_position",
+        "Find where a group stands",
+        "The phase of the pipeline that a ticket's group is in, why, and which phases remain.",
+        OneTicket,
+        Position,
+        _position,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "check_convergence",
+        "Ask whether a group is ready",
+        "Whether all tickets of a group have reached a state, which ones have not, and whether to proceed, wait or "
+        "escalate.",
+        CheckConvergence,
+        Convergence,
+        _convergence,
+        read_only=True,
+        idempotent=True,
+    ),
+    Tool(
+        "advance_children",
+        "Move a ticket's parts",
+        "Hand each sub-ticket that is before a state on to it, with the same checks as handoff_ticket. What became of "
+        "each is told; one that is refused holds up no other.",
+        AdvanceChildren,
+        Advanced,
+        _advance,
+    ),
+    Tool(
+        "pipeline_dashboard",
+        "Look at the pipeline",
+        "The pipeline at a glance: how many tickets stand where, for how long, who holds them, and what is wrong.",
+        PipelineDashboard,
+        Shown,
+        _dashboard,
+        read_only=True,
+        idempotent=True,
+    ),
+)
+"""In the order in which they are listed."""

@@ -1,0 +1,231 @@
+"""`ralph ticket sync`, and the other ticket commands while there is a board on GitHub; `ralph serve` beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from faces.programs import SECONDS, followed, run, run_in_terminal
+from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
+from world.github_server import TOKEN, Fault, GitHubServer
+
+SETTINGS = """
+[ticket]
+tracker = "github"
+
+[github]
+repository = "acme/rocket"
+project = 7
+every_seconds = 1
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[GitHubServer]:
+    with GitHubServer() as server:
+        yield server
+
+
+@pytest.fixture
+def env(environment: dict[str, str], server: GitHubServer) -> dict[str, str]:
+    """An environment with a token, and the address of the server that plays GitHub."""
+    return {**environment, "GH_TOKEN": TOKEN, "RALPH_GITHUB_API": server.url}
+
+
+@pytest.fixture
+def place(repository: Path, env: dict[str, str]) -> Path:
+    """A repository whose tickets are on a board that is set up."""
+    (repository / "ralph.toml").write_text(SETTINGS)
+    assert run("ticket", "sync", "--setup", cwd=repository, env=env).code == 0
+    return repository
+
+
+def _json(*words: str, cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
+    data: dict[str, Any] = run("ticket", *words, "--json", cwd=cwd, env=env).data
+    return data
+
+
+def _waiting_ticket(place: Path, env: Mapping[str, str], server: GitHubServer) -> None:
+    """Ticket 1 is in Research Needed, and its card in Canceled."""
+    run("ticket", "create", "Parse dates", cwd=place, env=env)
+    moved = run("ticket", "handoff", "1", "--to-state", "Research Needed", "--reason", "x", cwd=place, env=env)
+    assert moved.code == 0, moved
+    server.state.move(1, STATE, "Canceled")
+
+
+def test_a_board_is_set_up_and_then_in_step(repository: Path, env: dict[str, str], server: GitHubServer) -> None:
+    (repository / "ralph.toml").write_text(SETTINGS)
+    data = _json("sync", "--setup", cwd=repository, env=env)
+    assert data["setUp"] == {
+        "project_url": "https://github.com/orgs/acme/projects/7",
+        "created": [STATE, PRIORITY, ESTIMATE],
+        "added": {},
+    }
+    lists = ("accepted", "restored", "made", "moved", "edited", "shown", "waiting", "trouble")
+    assert {name: data[name] for name in lists} == {name: [] for name in lists}
+    assert data.keys() == {"setUp", *lists}
+    said = run("ticket", "sync", "--setup", cwd=repository, env=env)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines()[1:] == ["The tickets and the board are in step."]
+    assert "everything was there" in said.out
+
+
+def test_what_is_done_with_a_ticket_is_shown_at_once(place: Path, env: dict[str, str], server: GitHubServer) -> None:
+    for words in (
+        ("create", "Parse dates", "--priority", "P1"),
+        ("edit", "1", "--estimate", "S"),
+        ("comment", "1", "Hello"),
+        ("handoff", "1", "--to-state", "Done", "--reason", "it works"),
+    ):
+        result = run("ticket", *words, cwd=place, env=env)
+        assert (result.code, result.err) == (0, "")
+    assert [server.state.value(1, name) for name in (STATE, PRIORITY, ESTIMATE)] == ["Done", "P1", "S"]
+    assert (server.state.issue(1).state, len(server.state.issue(1).comments)) == ("CLOSED", 2)
+
+
+def test_what_was_done_there_comes_in(place: Path, env: dict[str, str], server: GitHubServer) -> None:
+    issue = server.state.add_issue("Theirs")
+    server.state.move(issue.number, STATE, "Ready for Plan")
+    said = run("ticket", "sync", cwd=place, env=env)
+    assert "1 came from the board: #1" in said.out
+    assert "1 moved as their cards were: #1" in said.out
+    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
+
+
+def test_a_move_that_needs_a_person_is_accepted_in_a_terminal(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    _waiting_ticket(place, env, server)
+    [waiting] = _json("sync", cwd=place, env=env)["waiting"]
+    assert (waiting["number"], waiting["here"], waiting["there"]) == (1, "Research Needed", "Canceled")
+    refused = run("ticket", "sync", "--accept", "1", "--json", cwd=place, env=env)
+    assert (refused.error["code"], refused.code) == ("person_needed", 5)
+    code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env={**env, "CLAUDECODE": "1"})
+    assert (code, "person_needed" in screen) == (5, True)
+    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Research Needed"
+    code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=env)
+    assert (code, "#1 is now in Canceled here" in screen) == (0, True), screen
+    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Canceled"
+    assert (server.state.issue(1).state, server.state.issue(1).reason) == ("CLOSED", "NOT_PLANNED")
+    code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=env)
+    assert (code, "nothing_outside" in screen) == (1, True)
+
+
+def test_a_board_is_put_right_in_a_terminal(place: Path, env: dict[str, str], server: GitHubServer) -> None:
+    _waiting_ticket(place, env, server)
+    run("ticket", "sync", cwd=place, env=env)
+    refused = run("ticket", "sync", "--restore", "1", "--json", cwd=place, env=env)
+    assert refused.error["code"] == "person_needed"
+    assert server.state.value(1, STATE) == "Canceled"
+    code, screen = run_in_terminal("ticket", "sync", "--restore", "1", "--json", cwd=place, env=env)
+    assert code == 0, screen
+    assert json.loads(screen.splitlines()[-1])["data"]["restored"] == [1]
+    assert server.state.value(1, STATE) == "Research Needed"
+
+
+def test_what_a_person_accepts_holds_though_github_is_away(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    _waiting_ticket(place, env, server)
+    run("ticket", "sync", cwd=place, env=env)
+    away = {**env, "RALPH_GITHUB_API": _nowhere()}
+    code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=away)
+    assert (code, "#1 is now in Canceled here" in screen, "tracker_unreachable" in screen) == (75, True, True), screen
+    assert _json("sync", cwd=place, env=env)["shown"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ("", "tracker_unconfigured"),
+        ('[ticket]\ntracker = "github"\n', "tracker_unconfigured"),
+        ('[ticket]\ntracker = "github"\n[github]\nrepository = "acme/rocket"\n', "tracker_unconfigured"),
+    ],
+)
+def test_a_board_that_is_not_configured_is_told(
+    settings: str, code: str, repository: Path, env: dict[str, str]
+) -> None:
+    (repository / "ralph.toml").write_text(settings)
+    result = run("ticket", "sync", "--json", cwd=repository, env=env)
+    assert (result.error["code"], result.code) == (code, 64)
+
+
+def test_without_a_token_it_says_how_to_get_one(repository: Path, environment: dict[str, str]) -> None:
+    (repository / "ralph.toml").write_text(SETTINGS)
+    result = run("ticket", "sync", "--json", cwd=repository, env=environment)
+    assert (result.error["code"], result.code) == ("tracker_unauthorized", 4)
+    made = run("ticket", "create", "Parse dates", cwd=repository, env=environment)
+    assert (made.code, "GitHub does not show it yet" in made.err) == (0, True)
+
+
+def _nowhere() -> str:
+    """An address at which GitHub was, and is no longer."""
+    with GitHubServer() as gone:
+        return gone.url
+
+
+def test_a_ticket_is_handed_on_while_github_is_away(place: Path, env: dict[str, str], server: GitHubServer) -> None:
+    run("ticket", "create", "Parse dates", cwd=place, env=env)
+    away = {**env, "RALPH_GITHUB_API": _nowhere()}
+    words = ("handoff", "1", "--to-state", "Research Needed", "--reason", "x")
+    result = run("ticket", *words, "--json", cwd=place, env=away)
+    assert result.data["newState"] == "Research Needed"
+    assert "GitHub does not show it yet" in result.err
+    failed = run("ticket", "sync", "--json", cwd=place, env=away)
+    assert (failed.error["code"], failed.code) == ("tracker_unreachable", 75)
+    assert _json("sync", cwd=place, env=env)["shown"] == [1]
+    assert server.state.value(1, STATE) == "Research Needed"
+    assert len(server.state.issue(1).comments) == 1
+
+
+def test_a_ticket_that_cannot_be_shown_is_told_with_all_else_that_was_done(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    server.state.delete_option(PRIORITY, "P1")
+    made = run("ticket", "create", "First", "--priority", "P1", cwd=place, env=env)
+    assert (made.code, "#1 is not shown on GitHub yet" in made.err) == (0, True)
+    server.state.add_issue("Theirs")
+    failed = run("ticket", "sync", "--json", cwd=place, env=env)
+    assert (failed.error["code"], failed.code) == ("tracker_failed", 1)
+    report = failed.error["details"]["report"]
+    assert (report["made"], [one["number"] for one in report["trouble"]]) == ([2], [1])
+    shown = run("ticket", "sync", cwd=place, env=env)
+    assert shown.code == 1
+    assert "#1 could not be brought in step" in shown.out
+    assert "ralph ticket sync --setup" not in shown.out
+    assert run("ticket", "sync", "--setup", cwd=place, env=env).code == 0
+
+
+# `ralph serve`
+
+
+def _wait(server: GitHubServer, operation: str, times: int) -> None:
+    """Wait until an operation was asked for so many times."""
+    while server.operations.count(operation) < times:
+        server.wait_for(len(server.requests) + 1)
+
+
+def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    server.start_over(server.state)
+    server.fail("Items", *[Fault(status=401)] * 2, Fault(status=400), Fault("yes", "silence"))
+    with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
+        url = json.loads(stream.line())["data"]["url"]
+        _wait(server, "Items", 4)  # it fails three times, and then hangs
+        assert httpx.get(f"{url}/healthz", timeout=SECONDS).json()["ok"] is True
+        ended = stream.interrupt()
+    assert ended.code in (0, 130), ended
+    server.state.add_issue("Theirs")
+    with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
+        stream.line()
+        _wait(server, "SetField", 1)
+        server.state.move(1, STATE, "Ready for Plan")
+        _wait(server, "AddComment", 1)
+        assert stream.interrupt().code in (0, 130)
+    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
