@@ -4,6 +4,7 @@
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
 #   make check    the linter, the formatter, the type checker and the docs
 #   make test-node    the MCP project's own tools and GitHub's schema against ours; Node and they come from the registries
+#   make test-memory  the memory against a real server that speaks Bolt, from PyPI (106 MB)
 #   make test-agents  real coding agents against a scripted model
 #   make bench    ratios against bare programs and peers
 #   make docs     the documentation, into site/
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-node test-agents check bench docs generate format clean
+.PHONY: demo test test-node test-agents test-memory check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
@@ -25,6 +26,11 @@ test: $(VENV)/ready-test
 
 test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
 	@$(BIN)/pytest -m $* -n 2 --dist worksteal tests/$* -p no:cacheprovider
+
+# What PyPI does not give is skipped by the tests themselves, as "not run".
+test-memory: $(VENV)/ready-test
+	@$(SYNC) --extra all --group memory || echo "not run: ArcadeDB cannot be installed" >&2
+	@$(BIN)/pytest -m memory tests/world/memory -p no:cacheprovider
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .

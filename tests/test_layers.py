@@ -108,7 +108,7 @@ def test_nothing_is_imported_by_a_computed_name_but_the_nouns() -> None:
     computing = [
         name for name in MODULES if re.search(r"\b(import_module|__import__)\(", MODULES[name].read_text("utf-8"))
     ]
-    assert computing == ["interlock.faces.cli.main", "interlock.journal"]
+    assert computing == ["interlock.faces.cli.main", "interlock.journal", "interlock.world.git"]
 
 
 def test_the_hook_imports_only_what_is_made_to_be_light() -> None:

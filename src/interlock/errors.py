@@ -59,6 +59,9 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "no_repository": (Exit.FAILURE, "The command needs a git repository and there is none here."),
     "internal_error": (Exit.FAILURE, "A fault in Interlock itself. Nothing was acknowledged."),
     "git_failed": (Exit.FAILURE, "Git could not do what it was asked."),
+    "git_unsafe": (Exit.FAILURE, "A setting of the repository would have to run a program, and it is not run."),
+    "git_conflict": (Exit.FAILURE, "A merge or the like is under way, or other work is in the way."),
+    "git_detached": (Exit.FAILURE, "No branch is checked out, so there is none to commit on."),
     "setup_conflict": (Exit.FAILURE, "A file that `ralph init` must edit cannot be edited safely."),
     "setup_declined": (Exit.FAILURE, "Nothing was written, because nobody said yes."),
     "settings_invalid": (Exit.USAGE, "`ralph.toml` has a key or a value that is not known."),
@@ -80,6 +83,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "unknown_intent": (Exit.REFUSED, "The machine has no such intent."),
     "unknown_session": (Exit.FAILURE, "No session has that id."),
     "unknown_ticket": (Exit.FAILURE, "No ticket has that number, and none is known by that text."),
+    "agent_unknown": (Exit.USAGE, "No agent has that name."),
     "unknown_resource": (Exit.FAILURE, "There is nothing to read at that address."),
     # A machine file
     "machine_unreadable": (Exit.VERIFICATION_FAILED, "The machine file cannot be read or is no TOML."),
@@ -116,6 +120,14 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     ),
     "relation_refused": (Exit.REFUSED, "The tickets are not linked so, or are linked otherwise already."),
     "dependency_cycle": (Exit.REFUSED, "Tickets would wait for each other, or be parts of each other."),
+    "unknown_loop": (Exit.FAILURE, "There is no loop here, or it has ended."),
+    "unknown_story": (Exit.FAILURE, "The loop has no such story."),
+    "loop_blocked": (Exit.PERSON_NEEDED, "Only blocked stories are left; a person has to mend what each needs."),
+    "setup_required": (Exit.PERSON_NEEDED, "The loop cannot begin: something that it needs is missing."),
+    "agent_missing": (Exit.FAILURE, "The agent's program cannot be started."),
+    "story_unwritable": (Exit.FAILURE, "A file of the loop cannot be written."),
+    "progress_invalid": (Exit.PERSON_NEEDED, "`progress.txt` does not say where the stories stand."),
+    "story_invalid": (Exit.PERSON_NEEDED, "A story file or `prd.json` cannot be worked on as it is."),
     # The journal
     "conflict": (Exit.TRY_AGAIN, "The instance moved on since it was read."),
     "key_reused": (Exit.REFUSED, "The idempotency key was used for another event."),
@@ -133,6 +145,9 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "journal_io": (Exit.FAILURE, "The disk failed to read or write the journal."),
     "journal_tampered": (Exit.VERIFICATION_FAILED, "The journal's chain or rules do not hold."),
     "database_url_invalid": (Exit.USAGE, "RALPH_DATABASE_URL is no address of a journal."),
+    # The memory
+    "memory_unreachable": (Exit.TRY_AGAIN, "The memory's server does not answer, or its driver is not installed."),
+    "memory_refused": (Exit.AUTHENTICATION, "The memory's server refused the user, the password or the question."),
     # A tracker
     "tracker_unconfigured": (Exit.USAGE, "No repository or project is named, or the address of the API is refused."),
     "tracker_unauthorized": (Exit.AUTHENTICATION, "There is no token for the tracker, or it may not do this."),

@@ -41,6 +41,8 @@ COMMANDS = {
 STREAMS = {("journal", "export")}
 """Commands whose result is a line for each entry."""
 ELSEWHERE = {("mcp", ""), ("serve", ""), *(("session", verb) for verb in ("show", "watch", "update", "complete"))}
+ELSEWHERE |= {("story", verb) for verb in ("init", "run", "status", "unblock", "skip", "limit", "context", "pause")}
+ELSEWHERE |= {("story", "resume")}
 ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
 """Commands that go on, or that need a session or a ticket: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]

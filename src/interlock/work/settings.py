@@ -22,7 +22,7 @@ class Setting:
     """One setting: its key, what it is where nothing is said, and what it means."""
 
     key: str
-    default: str | int
+    default: str | int | tuple[str, ...]
     meaning: str
     values: tuple[str, ...] = ()
     least: int = 0
@@ -90,6 +90,42 @@ SETTINGS = (
         least=1,
         most=86_400,
     ),
+    Setting(
+        "story.agent",
+        "claude",
+        "The agent that works on stories: claude, codex, opencode, gemini, qwen, acp, command or scripted.",
+        pattern=r"[a-z]{1,40}",
+    ),
+    Setting("story.rotation", (), "Agents that take turns, one attempt each; without any, story.agent works alone."),
+    Setting(
+        "story.judge",
+        "",
+        "The agent that judges the acceptance criteria; without one, story.agent does, in a run of its own.",
+        pattern=r"[a-z]{0,40}",
+    ),
+    Setting("story.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
+    Setting("story.arguments", (), "Flags of your own for the agent, behind ours."),
+    Setting("story.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),
+    Setting("story.judge_script", "", "The script of a judge that is scripted.", pattern=r"[^\0\n]{0,500}"),
+    Setting("story.tests", (), "The commands that must pass before a subtask is judged, each run by a shell."),
+    Setting(
+        "story.max_iterations", 100, "How many runs of an agent a loop may take; 0 is no limit.", least=0, most=10**6
+    ),
+    Setting("story.agent_minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
+    Setting("story.idle_minutes", 15, "How long an agent may be silent; 0 is no limit.", least=0, most=10_080),
+    Setting("story.test_minutes", 30, "How long one test command may take; 0 is no limit.", least=0, most=10_080),
+    Setting("story.budget_minutes", 0, "How long agents may work in one loop; 0 is no limit.", least=0, most=10**6),
+    Setting("story.budget_usd", 0, "How many dollars one loop may cost; 0 is no limit.", least=0, most=10**6),
+    Setting("story.task_usd", 0, "How many dollars one subtask may cost; 0 is no limit.", least=0, most=10**6),
+    Setting("story.budget_tokens", 0, "How many tokens one loop may use; 0 is no limit.", least=0, most=10**12),
+    Setting(
+        "memory.uri",
+        "",
+        "The address of a Neo4j server, such as bolt://localhost:7687; without one, the journal itself remembers.",
+        pattern=r"|(?:bolt|neo4j)(?:\+s|\+ssc)?://[^\s@]{1,300}",
+    ),
+    Setting("memory.user", "neo4j", "Who the loop is there; the password is NEO4J_PASSWORD.", pattern=r"[^\s]{1,100}"),
+    Setting("memory.database", "neo4j", "Which of the server's databases.", pattern=r"[^\s]{1,100}"),
 )
 """Every setting there is."""
 
@@ -101,7 +137,7 @@ _DEFAULTS = {setting.key: setting.default for setting in SETTINGS}
 class Settings:
     """What is in force, by key."""
 
-    values: Mapping[str, str | int] = field(default_factory=lambda: _DEFAULTS)
+    values: Mapping[str, str | int | tuple[str, ...]] = field(default_factory=lambda: _DEFAULTS)
 
     def text(self, key: str) -> str:
         """A setting that is a word or a text."""
@@ -109,7 +145,15 @@ class Settings:
 
     def number(self, key: str) -> int:
         """A setting that is a number."""
-        return int(self.values[key])
+        value = self.values[key]
+        assert isinstance(value, int)
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """A setting that is a list of texts."""
+        value = self.values[key]
+        assert isinstance(value, tuple)
+        return value
 
 
 def template() -> str:
@@ -122,11 +166,12 @@ def template() -> str:
             lines += ["", f"[{table}]"]
             section = table
         value = f'"{setting.default}"' if isinstance(setting.default, str) else str(setting.default)
+        value = "[]" if isinstance(setting.default, tuple) else value
         lines += [f"# {setting.meaning}", f"{name} = {value}"]
     return "\n".join(lines) + "\n"
 
 
-def read(text: str) -> dict[str, str | int]:
+def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
     """The settings that a text sets, by key; what is not known is an error."""
     try:
         found = tomllib.loads(text)
@@ -140,7 +185,7 @@ def read(text: str) -> dict[str, str | int]:
             guess = f"Did you mean {near[0]}? " if near else ""
             raise _invalid(f"{FILE} has no setting {key[:80]!r}", f"{guess}Known: {', '.join(by_key)}.")
         _check(by_key[key], value)
-    return given
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
 
 
 def in_force(root: Path | None) -> Settings:
@@ -166,7 +211,10 @@ def _flat(table: dict[str, Any], prefix: str, tables: set[str]) -> dict[str, Any
 
 
 def _check(setting: Setting, value: object) -> None:
-    if setting.values:
+    if isinstance(setting.default, tuple):
+        fits = isinstance(value, list) and all(isinstance(one, str) and 0 < len(one) <= 1000 for one in value)
+        wanted = "a list of texts"
+    elif setting.values:
         fits = value in setting.values
         wanted = " or ".join(setting.values)
     elif setting.pattern:

@@ -21,6 +21,7 @@ NOUNS = {
     "journal": "the journal as a whole: verify, export, rebuild",
     "log": "what happened, and what happens",
     "ticket": "the pieces of work: make, show and hand them on; the board, the next one",
+    "story": "the loop over stories: begin it, watch it, steer it",
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",
@@ -33,6 +34,10 @@ NOUNS = {
 
 _PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
 _HELP = ("-h", "--help")
+_RUN_OPTIONS = frozenset(
+    ("--agent", "--rotation", "--model", "--max-iterations", "--prompt-file", "-f", "--prompt-template", "--no-commit")
+)
+_SHORTHANDS = {"--status": "status", "--add-context": "context"}
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
@@ -102,8 +107,18 @@ def run(arguments: list[str], output: Output) -> None:
         output.result({"version": __version__}, lambda: output.text(f"ralph {__version__}"))
     elif words[0] in NOUNS:
         _call(words[0], words[1:], output)
+    elif _is_prompt(words):
+        _call("story", ["run", *words], output)
+    elif words[0] in _SHORTHANDS:
+        _call("story", [_SHORTHANDS[words[0]], *words[1:]], output)
     else:
         raise _unknown("noun", words[0], list(NOUNS), "ralph")
+
+
+def _is_prompt(words: list[str]) -> bool:
+    """Whether a first word that is no noun is what agents are to be told: a typo must not start one."""
+    first = words[0]
+    return not first.startswith("-") and (any(one.isspace() for one in first) or not _RUN_OPTIONS.isdisjoint(words))
 
 
 def _help(output: Output) -> None:

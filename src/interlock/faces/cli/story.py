@@ -1,0 +1,341 @@
+"""`ralph story`: the loop over the stories of `progress.txt`. Begin it, watch it, steer it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import InterlockError, Refusal, UsageError
+from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.place import Place, caller_of, readable, writable
+
+if TYPE_CHECKING:
+    from interlock.journal import Journal
+    from interlock.machine import Actor
+    from interlock.work.stories.loop import Driven
+    from interlock.work.stories.record import Loop
+
+__all__ = ["VERBS", "add_context", "clear_context", "run", "run_arguments", "status"]
+
+_MAX_TEMPLATE = 1024 * 1024
+
+
+# Running
+
+
+def run(call: Call) -> None:
+    """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
+    from interlock.faces.cli.telling import Teller
+    from interlock.work.stories.loop import begin, drive
+    from interlock.work.stories.opening import Steering, make_yard
+    from interlock.work.stories.verbs import known_loop, resume
+
+    with writable(call) as place:
+        if place.work_tree is None:
+            raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
+        steering = Steering(place.journal, time.monotonic, threading.Event(), place.journal.head())
+        teller = Teller(call.output)
+        environment = dict(os.environ if call.environment is os.environ else call.environment)
+        asked = _asked(call)
+        args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
+        yard = make_yard(*args, asked, steering, teller.tell)
+        loop = begin(yard, prompt=asked.prompt)
+        if known_loop(place.journal).paused is not None:
+            resume(place.journal, caller_of(call, place).actor)
+            steering.head = place.journal.head()
+        with _interruptible(steering.pressed), teller:
+            driven = drive(yard, loop)
+    _end(call, driven, place, pressed=steering.pressed.is_set())
+
+
+class _interruptible:  # noqa: N801
+    """The first Ctrl+C stops the agent and lets the loop rest where it is; the second one is an interruption."""
+
+    def __init__(self, pressed: threading.Event) -> None:
+        self._pressed = pressed
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._press)
+
+    def __exit__(self, *_: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _press(self, *_: object) -> None:
+        if self._pressed.is_set():
+            raise KeyboardInterrupt
+        self._pressed.set()
+
+
+def _asked(call: Call) -> Any:
+    from interlock.work.stories.opening import Asked
+
+    given = call.arguments
+    prompt = given.prompt or ""
+    if given.prompt_file is not None:
+        prompt = f"{prompt}\n{_read(given.prompt_file)}".strip()
+    return Asked(
+        prompt=prompt,
+        agent={"claude-code": "claude"}.get(given.agent, given.agent),
+        rotation=tuple(word.partition(":")[0] for word in given.rotation.split(",")) if given.rotation else (),
+        model=given.model,
+        iterations=given.max_iterations,
+        template=None if given.prompt_template is None else _read(given.prompt_template),
+        commits=not given.no_commit,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        if path.stat().st_size > _MAX_TEMPLATE:
+            raise UsageError("invalid_argument", f"{path} is too long.", "Make it shorter.")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError("invalid_argument", f"{path} cannot be read: {error}.", "Name a text file.") from None
+
+
+def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
+    """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
+    loop = driven.loop
+    data = _data(loop)
+    if pressed and not driven.ended:
+        message = f"Stopped in {loop.state}; nothing is lost."
+        raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
+    if not driven.ended:
+        why = f": {one_line(loop.paused)}" if loop.paused else ""
+        said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
+        call.output.result(data, lambda: call.output.text(said))
+    elif loop.outcome == "all_complete":
+        call.output.result(data, lambda: None)
+    elif loop.outcome == "only_blocked_left":
+        needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
+        hint = "Mend what each needs, then `ralph story unblock STORY` and `ralph story run`."
+        raise Refusal("loop_blocked", f"Only blocked stories are left: {needs}.", hint, data)
+    else:
+        hint = "`ralph story init` makes a progress.txt from the stories that there are; --print shows it."
+        raise Refusal("setup_required", loop.explanation or "Something is missing.", hint, data)
+
+
+# Looking
+
+
+def status(call: Call) -> None:
+    """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
+    from interlock.work.stories.verbs import known_loop
+
+    with readable(call) as place:
+        loop = known_loop(place.journal)
+    call.output.result(_data(loop), lambda: _show(call, loop))
+
+
+def _data(loop: Loop) -> dict[str, Any]:
+    from interlock.work.stories.yard import plain
+
+    seconds, dollars, tokens = loop.spent()
+    progress = plain(loop.progress)
+    return {
+        "id": loop.id,
+        "state": loop.state,
+        "outcome": loop.outcome,
+        "story": loop.story,
+        "task": loop.task,
+        "iteration": loop.iteration,
+        "paused": loop.paused,
+        "limited": loop.limited,
+        "stories": progress.get("stories", []),
+        "metrics": progress.get("metrics", {}),
+        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
+        "context": loop.context,
+        "last_failure": loop.failure,
+        "unsent": len(loop.unsent),
+        "attempts": [
+            {"iteration": one.number, "task": one.task, "role": one.role, "agent": one.agent, "ending": one.ending}
+            for one in loop.attempts[-5:]
+        ],
+    }
+
+
+_MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
+
+
+def _show(call: Call, loop: Loop) -> None:
+    where = f" on {loop.story} {loop.task}" if loop.story else ""
+    rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
+    call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
+    for one in loop.progress.stories:
+        more = f"  {one_line(one.blocker_reason)}" if one.blocker_reason else f"  {one.current_task or ''}"
+        call.output.text(f"  {_MARKS[one.status]} {one_line(one.id)}  {one.status}{more}".rstrip())
+    seconds, dollars, tokens = loop.spent()
+    call.output.text(f"spent: {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens")
+    for text in loop.context:
+        call.output.text(f"context for the next agent: {one_line(text)}")
+    for attempt in loop.attempts[-5:]:
+        call.output.text(
+            f"  #{attempt.number} {attempt.role} {attempt.agent}: {attempt.ending}, {attempt.seconds:.0f} s"
+        )
+
+
+def _init(call: Call) -> None:
+    """A `progress.txt` from the story files and the `prd.json` that there are."""
+    from interlock.journal.ids import time_text
+    from interlock.work.stories.progress import FILE, template
+    from interlock.work.stories.yard import known_stories, write_text
+
+    with readable(call) as place:
+        root = place.work_tree or call.directory
+        stories = known_stories(root)
+        text = template(root.name, stories, time_text(time.time_ns()))
+    if call.arguments.print:
+        call.output.result({"text": text}, lambda: call.output.text(text))
+        return
+    if (root / FILE).exists():
+        raise UsageError("file_exists", f"{root / FILE} exists already.", "Edit it, or --print shows a new one.")
+    write_text(root / FILE, text)
+    said = f"{FILE} with {len(stories)} stories. `ralph story run` begins with the first."
+    call.output.result({"file": str(root / FILE), "stories": len(stories)}, lambda: call.output.text(said))
+
+
+# Steering
+
+
+def _steer(call: Call, work: Any, said: str) -> None:
+    with writable(call) as place:
+        journal: Journal = place.journal
+        actor: Actor = caller_of(call, place).actor
+        if actor.kind != "human":
+            message = "Only a person steers the loop, and this is an agent."
+            raise Refusal("person_needed", message, "Say in your last lines what should change, and why.")
+        loop = work(journal, actor)
+    call.output.result(_data(loop), lambda: call.output.text(said))
+
+
+def add_context(call: Call) -> None:
+    """Tell the next agent something."""
+    from interlock.work.stories.verbs import add_context as add
+
+    text = call.arguments.text
+    _steer(call, lambda journal, actor: add(journal, actor, text), "The next agent is told it.")
+
+
+def clear_context(call: Call) -> None:
+    from interlock.work.stories.verbs import clear_context as clear
+
+    _steer(call, clear, "The next agent is told nothing of it.")
+
+
+def _pause(call: Call) -> None:
+    from interlock.work.stories.verbs import pause
+
+    reason = call.arguments.reason or ""
+    _steer(
+        call,
+        lambda journal, actor: pause(journal, actor, reason),
+        "The loop rests; `ralph story resume` lets it go on.",
+    )
+
+
+def _resume(call: Call) -> None:
+    from interlock.work.stories.verbs import resume
+
+    _steer(call, resume, "The loop may go on; `ralph story run` drives it.")
+
+
+def _skip(call: Call) -> None:
+    from interlock.work.stories.verbs import skip
+
+    story = call.arguments.story
+    _steer(call, lambda journal, actor: skip(journal, actor, story), f"{story} is left out in this loop.")
+
+
+def _unblock(call: Call) -> None:
+    """In the loop that is under way; where none is, in `progress.txt`, where the next loop finds it."""
+    from interlock.work.stories.loop import open_loop
+    from interlock.work.stories.progress import FILE
+    from interlock.work.stories.verbs import unblock, unblocked
+    from interlock.work.stories.yard import read_text, write_text
+
+    story = call.arguments.story
+    with readable(call) as place:
+        path = (place.work_tree or call.directory) / FILE
+        text = read_text(path) if open_loop(place.journal) is None else None
+        person = caller_of(call, place).actor.kind == "human"
+    if text is None or not person:
+        _steer(call, lambda journal, actor: unblock(journal, actor, story), f"{story} starts anew.")
+        return
+    write_text(path, unblocked(text, story))
+    said = f"{story} starts anew with the next `ralph story run`."
+    call.output.result({"story": story, "file": str(path)}, lambda: call.output.text(said))
+
+
+def _limit(call: Call) -> None:
+    from interlock.work.stories.verbs import limit
+
+    name, value = call.arguments.name, call.arguments.value
+    _steer(call, lambda journal, actor: limit(journal, actor, name, value), f"{name} is {value:g} from now on.")
+
+
+# Arguments
+
+
+def run_arguments(parser: ArgumentParser) -> None:
+    """What a run can be told, with the names that such loops have elsewhere."""
+    parser.add_argument("prompt", nargs="?", help="what to tell every agent, besides its subtask")
+    parser.add_argument(
+        "--agent", help="which agent works: claude, codex, opencode, gemini, qwen, acp, command, scripted"
+    )
+    parser.add_argument("--rotation", metavar="A,B", help="agents that take turns")
+    parser.add_argument("--model", help="the model, as the agent calls it")
+    parser.add_argument("--max-iterations", type=positive, help="how many runs of an agent at the most")
+    parser.add_argument("-f", "--prompt-file", type=Path, help="a file with more of the prompt")
+    parser.add_argument("--prompt-template", type=Path, metavar="FILE", help="a prompt with {{variables}}")
+    parser.add_argument("--no-commit", action="store_true", help="leave the work uncommitted")
+
+
+def _print_argument(parser: ArgumentParser) -> None:
+    parser.add_argument("--print", action="store_true", help="show it, and write nothing")
+
+
+def _story(parser: ArgumentParser) -> None:
+    parser.add_argument("story", help="its id, as in progress.txt")
+
+
+def _limit_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", help="iterations, loop_seconds, loop_tokens, loop_usd or task_usd")
+    parser.add_argument("value", type=float, help="from 0 on; 0 is no limit")
+
+
+def _text(parser: ArgumentParser) -> None:
+    parser.add_argument("text", help="what to tell the next agent, once")
+
+
+def _reason(parser: ArgumentParser) -> None:
+    parser.add_argument("--reason", help="why")
+
+
+VERBS = (
+    Verb("init", "make a progress.txt from the stories that there are", _init, _print_argument),
+    Verb("run", "begin the loop, or go on with it", run, run_arguments, ("ralph story run --agent codex",)),
+    Verb("status", "where the loop and its stories stand", status),
+    Verb("unblock", "start a blocked story anew", _unblock, _story, ("ralph story unblock story-1-2",)),
+    Verb("skip", "leave a story out, in this loop", _skip, _story),
+    Verb(
+        "limit",
+        "change what the loop may use, while it runs",
+        _limit,
+        _limit_arguments,
+        ("ralph story limit iterations 50",),
+    ),
+    Verb(
+        "context", "tell the next agent something, once", add_context, _text, ("ralph story context 'use the clock'",)
+    ),
+    Verb("pause", "stop the agent, and let the loop rest", _pause, _reason),
+    Verb("resume", "let it go on", _resume),
+)

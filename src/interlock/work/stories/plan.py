@@ -1,0 +1,120 @@
+"""PURE. What the loop does next: the seed's selection of a story and of its first open subtask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final, Protocol
+
+from interlock.work.stories.progress import Progress, Status, StoryProgress
+from interlock.work.stories.stories import Story, Task
+
+__all__ = ["AllComplete", "Chosen", "Closed", "Lost", "OnlyBlocked", "Reprieved", "Selection", "select", "task_name"]
+
+
+_MAX_NAME: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A subtask to work on."""
+
+    story: Story
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A story without open subtasks: it is complete."""
+
+    story: Story
+
+
+@dataclass(frozen=True, slots=True)
+class Reprieved:
+    """A story whose blocker may have passed: it is tried once more."""
+
+    story: StoryProgress
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyBlocked:
+    """Nothing is left but what needs a person: blocked, or skipped."""
+
+    stories: tuple[StoryProgress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AllComplete:
+    """Every story is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A story that is to be worked on, and whose file is not there or says nothing."""
+
+    story: StoryProgress
+    why: str
+
+
+Selection = Chosen | Closed | Reprieved | OnlyBlocked | AllComplete | Lost
+
+
+class Stories(Protocol):
+    """Where stories are found: a mapping, or whoever reads them when they are asked for."""
+
+    def get(self, id_: str, otherwise: str, /) -> Story | str:
+        """A story, or why there is none."""
+
+
+def task_name(story: str, task: str) -> str:
+    """What a subtask is called in the journal, where its counters are kept: short, printable, and no other's."""
+    said = f"{story} {task}"
+    clean = "".join("-" if one in ":/\\" or not one.isprintable() else one for one in said)
+    if clean == said and len(said) <= _MAX_NAME:
+        return said
+    return f"{clean[: _MAX_NAME - 13]} {sha256(said.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+
+
+def select(
+    progress: Progress,
+    stories: Stories,
+    *,
+    retried: frozenset[str] = frozenset(),
+    blocked_at: Mapping[str, int] | None = None,
+    iteration: int = 0,
+    patience: int = 3,
+    skipped: frozenset[str] = frozenset(),
+) -> Selection:
+    """The next step: what is in progress, else the first that is not started; blocked ones are skipped.
+
+    `stories` are those that could be read, or why one could not. A transient blocker that was not `retried` yet is
+    tried again `patience` iterations after it was `blocked_at`, or before the loop would end; of one that is not in
+    `blocked_at` it is not known when it was blocked, so it waits for the end. `skipped` stories are left for a person.
+    """
+    open_ = [one for one in progress.stories if one.id not in skipped]
+    due = [one for one in open_ if _may_return(one) and one.id not in retried]
+    waited = [one for one in due if iteration - (blocked_at or {}).get(one.id, iteration) >= patience]
+    if waited:
+        return Reprieved(waited[0], f"{patience} iterations have passed")
+    for status in (Status.IN_PROGRESS, Status.NOT_STARTED):
+        for one in open_:
+            if one.status is status:
+                return _within(one, stories.get(one.id, "there is no story file for it"))
+    if due:
+        return Reprieved(due[0], "nothing else is left")
+    left = tuple(one for one in progress.stories if one.status is not Status.COMPLETE)
+    return OnlyBlocked(left) if left else AllComplete()
+
+
+def _may_return(one: StoryProgress) -> bool:
+    return one.status is Status.BLOCKED and one.blocker_type == "transient"
+
+
+def _within(one: StoryProgress, story: Story | str) -> Selection:
+    if isinstance(story, str):
+        return Lost(one, story)
+    task = next((task for task in story.tasks if not task.done), None)
+    return Closed(story) if task is None else Chosen(story, task)

@@ -1,0 +1,127 @@
+"""A loop as its entries tell it: where its stories stand, what was tried, what it cost, what people asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlock.work.stories.progress import Progress
+
+__all__ = ["Attempt", "Loop", "Ran"]
+
+_NO_ATTEMPTS = frozenset({"limited", "stopped", "not_installed"})
+"""How a run ends that says nothing of the work: a limit, a person, a program that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run of an agent for a subtask, or for a judgement, as it was paid for."""
+
+    number: int
+    task: str
+    role: str
+    agent: str
+    ending: str
+    seconds: float
+    cost_usd: float
+    tokens: int
+
+    @property
+    def counts(self) -> bool:
+        """Whether it was an attempt at the work."""
+        return self.ending not in _NO_ATTEMPTS
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a run came to: in the journal before anything is concluded of it, so that no crash asks for it twice."""
+
+    ending: str
+    exit_code: int | None
+    percent: float
+    said: str
+
+    @property
+    def is_finished(self) -> bool:
+        return self.ending == "finished"
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop as its entries tell it."""
+
+    id: str = ""
+    state: str = ""
+    outcome: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress)
+    story: str | None = None
+    task: str | None = None
+    base: str = ""
+    """The tree that was there when the task was selected, without the loop's own files."""
+    iteration: int = 0
+    attempts: list[Attempt] = field(default_factory=list)
+    begun: int = 0
+    """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
+    ran: Ran | None = None
+    """What the agent of this state came to, where nothing has been concluded of it yet."""
+    guarded: dict[str, str | None] = field(default_factory=dict)
+    """The loop's own files, by hash, while something runs that must not change them."""
+    failure: str = ""
+    """What went wrong in the last attempt at the task."""
+    facts: list[str] = field(default_factory=list)
+    """What was seen after each attempt at the task: tree and failing tests, by hash."""
+    tests: str = ""
+    tested: str = ""
+    """The tree that passed the tests."""
+    judged: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    """What the memory knows, a line each."""
+    context: list[str] = field(default_factory=list)
+    """What a person added, and no agent has been told yet."""
+    paused: str | None = None
+    skipped: set[str] = field(default_factory=set)
+    limits: dict[str, float] = field(default_factory=dict)
+    limited: dict[str, float] = field(default_factory=dict)
+    """Until when an agent has reached a limit."""
+    unsent: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Memory events that the server has not."""
+    sent: set[str] = field(default_factory=set)
+    retried: set[str] = field(default_factory=set)
+    """The blocked stories whose task has had its one reprieve."""
+    blocked_at: dict[str, int] = field(default_factory=dict)
+    projected: list[str] = field(default_factory=list)
+    """The hashes of what `progress.txt` was last made to be, the newest last."""
+    needs: dict[str, str] = field(default_factory=dict)
+    """What each blocked story needs, in the end."""
+    explanation: str = ""
+    """Why it ended in ERROR."""
+    started: str = ""
+    updated: str = ""
+    last_commit: str | None = None
+    version: int = 0
+    entered: int = 0
+    """The entry by which it came to the state that it is in."""
+
+    def spent(self, task: str | None = None) -> tuple[float, float, int]:
+        """Seconds, dollars and tokens that agents have used, for one task or in all."""
+        those = [one for one in self.attempts if task in (None, one.task)]
+        return sum(one.seconds for one in those), sum(one.cost_usd for one in those), sum(one.tokens for one in those)
+
+    @property
+    def next_iteration(self) -> int:
+        """The number of the iteration that an agent's run would be of."""
+        return self.iteration + (self.begun != self.entered)
+
+    def set_story(self, id_: str, **values: Any) -> None:
+        """Change what is said of one story."""
+        stories = tuple(replace(one, **values) if one.id == id_ else one for one in self.progress.stories)
+        self.progress = replace(self.progress, stories=stories)
+
+    def set_iteration(self, **values: Any) -> None:
+        self.progress = replace(self.progress, current_iteration=replace(self.progress.current_iteration, **values))
+
+    def set_metrics(self, **values: Any) -> None:
+        self.progress = replace(self.progress, metrics=replace(self.progress.metrics, **values))

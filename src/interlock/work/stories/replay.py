@@ -1,0 +1,314 @@
+"""PURE. What a loop's entries add up to: a table of what each move says of the stories, and one of what was noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from interlock.journal import Entry
+from interlock.machine.model import NOTED
+from interlock.work.stories.progress import Iteration, Metrics, Progress, Status, StoryProgress
+from interlock.work.stories.record import Attempt, Loop, Ran
+
+__all__ = ["after", "fresh", "loop_of"]
+
+Data = dict[str, Any]
+Tell = Callable[[Loop, Data], None]
+
+_STAYING = "story_unblocked"
+"""A person's word, in whatever state the loop is: it is not left by it."""
+_IN_THE_COMMIT = frozenset({"committed", "all_complete", "only_blocked_left"})
+"""The moves whose `progress.txt` is in the commit before them, so that they bring no time of their own."""
+_REMEMBERED = 4
+
+
+def loop_of(entries: Iterable[Entry]) -> Loop:
+    """What these entries, all of one loop from its first on, add up to."""
+    loop = Loop()
+    for entry in entries:
+        data = entry.decoded_evidence().data
+        loop.version, loop.updated = entry.version, entry.time
+        if entry.version == 1:
+            loop.id, loop.started, loop.options = entry.instance, entry.time, dict(data.get("options", {}))
+        if entry.event == NOTED:
+            _NOTES.get(data.get("type", ""), _nothing)(loop, data)
+        else:
+            _move(loop, entry, data)
+    return loop
+
+
+def _move(loop: Loop, entry: Entry, data: Data) -> None:
+    if entry.event != _STAYING:
+        if entry.from_state is not None:
+            _left(loop, entry.from_state)
+        loop.state, loop.entered = entry.to_state, entry.version
+        loop.ran, loop.guarded = None, {}
+    if entry.to_state in ("EXIT", "ERROR"):
+        loop.outcome = entry.event
+    after(loop, entry.event, data)
+    if entry.event not in _IN_THE_COMMIT:
+        loop.progress = replace(loop.progress, last_updated=entry.time)
+
+
+def _left(loop: Loop, state: str) -> None:
+    """The last executed state, as `progress.txt` names it."""
+    if loop.story:
+        loop.set_story(loop.story, last_action=state.lower())
+
+
+def after(loop: Loop, event: str, data: Data) -> None:
+    """Let a loop be as it will be after a move that brings this."""
+    _MOVES.get(event, _nothing)(loop, data)
+    if "retry_count" in data and loop.story:
+        loop.set_story(loop.story, retry_count=data["retry_count"])
+    loop.progress = replace(loop.progress, iteration=loop.iteration)
+
+
+def _nothing(loop: Loop, data: Data) -> None:
+    """It says nothing of the stories."""
+
+
+# What the moves say
+
+
+def _found(loop: Loop, data: Data) -> None:
+    if "progress" in data:
+        loop.progress = msgspec.convert(data["progress"], Progress)
+        loop.projected = [data["sha256"]]
+
+
+def _recalled(loop: Loop, data: Data) -> None:
+    loop.known = list(data.get("known", ()))
+    loop.set_iteration(neo4j_connected=bool(data.get("server")), pending_neo4j_logs=len(loop.unsent))
+
+
+def _selected(loop: Loop, data: Data) -> None:
+    if (loop.story, loop.task) != (data["story"], data["task_id"]):  # a fresh agent goes on with what is there
+        loop.story, loop.task, loop.base = data["story"], data["task_id"], data["tree"]
+        loop.failure, loop.facts = "", []
+    told = {"current_task": data["task_id"], "last_action": "story_select"}
+    loop.set_story(data["story"], status=Status.IN_PROGRESS, **told)
+
+
+def _completed(loop: Loop, data: Data) -> None:
+    counts = {"tasks_completed": data["tasks"], "tasks_total": data["tasks"]}
+    loop.set_story(data["story"], status=Status.COMPLETE, current_task=None, retry_count=0, **counts)
+
+
+def _retried(loop: Loop, data: Data) -> None:
+    loop.retried.add(data["story"])
+    _unblock(loop, data["story"])
+
+
+def _unblocked(loop: Loop, data: Data) -> None:
+    loop.retried.discard(data["story"])
+    loop.blocked_at.pop(data["story"], None)
+    _unblock(loop, data["story"])
+
+
+def _unblock(loop: Loop, story: str) -> None:
+    known = loop.progress.story(story)
+    if known is not None:
+        status = Status.IN_PROGRESS if known.current_task else Status.NOT_STARTED
+        blockers = [name for name in StoryProgress.__struct_fields__ if "block" in name or name == "neo4j_event_id"]
+        gone = dict.fromkeys([*blockers, "requires_human"])
+        loop.set_story(story, status=status, retry_count=0, **gone)
+
+
+def _failed(loop: Loop, data: Data) -> None:
+    loop.failure = str(data["failure"])
+    loop.facts.append(str(data["facts"]))
+    loop.tests = str(data.get("output", loop.tests))
+    loop.judged = list(data.get("judged", loop.judged))
+
+
+def _exhausted(loop: Loop, data: Data) -> None:
+    _failed(loop, data)
+    loop.context.append(data["summary"])
+
+
+def _passed(loop: Loop, data: Data) -> None:
+    loop.tests, loop.tested = str(data["output"]), str(data["tree"])
+
+
+def _met(loop: Loop, data: Data) -> None:
+    loop.judged = list(data["judged"])
+
+
+def _committed(loop: Loop, data: Data) -> None:
+    loop.last_commit = data["commit"] or loop.last_commit
+    loop.retried.discard(data["story"])  # the next task may be tried once more, too
+    loop.set_metrics(tasks_completed_this_session=loop.progress.metrics.tasks_completed_this_session + 1)
+    following = data["next"] or data["task_id"]
+    told = {"tasks_completed": data["done"], "last_commit": loop.last_commit, "last_action": "commit"}
+    loop.set_story(data["story"], current_task=following, retry_count=0, **told)
+    loop.story = loop.task = None
+
+
+def _blocked(loop: Loop, data: Data) -> None:
+    loop.blocked_at[data["story"]] = loop.iteration
+    loop.set_metrics(blockers_encountered=loop.progress.metrics.blockers_encountered + 1)
+    loop.set_story(
+        data["story"],
+        status=Status.BLOCKED,
+        retry_count=data["retry_count"],
+        blocker_reason=data["reason"],
+        blocker_type=data["type"],
+        blocker_logged_to_neo4j=data["logged"],
+        neo4j_event_id=data["event_id"],
+        requires_human=True,
+    )
+    loop.story = loop.task = None
+
+
+def _only_blocked(loop: Loop, data: Data) -> None:
+    loop.needs, loop.last_commit = dict(data["needs"]), data["commit"]
+
+
+def _all_complete(loop: Loop, data: Data) -> None:
+    loop.last_commit = data["commit"]
+
+
+def _explained(loop: Loop, data: Data) -> None:
+    loop.explanation = data["explanation"]
+
+
+_MOVES: Mapping[str, Tell] = {
+    "progress_found": _found,
+    "progress_missing": _explained,
+    "progress_invalid": _explained,
+    "memory_loaded": _recalled,
+    "memory_unavailable": _recalled,
+    "task_selected": _selected,
+    "story_completed": _completed,
+    "blocker_retried": _retried,
+    "story_unblocked": _unblocked,
+    "attempt_failed": _failed,
+    "tests_failed": _failed,
+    "test_runner_missing": _failed,
+    "criteria_failed": _failed,
+    "git_failed": _failed,
+    "context_exhausted": _exhausted,
+    "tests_passed": _passed,
+    "criteria_met": _met,
+    "committed": _committed,
+    "blocker_logged": _blocked,
+    "only_blocked_left": _only_blocked,
+    "all_complete": _all_complete,
+}
+
+
+# What the notes say
+
+
+def _projected(loop: Loop, data: Data) -> None:
+    loop.projected = [*loop.projected[1 - _REMEMBERED :], data["sha256"]]
+
+
+def _read_back(loop: Loop, data: Data) -> None:
+    loop.progress = msgspec.convert(data["progress"], Progress)
+    _projected(loop, data)
+
+
+def _guarded(loop: Loop, data: Data) -> None:
+    loop.guarded = dict(data["files"])
+
+
+def _released(loop: Loop, data: Data) -> None:
+    loop.guarded = {}
+
+
+def _begun(loop: Loop, data: Data) -> None:
+    if data["role"] == "implementer":
+        loop.iteration, loop.begun = data["iteration"], loop.entered
+        loop.progress = replace(loop.progress, iteration=loop.iteration)
+        loop.set_iteration(ralph_instance_id=f"ralph-{loop.iteration}", start_time=data["at"])
+
+
+def _ended(loop: Loop, data: Data) -> None:
+    attempt = Attempt(
+        data["iteration"],
+        data["task"],
+        data["role"],
+        data["agent"],
+        data["ending"],
+        data["seconds"],
+        data["cost_usd"] or 0.0,
+        data["tokens"],
+    )
+    loop.attempts.append(attempt)
+    if attempt.counts:
+        percent = data["context_percent"] or 0.0
+        loop.ran = Ran(data["ending"], data["exit"], percent, data["said"])
+        del loop.context[: data["told"]]
+    spent = [one.seconds for one in loop.attempts if one.role == "implementer" and one.counts]
+    loop.set_metrics(avg_iteration_time_ms=int(1000 * sum(spent) / len(spent)) if spent else 0)
+    if data["context_percent"] is not None:
+        loop.set_iteration(brooks_context_window_used=f"{data['context_percent']:.0f}%")
+
+
+def _context_added(loop: Loop, data: Data) -> None:
+    loop.context.append(data["text"])
+
+
+def _context_cleared(loop: Loop, data: Data) -> None:
+    loop.context = []
+
+
+def _paused(loop: Loop, data: Data) -> None:
+    loop.paused = str(data.get("reason", ""))
+
+
+def _resumed(loop: Loop, data: Data) -> None:
+    loop.paused = None
+
+
+def _skipped(loop: Loop, data: Data) -> None:
+    loop.skipped.add(data["story"])
+
+
+def _limit_changed(loop: Loop, data: Data) -> None:
+    loop.limits[data["name"]] = data["value"]
+
+
+def _limited(loop: Loop, data: Data) -> None:
+    loop.limited[data["agent"]] = data["until"]
+
+
+def _remembered(loop: Loop, data: Data) -> None:
+    loop.unsent[data["event"]["id"]] = data["event"]
+    loop.set_iteration(pending_neo4j_logs=len(loop.unsent))
+
+
+def _sent(loop: Loop, data: Data) -> None:
+    for one in data["ids"]:
+        loop.unsent.pop(one, None)
+        loop.sent.add(one)
+    loop.set_iteration(pending_neo4j_logs=len(loop.unsent))
+
+
+_NOTES: Mapping[str, Tell] = {
+    "projected": _projected,
+    "read_back": _read_back,
+    "guarded": _guarded,
+    "released": _released,
+    "begun": _begun,
+    "iteration": _ended,
+    "context_added": _context_added,
+    "context_cleared": _context_cleared,
+    "paused": _paused,
+    "resumed": _resumed,
+    "skipped": _skipped,
+    "limit_changed": _limit_changed,
+    "limited": _limited,
+    "remembered": _remembered,
+    "sent": _sent,
+}
+
+
+def fresh(progress: Progress) -> Progress:
+    """What a file said, without what an earlier loop left of its iteration."""
+    return replace(progress, current_iteration=Iteration(), metrics=Metrics())

@@ -1,0 +1,175 @@
+"""What the loop does in each state: one function a state. It does the state's effect and says what came of it.
+
+None means that nothing came of it: it was stopped, paused, or has to wait; the next `drive` does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from interlock.errors import InterlockError, Refusal
+from interlock.machine import Event
+from interlock.work.stories import plan
+from interlock.work.stories.agents import judged, worked
+from interlock.work.stories.committing import commit_end, commit_task
+from interlock.work.stories.files import guard, put_back
+from interlock.work.stories.progress import FILE, Progress, parse
+from interlock.work.stories.remembering import recall, remember
+from interlock.work.stories.replay import fresh
+from interlock.work.stories.testing import tested
+from interlock.work.stories.visit import Visit
+from interlock.work.stories.yard import plain, read_text, sha
+from interlock.world.git import park
+from interlock.world.memory import EventType
+
+__all__ = ["STEPS", "Step"]
+
+Step = Callable[[Visit], Event | None]
+
+
+def _init(visit: Visit) -> Event | None:
+    """Cold start: a repository with a commit's branch, and a `progress.txt` that can be read."""
+    try:
+        text, progress = _read(visit)
+    except Refusal as error:
+        return visit.event("progress_missing", explanation=f"{error.message} {error.hint}")
+    if visit.loop.progress.stories:  # a fresh agent, and not a fresh loop
+        return visit.event("progress_found")
+    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha(text))
+
+
+def _read(visit: Visit) -> tuple[str, Progress]:
+    """`progress.txt` as it is and what it says, or why it says nothing."""
+    text = read_text(visit.yard.progress)
+    if text is None:
+        raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
+    return text, parse(text)
+
+
+def _memory_load(visit: Visit) -> Event | None:
+    """Load context: the files, and both questions to the memory."""
+    warnings = [] if (visit.yard.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
+    for warning in warnings:
+        visit.yard.tell(f"WARNING: {warning}")
+    known = recall(visit.yard, visit.loop, visit.lease)
+    if known is None:
+        return visit.event("memory_unavailable", warnings=warnings)
+    return visit.event("memory_loaded", server=visit.yard.is_server, known=known, warnings=warnings)
+
+
+def _fallback(visit: Visit) -> Event | None:
+    visit.yard.tell("Neo4j unavailable, using file-only context")
+    return visit.event("files_loaded")
+
+
+def _story_select(visit: Visit) -> Event | None:
+    loop = visit.loop
+    try:
+        _read(visit)
+    except Refusal as error:
+        return visit.event("progress_invalid", explanation=f"{error.message} {error.hint}")
+    chosen = plan.select(
+        loop.progress,
+        visit.shelf(),
+        retried=frozenset(loop.retried),
+        blocked_at=loop.blocked_at,
+        iteration=loop.iteration,
+        skipped=frozenset(loop.skipped),
+    )
+    match chosen:
+        case plan.Chosen(story, task):
+            name = plan.task_name(story.id, task.id)
+            told = {"story": story.id, "task_id": task.id, "text": task.text[:500], "tree": visit.tree()}
+            return visit.event("task_selected", task=name, **told)
+        case plan.Closed(story):
+            return visit.event("story_completed", story=story.id, tasks=len(story.tasks))
+        case plan.Reprieved(story, why):
+            name = plan.task_name(story.id, story.current_task or "1")
+            return visit.event("blocker_retried", task=name, story=story.id, why=why)
+        case plan.Lost(story, why):
+            return visit.event("progress_invalid", story=story.id, explanation=f"{story.id}: {why}")
+        case plan.OnlyBlocked(stories):
+            return _ending(visit, "only_blocked_left", needs={one.id: one.blocker_reason or "" for one in stories})
+    return _ending(visit, "all_complete")
+
+
+def _ending(visit: Visit, event: str, **data: Any) -> Event | None:
+    """The end of the loop: its own files are committed first, so that nothing of it is left open."""
+    return visit.event(event, commit=commit_end(visit), **data)
+
+
+def _blocker(visit: Visit) -> Event | None:
+    """Put the work away under a ref, mark the story, tell the memory."""
+    loop, yard = visit.loop, visit.yard
+    is_transient = _is_passing(loop.failure) and loop.story not in loop.retried
+    kept = _put_away(visit)
+    fixes = tuple(f"attempt {place + 1}: {fact[:200]}" for place, fact in enumerate(loop.facts))
+    event_id = f"{loop.id}-{loop.entered}"
+    logged = remember(
+        yard,
+        loop,
+        visit.lease,
+        EventType.TASK_BLOCKER,
+        event_id,
+        reason=loop.failure[:2000] or "unknown",
+        attempted_fixes=fixes or ("none",),
+        fix_sources_tried=("story file", "test output", "known issues"),
+    )
+    return visit.event(
+        "blocker_logged",
+        story=loop.story,
+        task_id=loop.task,
+        reason=(loop.failure.strip().splitlines() or ["unknown"])[0][:300],
+        type="transient" if is_transient else "permanent",
+        logged=logged,
+        event_id=event_id,
+        retry_count=visit.retries,
+        kept=kept,
+    )
+
+
+def _put_away(visit: Visit) -> str | None:
+    """The work under a ref, and the loop's own files as they are; where git cannot, all stays where it is."""
+    yard, loop = visit.yard, visit.loop
+    guard(yard, loop, visit.lease)
+    try:
+        kept = park(yard.root, f"story/{loop.id}/{loop.entered}")
+    except InterlockError as error:
+        if not error.code.startswith("git_"):
+            raise
+        yard.tell(f"the work stays in the tree: {error.message}")
+        kept = None
+    put_back(yard, loop, visit.lease)
+    return kept.ref if kept else None
+
+
+_PASSING = (
+    "timed out",
+    "timeout",
+    "connection refused",
+    "connection reset",
+    "temporarily unavailable",
+    "503 ",
+    "econn",
+)
+
+
+def _is_passing(failure: str) -> bool:
+    """Whether a failure may pass by itself: a network, a database or a service that did not answer."""
+    said = failure.casefold()
+    return any(word in said for word in _PASSING)
+
+
+STEPS: Mapping[str, Step] = {
+    "INIT": _init,
+    "MEMORY_LOAD": _memory_load,
+    "STORY_SELECT": _story_select,
+    "STORY_SELECT_FALLBACK": _fallback,
+    "IMPLEMENT": worked,
+    "TEST": tested,
+    "VALIDATE": judged,
+    "COMMIT": commit_task,
+    "BLOCKER": _blocker,
+}
+"""What is done in each state that goes on."""

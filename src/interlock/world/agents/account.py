@@ -1,0 +1,100 @@
+"""What is known of a run so far, and what that makes of it in the end."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from interlock.world.agents import limits
+from interlock.world.agents.agent import Now
+from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, LimitReached, Said, Usage
+from interlock.world.agents.promise import plain, promise
+from interlock.world.agents.result import Ending
+from interlock.world.redaction import redacted
+
+__all__ = ["Account"]
+
+_LINES = 40
+_WIDTH = 2000
+"""How many of the last lines are told, and how much of each."""
+_LINES_KEPT = 4 * _LINES
+_WIDTH_KEPT = 4 * _WIDTH
+"""How much more is kept until the end, so that a secret is seen as a whole and taken out as one."""
+_COMPLAINTS = 20
+"""How many of the last lines on stderr are searched for a limit."""
+
+
+class Account:
+    """Takes in what happens and what was printed; says in the end how it ended."""
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+        self._said = ""
+        self._lines: deque[bytes] = deque(maxlen=_LINES_KEPT)
+        self._last = b""
+        self._complaints: deque[bytes] = deque(maxlen=_COMPLAINTS)
+        self.usage = Usage()
+        self.cost: float | None = None
+        self.context: float | None = None
+        self.limit: LimitReached | None = None
+        self.finished: Finished | None = None
+
+    @property
+    def promise(self) -> str | None:
+        """What the agent promised with its last words."""
+        return promise(self._said)
+
+    @property
+    def last_lines(self) -> tuple[str, ...]:
+        """The last lines of both streams, without secrets."""
+        text = redacted(plain(b"\n".join(self._lines).decode("utf-8", "replace")))
+        return tuple(line[:_WIDTH] for line in text.splitlines()[-_LINES:])
+
+    def take(self, happening: Happening) -> None:
+        match happening:
+            case Said(text) if text.strip():
+                self._said = text[-_WIDTH:]
+            case Usage():
+                self.usage += happening
+            case Cost(usd):
+                self.cost = (self.cost or 0.0) + usd
+            case ContextUsed(percent):
+                self.context = percent
+            case LimitReached():
+                self.limit = happening
+            case Finished():
+                self.finished = happening
+
+    def printed(self, line: bytes) -> None:
+        """A line on stdout."""
+        if self._keep(line):
+            self._last = line[:_WIDTH]
+
+    def complained(self, line: bytes) -> None:
+        """A line on stderr."""
+        if self._keep(line):
+            self._complaints.append(line[:_WIDTH])
+
+    def _keep(self, line: bytes) -> bool:
+        if is_telling := bool(line) and not line.isspace():
+            self._lines.append(line[:_WIDTH_KEPT])
+        return is_telling
+
+    def conclude(self, exit_code: int | None) -> Ending:
+        """How a run ended that ended by itself. A limit is one only where it kept the run from succeeding."""
+        finished = self.finished
+        failed = exit_code != 0 or (finished is not None and not finished.ok)
+        if not failed and (self.limit is None or finished is not None):
+            self.limit = None
+            return Ending.FINISHED
+        self.limit = self.limit or self._banner()
+        return Ending.LIMITED if self.limit else Ending.FAILED
+
+    def _banner(self) -> LimitReached | None:
+        """What a failed run said of a limit where it had no better way to say it; the newest words first."""
+        last = (*reversed(self._complaints), self._last)
+        said = (self.finished.said if self.finished else "", *(line.decode("utf-8", "replace") for line in last))
+        for text in said:
+            for line in reversed(plain(text).splitlines()):
+                if found := limits.banner(line, self._now()):
+                    return LimitReached(found.kind, found.until, redacted(found.said))
+        return None

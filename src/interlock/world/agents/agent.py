@@ -1,0 +1,68 @@
+"""The seam between the runner and the agents: a command line, and a reader of what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.happenings import Happening
+
+__all__ = ["Agent", "Launch", "Now", "Reader", "Reply", "lacks"]
+
+Now = Callable[[], datetime]
+"""The time of day, with its zone: agents say when a limit ends in the local time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a process is started."""
+
+    argv: tuple[str, ...]
+    stdin: bytes | None = None
+    """What it reads first; None is nothing at all."""
+    stays_open: bool = False
+    """Whether its stdin stays open behind that, for replies, until it has finished."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it needs besides the assignment's."""
+    files: Mapping[Path, str] = field(default_factory=dict)
+    """What is written before it starts; only its owner may read them."""
+    linger: float = 30.0
+    """How many silent seconds it may take to exit, once it has said that it finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is written to the agent's stdin."""
+
+    data: bytes
+
+
+class Reader(Protocol):
+    """Reads what one run of an agent prints. It never raises, whatever that is."""
+
+    def read(self, line: bytes) -> Iterable[Happening | Reply]:
+        """What one line of stdout says; the line has no end of line, and a very long one was cut."""
+
+    def end(self, exit_code: int | None) -> Iterable[Happening]:
+        """What is only known at the end."""
+
+
+class Agent(Protocol):
+    """A coding agent: how it is started, and how it is read. It has no effects."""
+
+    @property
+    def name(self) -> str: ...
+
+    def launch(self, assignment: Assignment) -> Launch: ...
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        """A reader for one run."""
+
+
+def lacks(arguments: tuple[str, ...], *flags: str) -> bool:
+    """Whether a person's own flags hold none of these, so that a default of ours applies."""
+    return not any(argument.partition("=")[0] in flags for argument in arguments)

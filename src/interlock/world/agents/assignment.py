@@ -1,0 +1,38 @@
+"""What one run of one agent is given: the prompt, the place, and how long it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Assignment", "TimeOuts"]
+
+
+@dataclass(frozen=True, slots=True)
+class TimeOuts:
+    """How many seconds a run may take, be silent, and be silent at its beginning; None is for ever."""
+
+    wall: float | None = None
+    idle: float | None = None
+    first_output: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One iteration of one agent."""
+
+    prompt: str
+    directory: Path
+    log: Path
+    """Where everything it prints is written as it comes, without secrets."""
+    environment: Mapping[str, str]
+    """All of it: nothing is taken from our own. `RALPH_SESSION_ID` and `RALPH_ROOT` are in it."""
+    time_outs: TimeOuts = field(default_factory=TimeOuts)
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+    """A person's own flags, behind ours."""
+    marker: str = ""
+    """What every process of the run carries as `RALPH_RUN`, so that those of a dead run are found and ended."""
+    log_limit: int = 64 * 1024 * 1024
+    """How many bytes of the log are kept; what comes after is counted, and noted once."""

@@ -1,0 +1,184 @@
+"""Claude Code, and Qwen Code, which prints the same stream.
+
+The prompt goes to stdin, because an argument may hold 128 KiB and a prompt more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.world.agents import limits
+from interlock.world.agents.agent import Launch, Now, Reader, lacks
+from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.happenings import (
+    ContextUsed,
+    Cost,
+    Finished,
+    Happening,
+    Limit,
+    LimitReached,
+    Said,
+    Usage,
+    UsedTool,
+    Warned,
+)
+from interlock.world.agents.tools import about
+from interlock.world.agents.wire import amount, count, decoded, inner, items, words
+
+__all__ = ["Claude", "ClaudeReader", "Qwen"]
+
+_WINDOWS = {"five_hour": Limit.SESSION, "seven_day": Limit.WEEKLY}
+"""The windows of a plan, as Claude Code calls them; those of one model begin with the same words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claude:
+    """Claude Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
+
+    program: str = "claude"
+    server: str = "ralph"
+    """The MCP server that it must be connected to."""
+    name: str = "claude"
+
+    def launch(self, assignment: Assignment) -> Launch:
+        argv = [self.program, "-p", "--output-format", "stream-json", "--verbose"]
+        argv += ["--model", assignment.model] if assignment.model else []
+        if lacks(assignment.arguments, "--permission-mode", "--dangerously-skip-permissions"):
+            argv += ["--permission-mode", "acceptEdits"]
+        return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return ClaudeReader(now, self.server)
+
+
+@dataclass(frozen=True, slots=True)
+class Qwen:
+    """Qwen Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
+
+    program: str = "qwen"
+    server: str = "ralph"
+    name: str = "qwen"
+
+    def launch(self, assignment: Assignment) -> Launch:
+        argv = [self.program, "--output-format", "stream-json"]
+        argv += ["--model", assignment.model] if assignment.model else []
+        if lacks(assignment.arguments, "--approval-mode", "--yolo", "-y"):
+            argv += ["--approval-mode", "auto-edit"]
+        return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return ClaudeReader(now, self.server)
+
+
+class ClaudeReader:
+    """Reads `--output-format stream-json`."""
+
+    def __init__(self, now: Now, server: str) -> None:
+        self._now = now
+        self._server = server
+        self._model = ""
+        self._context = 0
+        """How many tokens the last answer and all before it took."""
+        self._rejection: Mapping[str, Any] = {}
+        self._waits_for: LimitReached | None = None
+        self._has_result = False
+
+    def read(self, line: bytes) -> Iterator[Happening]:
+        event = decoded(line)
+        match event.get("type"), event.get("subtype"):
+            case "system", "init":
+                yield from self._init(event)
+            case "system", "api_retry":
+                yield from self._retry(event)
+            case "assistant", _:
+                yield from self._message(event)
+            case "rate_limit_event", _:
+                yield from self._window(inner(event, "rate_limit_info"))
+            case "result", _:
+                yield from self._result(event)
+
+    def end(self, exit_code: int | None) -> Iterator[Happening]:
+        if self._has_result:
+            return
+        if self._waits_for:
+            yield self._waits_for
+        if exit_code == 0:
+            yield Finished(False, "It ended without a result.")
+
+    def _init(self, event: Mapping[str, Any]) -> Iterator[Happening]:
+        self._model = words(event.get("model"))
+        servers = {words(inner(one, "name")): words(inner(one, "status")) for one in items(event.get("mcp_servers"))}
+        status = servers.get(self._server, "not set up")
+        if status != "connected":
+            yield Warned(f"The MCP server {self._server} is {status} at the start; until it connects, none reports.")
+
+    def _retry(self, event: Mapping[str, Any]) -> Iterator[Happening]:
+        error, status = words(event.get("error")), event.get("error_status")
+        tried = f"attempt {count(event.get('attempt'))} of {count(event.get('max_retries'))}"
+        said = f"The API answered {status} ({error}); {tried}."
+        self._waits_for = limits.reached(said, self._now(), status=count(status), code=error)
+        yield Warned(said)
+
+    def _message(self, event: Mapping[str, Any]) -> Iterator[Happening]:
+        if event.get("error"):  # an error in the place of an answer; the result tells of it
+            return
+        self._waits_for = None
+        self._rejection = {}
+        is_own = event.get("parent_tool_use_id") is None
+        used = inner(event, "message", "usage")
+        for block in items(inner(event, "message", "content")):
+            match inner(block, "type"):
+                case "text" if is_own:
+                    yield Said(words(inner(block, "text")))
+                case "tool_use":
+                    yield UsedTool(words(inner(block, "name")), about(inner(block, "input")))
+        if is_own and isinstance(used, dict):
+            self._context = _input(used) + count(used.get("cache_read_input_tokens")) + count(used.get("output_tokens"))
+
+    def _window(self, window: Any) -> Iterator[Happening]:
+        match inner(window, "status"):
+            case "rejected":
+                self._rejection = window
+            case "allowed_warning":
+                self._rejection = {}
+                yield Warned(f"The plan's window {words(inner(window, 'rateLimitType'))} is nearly used up.")
+
+    def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
+        self._has_result = True
+        used = inner(event, "usage")
+        yield Usage(_input(used), count(inner(used, "output_tokens")), count(inner(used, "cache_read_input_tokens")))
+        if (cost := amount(event.get("total_cost_usd"))) is not None:
+            yield Cost(cost)
+        if self._context and (window := _window(event.get("modelUsage"), self._model)):
+            yield ContextUsed(min(100.0, 100.0 * self._context / window))
+        if denied := [words(inner(one, "tool_name")) for one in items(event.get("permission_denials"))]:
+            yield Warned(f"{len(denied)} calls were not permitted: {', '.join(sorted(set(denied)))}.")
+        said = words(event.get("result")) or words(event.get("subtype"))
+        if event.get("is_error") is not False or event.get("subtype", "success") != "success":
+            if limit := self._limit(event, said):
+                yield limit
+            yield Finished(False, said)
+        else:
+            yield Finished(True, said)
+
+    def _limit(self, event: Mapping[str, Any], said: str) -> LimitReached | None:
+        status, code = count(event.get("api_error_status")), words(event.get("api_error_type"))
+        ends = amount(self._rejection.get("resetsAt"))
+        found = limits.reached(said, self._now(), status=status, code=code, ends=ends)
+        kind = words(self._rejection.get("rateLimitType"))
+        window = next((limit for name, limit in _WINDOWS.items() if kind.startswith(name)), None)
+        return LimitReached(window, ends, said) if window else found
+
+
+def _input(used: Any) -> int:
+    return count(inner(used, "input_tokens")) + count(inner(used, "cache_creation_input_tokens"))
+
+
+def _window(models: Any, main: str) -> int:
+    """How many tokens the context of the main model holds; the largest one where it cannot be told which that is."""
+    known = models if isinstance(models, dict) else {}
+    return count(inner(known.get(main), "contextWindow")) or max(
+        (count(inner(one, "contextWindow")) for one in known.values()), default=0
+    )

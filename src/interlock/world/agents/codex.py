@@ -1,0 +1,106 @@
+"""Codex: `codex exec --json`, with the prompt on stdin."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.world.agents import limits
+from interlock.world.agents.agent import Launch, Now, Reader, lacks
+from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.happenings import Finished, Happening, LimitReached, Said, Usage, UsedTool, Warned
+from interlock.world.agents.tools import about
+from interlock.world.agents.wire import amount, count, decoded, inner, items, words
+
+__all__ = ["Codex", "CodexReader"]
+
+_ITEMS = 100
+"""How many items may be under way at once and still be told once each."""
+_BYPASS = ("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto")
+
+
+@dataclass(frozen=True, slots=True)
+class Codex:
+    """Codex, headless. Unless a person's flags say otherwise, it may write in its directory alone."""
+
+    program: str = "codex"
+    name: str = "codex"
+
+    def launch(self, assignment: Assignment) -> Launch:
+        argv = [self.program, "exec", "--json"]
+        argv += ["--model", assignment.model] if assignment.model else []
+        argv += ["--sandbox", "workspace-write"] if lacks(assignment.arguments, *_BYPASS) else []
+        return Launch((*argv, *assignment.arguments, "-"), assignment.prompt.encode("utf-8", "replace"))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return CodexReader(now)
+
+
+class CodexReader:
+    """Reads the events of `codex exec --json`."""
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+        self._begun: deque[str] = deque(maxlen=_ITEMS)
+        self._has_ended = False
+
+    def read(self, line: bytes) -> Iterator[Happening]:
+        event = decoded(line)
+        match event.get("type"):
+            case "item.started" | "item.completed":
+                yield from self._item(inner(event, "item"), is_done=event["type"] == "item.completed")
+            case "turn.completed":
+                self._has_ended = True
+                used = event.get("usage")
+                cached = count(inner(used, "cached_input_tokens"))
+                yield Usage(
+                    max(0, count(inner(used, "input_tokens")) - cached), count(inner(used, "output_tokens")), cached
+                )
+                yield Finished(True)
+            case "turn.failed":
+                self._has_ended = True
+                said = words(inner(event, "error", "message"))
+                if limit := self._limit(inner(event, "error"), said):
+                    yield limit
+                yield Finished(False, said)
+            case "error":
+                yield Warned(words(event.get("message")))
+
+    def end(self, exit_code: int | None) -> Iterator[Happening]:
+        if not self._has_ended and exit_code == 0:
+            yield Finished(False, "It ended without completing its turn.")
+
+    def _item(self, item: Any, *, is_done: bool) -> Iterator[Happening]:
+        match inner(item, "type"):
+            case "agent_message" if is_done:
+                yield Said(words(inner(item, "text")))
+            case "error" if is_done:
+                yield Warned(words(inner(item, "message")))
+            case "command_execution" | "file_change" | "mcp_tool_call" | "web_search":
+                name = words(inner(item, "id"))
+                if name not in self._begun:
+                    self._begun.append(name)
+                    yield _tool(item)
+
+    def _limit(self, error: Any, said: str) -> LimitReached | None:
+        """The limit in an error: in its own fields, in those of the provider's answer that it quotes, or in words."""
+        quoted = inner(decoded(said[said.find("{") :].encode("utf-8", "replace")), "error") if "{" in said else None
+        fields: Mapping[str, Any] = next((one for one in (quoted, error) if isinstance(one, dict)), {})
+        code = words(fields.get("type")) or words(fields.get("code"))
+        wait, ends = amount(fields.get("resets_in_seconds")), amount(fields.get("resets_at"))
+        if wait is not None:
+            ends = self._now().timestamp() + wait
+        return limits.reached(said, self._now(), code=code, ends=ends)
+
+
+def _tool(item: Mapping[str, Any]) -> UsedTool:
+    match item.get("type"):
+        case "mcp_tool_call":
+            return UsedTool(f"{words(item.get('server'))}.{words(item.get('tool'))}", about(item.get("arguments")))
+        case "file_change":
+            paths = (words(inner(one, "path")) for one in items(item.get("changes")))
+            return UsedTool("file_change", ", ".join(paths)[:200])
+        case kind:
+            return UsedTool(words(kind), about(item))

@@ -1,0 +1,112 @@
+"""What happens while an agent works, in the same words for all agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from interlock.world.redaction import redacted
+
+__all__ = [
+    "ContextUsed",
+    "Cost",
+    "Finished",
+    "Happening",
+    "Limit",
+    "LimitReached",
+    "Said",
+    "Usage",
+    "UsedTool",
+    "Warned",
+    "without_secrets",
+]
+
+
+class Limit(StrEnum):
+    """What kind of limit stopped an agent."""
+
+    SESSION = "session"
+    """A window of hours, or a day, of the account's plan."""
+    WEEKLY = "weekly"
+    RATE = "rate"
+    """Too many requests at once; soon over."""
+    CREDIT = "credit"
+    """The money is spent; it does not end by waiting."""
+    OVERLOADED = "overloaded"
+    """The provider's servers, not this account."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """The agent's own words: a whole message, or a line where it prints plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsedTool:
+    """The agent called a tool, on what."""
+
+    name: str
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens that were used since the last time it was told."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was spent since the last time it was told, in dollars."""
+
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUsed:
+    """How full the model's context is."""
+
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit stopped the work, until a time (seconds since 1970) where that is known."""
+
+    kind: Limit
+    until: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that a person should know, and that stops nothing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The agent said that it has ended, and how; what it said last, or what went wrong."""
+
+    ok: bool
+    said: str = ""
+
+
+Happening = Said | UsedTool | Usage | Cost | ContextUsed | LimitReached | Warned | Finished
+
+
+def without_secrets(happening: Happening) -> Happening:
+    """The same happening with every text in it redacted."""
+    values = {one.name: getattr(happening, one.name) for one in fields(happening)}
+    clean: dict[str, Any] = {name: redacted(value) for name, value in values.items() if type(value) is str}
+    return replace(happening, **clean) if clean else happening

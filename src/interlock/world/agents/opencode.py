@@ -1,0 +1,83 @@
+"""OpenCode: `opencode run --format json`, with the prompt on stdin.
+
+It says nothing while it waits for a limit that it may ask again after; a time-out for the first output ends that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.world.agents import limits
+from interlock.world.agents.agent import Launch, Now, Reader
+from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.happenings import Cost, Finished, Happening, Said, Usage, UsedTool
+from interlock.world.agents.tools import about
+from interlock.world.agents.wire import amount, count, decoded, inner, words
+
+__all__ = ["OpenCode", "OpenCodeReader"]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCode:
+    """OpenCode, headless. What it may do is in its own `opencode.json`."""
+
+    program: str = "opencode"
+    name: str = "opencode"
+
+    def launch(self, assignment: Assignment) -> Launch:
+        argv = [self.program, "run", "--format", "json"]
+        argv += ["--model", assignment.model] if assignment.model else []
+        return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return OpenCodeReader(now)
+
+
+class OpenCodeReader:
+    """Reads the events of `opencode run --format json`, which has none for the end: a step that stops is it."""
+
+    def __init__(self, now: Now) -> None:
+        self._now = now
+        self._has_ended = False
+
+    def read(self, line: bytes) -> Iterator[Happening]:
+        event = decoded(line)
+        part = event.get("part")
+        match event.get("type"):
+            case "text":
+                yield Said(words(inner(part, "text")))
+            case "tool_use":
+                yield UsedTool(words(inner(part, "tool")), about(inner(part, "state", "input")))
+            case "step_finish":
+                yield from self._step(part)
+            case "error":
+                yield from self._error(event.get("error"))
+
+    def end(self, exit_code: int | None) -> Iterator[Happening]:
+        if not self._has_ended and exit_code == 0:
+            yield Finished(False, "It ended in the middle of its work.")
+
+    def _step(self, part: Any) -> Iterator[Happening]:
+        tokens = inner(part, "tokens")
+        written = count(inner(tokens, "output")) + count(inner(tokens, "reasoning"))
+        read = count(inner(tokens, "input")) + count(inner(tokens, "cache", "write"))
+        yield Usage(read, written, count(inner(tokens, "cache", "read")))
+        if cost := amount(inner(part, "cost")):
+            yield Cost(cost)
+        if inner(part, "reason") == "stop":
+            self._has_ended = True
+            yield Finished(True)
+
+    def _error(self, error: Any) -> Iterator[Happening]:
+        self._has_ended = True
+        data = inner(error, "data")
+        said = words(inner(data, "message")) or words(inner(error, "name"))
+        answer = inner(decoded(words(inner(data, "responseBody")).encode("utf-8", "replace")), "error")
+        code = words(inner(answer, "code")) or words(inner(answer, "type"))
+        wait = words(inner(data, "responseHeaders", "retry-after"))
+        ends = self._now().timestamp() + int(wait) if wait.isascii() and wait.isdigit() and len(wait) < 8 else None
+        if limit := limits.reached(said, self._now(), status=count(inner(data, "statusCode")), code=code, ends=ends):
+            yield limit
+        yield Finished(False, said)

@@ -1,0 +1,64 @@
+"""How the player of scripts is started and read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.world.agents.agent import Launch, Now, Reader
+from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.happenings import (
+    ContextUsed,
+    Cost,
+    Finished,
+    Happening,
+    Limit,
+    LimitReached,
+    Said,
+    Usage,
+    UsedTool,
+)
+from interlock.world.agents.wire import amount, count, decoded, words
+
+__all__ = ["Scripted", "ScriptedReader"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """The agent that plays a script."""
+
+    script: Path
+    name: str = "scripted"
+
+    def launch(self, assignment: Assignment) -> Launch:
+        argv = (sys.executable, "-P", "-m", "interlock.world.agents.scripted", str(self.script), *assignment.arguments)
+        return Launch(argv, assignment.prompt.encode("utf-8", "replace"))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return ScriptedReader()
+
+
+class ScriptedReader:
+    """Reads the player's own lines: objects with one key."""
+
+    def read(self, line: bytes) -> Iterator[Happening]:
+        match decoded(line):
+            case {"said": str(text)}:
+                yield Said(text)
+            case {"tool": dict(tool)}:
+                yield UsedTool(words(tool.get("name")), words(tool.get("about")))
+            case {"usage": dict(used)}:
+                yield Usage(*(count(used.get(name)) for name in ("input", "output", "cached")))
+            case {"cost": cost} if (usd := amount(cost)) is not None:
+                yield Cost(usd)
+            case {"context": context} if (percent := amount(context)) is not None:
+                yield ContextUsed(percent)
+            case {"limit": {"kind": str(kind), **more}} if kind in set(Limit):
+                yield LimitReached(Limit(kind), amount(more.get("until")), words(more.get("said")))
+            case {"finished": bool(ok)}:
+                yield Finished(ok)
+
+    def end(self, exit_code: int | None) -> Iterator[Happening]:
+        return iter(())

@@ -1,0 +1,163 @@
+"""Commits: one at a time, whole or not at all, and found again after a crash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.git.locks import end_dead_locks, locked
+from interlock.world.git.private import Repository, opened
+from interlock.world.git.status import Status, branch_of, head_of, operation_of, statuses
+from interlock.world.git.trees import lies_in, take_up
+
+__all__ = ["Identity", "Signing", "commit", "find_commit", "identity"]
+
+_FORMATS = ("openpgp", "ssh", "x509")
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """How the user signs commits: settings of git, all from the user's own configuration."""
+
+    settings: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits, read once and passed on."""
+
+    name: str
+    email: str
+    signing: Signing | None = None
+
+
+def identity(directory: Path) -> Identity:
+    """The user's name and e-mail as git has them here, and how the user signs.
+
+    A repository may say who commits in it. It has no say in signing: that would let it name a program.
+    """
+    with opened(directory) as repository:
+        name, email = repository.setting("user.name"), repository.setting("user.email")
+        if not name or not email:
+            message = f"Git does not know who commits in {directory}."
+            hint = "Run `git config --global user.name NAME` and `git config --global user.email ADDRESS`."
+            raise InterlockError("git_failed", message, hint)
+        return Identity(name, email, _signing(repository))
+
+
+def _signing(repository: Repository) -> Signing | None:
+    wants = repository.setting("commit.gpgsign", of_the_user=True) or "false"
+    if wants.lower() not in ("true", "yes", "on", "1"):
+        return None
+    programs = (f"gpg.{one}.program" for one in _FORMATS)
+    names = ("gpg.format", "gpg.program", "gpg.ssh.defaultkeycommand", "user.signingkey", *programs)
+    values = ((name, repository.setting(name, of_the_user=True)) for name in names)
+    return Signing(tuple((name, value) for name, value in values if value is not None))
+
+
+def commit(
+    root: Path,
+    message: str,
+    *,
+    author: Identity,
+    paths: Sequence[str] | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> str | None:
+    """Commit everything, or what is at and below the given paths, on the branch checked out; gives the hash.
+
+    None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), and while a merge or the like is
+    under way (`git_conflict`). Hooks do not run. The branch moves only from where it was seen.
+    """
+    with opened(root) as repository, locked(repository, sleep) as lock:
+        branch = _branch_to_commit_on(repository)
+        head = head_of(repository)
+        changed = [one for one in statuses(repository) if paths is None or lies_in(one.path, paths)]
+        take_up(repository, changed)
+        tree = repository.line("write-tree") if paths is None else _tree_of(repository, head, changed)
+        if tree == (repository.line("rev-parse", f"{head}^{{tree}}") if head else _empty_tree(repository)):
+            return None
+        made = _commit_tree(repository, tree, head, message, author)
+        lock.write(repository.index, made)
+        about = f"commit: {message.splitlines()[0][:100] if message.strip() else ''}"
+        for place in (repository.common / "logs" / "refs", repository.git_directory / "logs"):
+            place.mkdir(parents=True, exist_ok=True)  # git makes them with the first commit
+        old = head or "0" * len(made)
+        repository.run("update-ref", "-m", about, f"refs/heads/{branch}", made, old, environment=_names(author))
+        lock.install()
+        return made
+
+
+def find_commit(root: Path, trailer: str, *, most: int = 200) -> str | None:
+    """The newest commit among the last of the branch that has a trailer line, such as `Ralph-Event: <id>`.
+
+    It is asked after a crash, so it also ends what a `commit` that died left of itself.
+    """
+    with opened(root) as repository:
+        end_dead_locks(repository)
+        if head_of(repository) is None:
+            return None
+        form = "--format=%H%n%(trailers:only=true,unfold=true)"
+        listed = repository.run("log", "-z", f"--max-count={most}", "--no-show-signature", form, "HEAD", "--")
+        for record in listed.decode("utf-8", "surrogateescape").split("\0"):
+            found, *lines = record.split("\n")
+            if trailer in lines:
+                return found
+        return None
+
+
+def _branch_to_commit_on(repository: Repository) -> str:
+    operation = operation_of(repository)
+    if operation is not None:
+        message = f"A {operation} is under way in {repository.work_tree}; a commit now would end it half done."
+        raise InterlockError("git_conflict", message, f"End it first: `git {operation} --continue` or `--abort`.")
+    conflicts = [one.path for one in statuses(repository) if one.is_conflict]
+    if conflicts:
+        message = f"{conflicts[0]!r} has a conflict that nobody has solved, in {repository.work_tree}."
+        raise InterlockError("git_conflict", message, "Solve it and `git add` the file.", {"paths": conflicts})
+    branch = branch_of(repository)
+    if branch is None:
+        message = f"No branch is checked out in {repository.work_tree}: a commit there would belong to none."
+        raise InterlockError("git_detached", message, "Check out a branch with `git switch`.")
+    return branch
+
+
+def _tree_of(repository: Repository, head: str | None, changed: Sequence[Status]) -> str:
+    """The tree of HEAD with only those paths changed; what else is staged stays out."""
+    index = repository.private / "index.paths"
+    repository.run("read-tree", head or "--empty", index=index)
+    take_up(repository, changed, index)
+    return repository.line("write-tree", index=index)
+
+
+def _empty_tree(repository: Repository) -> str:
+    return repository.line("hash-object", "-t", "tree", "--stdin")
+
+
+def _commit_tree(repository: Repository, tree: str, head: str | None, message: str, author: Identity) -> str:
+    signing = author.signing.settings if author.signing else ()
+    configured = [word for name, value in signing for word in ("-c", f"{name}={value}")]
+    sign = ["-S"] if author.signing else []
+    parents = ["-p", head] if head else []
+    made = repository.run(
+        *configured,
+        "commit-tree",
+        *sign,
+        *parents,
+        "-F",
+        "-",
+        tree,
+        feed=message.encode("utf-8", "surrogateescape"),
+        environment=_names(author),
+    )
+    return made.decode("ascii").strip()
+
+
+def _names(author: Identity) -> dict[str, str]:
+    return {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", author.name), ("EMAIL", author.email))
+    }

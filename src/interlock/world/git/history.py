@@ -1,0 +1,130 @@
+"""What the history says: commits, what they changed, and which files there are."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.git.private import Repository, opened
+from interlock.world.git.status import head_of
+from interlock.world.git.trees import take_up_everything
+
+__all__ = ["Change", "Commit", "Diff", "changed_between", "diff", "files", "log", "merged_at"]
+
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=dirty")
+_FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that differs between two trees: `A`dded, `M`odified, `D`eleted, or another `T`ype of file."""
+
+    path: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One commit; `at` is when it was committed, in seconds since the epoch."""
+
+    hash: str
+    parents: tuple[str, ...]
+    author: str
+    email: str
+    at: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A patch as text, and whether its end was cut off."""
+
+    text: str
+    is_cut: bool
+
+
+def files(work_tree: Path) -> list[str]:
+    """Every file of a work tree that is not ignored, relative to it, tracked or not."""
+    with opened(work_tree) as repository:
+        listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        below = work_tree.absolute().relative_to(repository.work_tree)
+        names = repository.run(*listing).split(b"\0")
+        prefix = b"" if below == Path() else os.fsencode(f"{below}/")
+        found = (os.fsdecode(name.removeprefix(prefix)) for name in names if name and name.startswith(prefix))
+        return list(dict.fromkeys(found))
+
+
+def merged_at(directory: Path, commit: str, branch: str) -> float | None:
+    """When a commit was made that a branch has, here or at the origin as last fetched; None where neither has it."""
+    if re.fullmatch(r"[0-9a-f]{7,64}", commit) is None:
+        return None
+    with opened(directory) as repository:
+        for reference in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
+            if repository.ask("merge-base", "--is-ancestor", commit, reference).status == 0:
+                return float(repository.line("show", "--no-patch", "--format=%ct", commit, "--"))
+    return None
+
+
+def changed_between(root: Path, before: str, after: str) -> list[Change]:
+    """The paths that differ between two commits or trees."""
+    with opened(root) as repository:
+        trees = (_tree(repository, before), _tree(repository, after))
+        listed = repository.run("diff-tree", "-r", "-z", "--name-status", *_PLAIN, *trees)
+        parts = [os.fsdecode(part) for part in listed.split(b"\0")[:-1]]
+        return [Change(path, status) for status, path in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def diff(root: Path, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
+    """The patch between two commits or trees, of at most so many bytes.
+
+    Without `before`, from HEAD; without `after`, to the files as they are, untracked ones too.
+    """
+    with opened(root) as repository:
+        old = _tree(repository, before or head_of(repository))
+        if after is None:
+            take_up_everything(repository)
+        new = _tree(repository, after) if after else repository.line("write-tree")
+        answer = repository.ask("diff-tree", "-r", "-p", *_PLAIN, old, new, most=most)
+        if answer.status != 0 and not answer.is_cut:
+            raise InterlockError("git_failed", f"git diff-tree failed in {root}: {answer.said}.", "Try again.")
+        return Diff(answer.output.decode("utf-8", "replace"), answer.is_cut)
+
+
+def log(root: Path, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
+    """The last commits up to a revision, newest first; empty where there is none yet."""
+    with opened(root) as repository:
+        if revision == "HEAD" and head_of(repository) is None:
+            return []
+        start = _resolve(repository, revision, "commit")
+        listed = repository.run("log", "-z", f"--max-count={most}", "--no-show-signature", _FORM, start, "--")
+        return [_commit(fields) for fields in _records(listed)]
+
+
+def _records(listed: bytes) -> list[list[str]]:
+    """The fields of each commit. `-z` also ends a record with NUL, so that six fields follow six."""
+    parts = listed.decode("utf-8", "replace").split("\0")
+    return [parts[start : start + 6] for start in range(0, len(parts) - 5, 6)]
+
+
+def _commit(fields: list[str]) -> Commit:
+    found, parents, author, email, at, message = fields
+    return Commit(found, tuple(parents.split()), author, email, int(at), message.rstrip("\n"))
+
+
+def _tree(repository: Repository, revision: str | None) -> str:
+    """The tree of a revision; of none, the empty one."""
+    if revision is None:
+        return repository.line("hash-object", "-w", "-t", "tree", "--stdin")
+    return _resolve(repository, revision, "tree")
+
+
+def _resolve(repository: Repository, revision: str, kind: str) -> str:
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{{kind}}}")
+    answer = repository.ask(*words)
+    if answer.status != 0:
+        message = f"There is no commit or tree {revision[:200]!r} in {repository.root or repository.common}."
+        raise InterlockError("git_failed", message, "Name one that is there; `git log` lists them.")
+    return answer.output.decode("ascii").strip()

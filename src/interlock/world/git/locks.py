@@ -1,0 +1,137 @@
+"""The lock on the user's index, held as git holds it, and recognisable as ours if we die with it.
+
+`index.lock` is a second name of `index.ralph-<pid>-<began>-<token>[-<commit>]`. Who finds it knows who made it; if that
+process is gone, the lock is ended: where its commit is on the branch the new index takes effect, else it is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.ancestry import started
+from interlock.world.git.private import Repository
+from interlock.world.git.status import head_of
+
+__all__ = ["IndexLock", "end_dead_locks", "locked"]
+
+_TRIES = 25
+_PAUSE = 0.2
+
+
+class IndexLock:
+    """The user's index, held: it changes only by `install`."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._lock = repository.git_directory / "index.lock"
+        token = repository.private.name.rpartition("-")[2]
+        self._mark = repository.git_directory / f"index.ralph-{os.getpid()}-{_began(os.getpid())}-{token}"
+        self._mark.touch()
+
+    def take(self) -> bool:
+        """Take the lock; False where another has it."""
+        try:
+            self._lock.hardlink_to(self._mark)
+        except FileExistsError:
+            return False
+        index = self._repository.git_directory / "index"
+        for kind in ("plain", "raw"):
+            copy = self._repository.private / kind / "index"
+            copy.unlink(missing_ok=True)
+            if index.is_file():
+                shutil.copy2(index, copy)  # again, now that nobody else can change it
+        return True
+
+    def write(self, new: Path, commit: str | None = None) -> None:
+        """Have the new index ready; with a commit, it takes effect even after our death, if that is on the branch."""
+        with new.open("rb") as source, self._mark.open("wb") as target:
+            shutil.copyfileobj(source, target)
+            target.flush()
+            os.fsync(target.fileno())
+        if commit is not None:
+            self._mark = self._mark.rename(self._mark.with_name(f"{self._mark.name}-{commit}"))
+
+    def install(self) -> None:
+        """Let the new index take effect."""
+        self._lock.rename(self._repository.git_directory / "index")
+
+    def drop(self) -> None:
+        """End the lock, if it is ours and still there."""
+        if _is_same(self._lock, self._mark):
+            self._lock.unlink()
+        self._mark.unlink(missing_ok=True)
+
+
+def end_dead_locks(repository: Repository) -> None:
+    """End a lock whose holder is gone, in the way that holder would have."""
+    lock = repository.git_directory / "index.lock"
+    for mark in repository.git_directory.glob("index.ralph-*"):
+        pid, began, _, commit = (*mark.name.removeprefix("index.ralph-").split("-"), "", "", "")[:4]
+        if not pid.isdigit() or _began(int(pid)) == began:
+            continue
+        if _is_same(lock, mark):
+            if commit and head_of(repository) == commit:
+                lock.rename(repository.git_directory / "index")
+            else:
+                lock.unlink(missing_ok=True)
+        mark.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(repository: Repository, sleep: Callable[[float], None]) -> Iterator[IndexLock]:
+    """Hold the index; raises `git_failed` with who holds it, when another does for too long."""
+    lock = IndexLock(repository)
+    try:
+        for attempt in range(_TRIES):
+            end_dead_locks(repository)
+            if lock.take():
+                break
+            if attempt + 1 == _TRIES:
+                raise _held(repository)
+            sleep(_PAUSE)
+        yield lock
+    finally:
+        lock.drop()
+
+
+def _held(repository: Repository) -> InterlockError:
+    lock = repository.git_directory / "index.lock"
+    try:
+        since = datetime.fromtimestamp(lock.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OSError:
+        since = "just now"
+    marks = [mark for mark in repository.git_directory.glob("index.ralph-*") if _is_same(lock, mark)]
+    ours = [f"ralph (pid {mark.name.split('-')[1]})" for mark in marks]
+    holders = ", ".join(ours or _gits_in(repository.work_tree)) or "no process that can be seen"
+    message = f"{lock} is held since {since} by {holders}."
+    hint = "Wait until it is done; if nobody uses the repository, the file was left over: remove it."
+    return InterlockError("git_failed", message, hint, {"lock": str(lock), "since": since, "holders": holders})
+
+
+def _gits_in(root: Path) -> list[str]:
+    """The git processes at work in a work tree, where the system shows them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text().startswith("git") and (process / "cwd").readlink().is_relative_to(root):
+                found.append(f"git (pid {process.name})")
+        except OSError:
+            continue
+    return found
+
+
+def _began(pid: int) -> str:
+    return "".join(one for one in started(pid) or "gone" if one.isalnum())
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False

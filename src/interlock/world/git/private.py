@@ -1,0 +1,201 @@
+"""A repository as git sees it here: through a private git directory, with a configuration of our own.
+
+The objects, the refs and the logs in it are links to the real ones; the configuration, the hooks, the index and what
+names a program are not. What is not taken over cannot run, so nothing has to be forbidden by name, and a change of
+the real configuration between two calls changes nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.git.call import Answer, call, verb_of
+from interlock.world.git.settings import Setting, find, settings
+
+__all__ = ["Repository", "as_input", "opened"]
+
+_MOST = 1 << 28
+_TAKEN_OVER = frozenset(
+    """
+    core.attributesfile core.autocrlf core.checkroundtripencoding core.eol core.excludesfile core.filemode
+    core.ignorecase core.precomposeunicode core.protecthfs core.protectntfs core.sparsecheckout
+    core.sparsecheckoutcone core.symlinks extensions.objectformat extensions.refstorage
+    """.split()
+)
+"""The settings that say how files and objects are read and written; none of them names a program."""
+_OURS = {
+    "core.bare": "false",
+    "core.commitgraph": "false",  # it is a cache that the repository could lie in
+    "core.filesreflocktimeout": "2000",
+    "core.fsync": "committed,reference",  # what is acknowledged survives a power cut
+    "core.fsyncmethod": "batch",
+    "core.fsmonitor": "false",
+    "core.hookspath": os.devnull,
+    "core.logallrefupdates": "true",
+    "core.quotepath": "false",
+    "core.repositoryformatversion": "1",
+    "core.splitindex": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "protocol.allow": "never",
+    "submodule.recurse": "false",
+}
+_RAW = "* -text -ident -filter !eol !working-tree-encoding\n"
+"""Attributes by which every file is stored and written exactly as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """A repository that git can be asked about and told to change."""
+
+    root: Path | None
+    git_directory: Path
+    common: Path
+    private: Path
+    settings: tuple[Setting, ...]
+
+    @property
+    def work_tree(self) -> Path:
+        if self.root is None:
+            message = f"{self.common} is a bare repository and has no files."
+            raise InterlockError("no_repository", message, "Go to a work tree of it.")
+        return self.root
+
+    @property
+    def index(self) -> Path:
+        """The private copy of the index; nothing that is done to it touches the user's."""
+        return self.private / "plain" / "index"
+
+    def setting(self, name: str, *, of_the_user: bool = False) -> str | None:
+        """The value in force of a setting; with `of_the_user` the repository has no say in it."""
+        found = [one.value for one in self.settings if one.name == name and (one.is_users or not of_the_user)]
+        return found[-1] if found else None
+
+    def ask(
+        self,
+        *arguments: str,
+        feed: bytes = b"",
+        directory: Path | None = None,
+        index: Path | None = None,
+        is_raw: bool = False,
+        most: int = _MOST,
+        output: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """Run git and give its answer, whatever its status; raises `git_failed` where something killed it.
+
+        `is_raw` stores and writes files exactly as they are.
+        """
+        tree = directory or self.root
+        place = {"GIT_DIR": str(self.private / ("raw" if is_raw else "plain"))}
+        if tree is not None:
+            place["GIT_WORK_TREE"] = str(tree)
+        if index is not None or is_raw:
+            place["GIT_INDEX_FILE"] = str(index or self.index)
+        whole = place | dict(environment or {})
+        answer = call(arguments, tree or self.private, whole, feed=feed, most=most, output=output)
+        if answer.status < 0 and not answer.is_cut:
+            message = f"git {verb_of(arguments)} was killed by signal {-answer.status} in {self.root or self.common}."
+            raise InterlockError("git_failed", message, "Try again.")
+        return answer
+
+    def run(
+        self,
+        *arguments: str,
+        feed: bytes = b"",
+        directory: Path | None = None,
+        index: Path | None = None,
+        is_raw: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """Run git and give its output; raises `git_failed` with what git said."""
+        answer = self.ask(
+            *arguments, feed=feed, directory=directory, index=index, is_raw=is_raw, environment=environment
+        )
+        verb = verb_of(arguments)
+        if answer.is_cut:
+            message = f"git {verb} in {self.root or self.common} answered more than {_MOST} bytes."
+            raise InterlockError("git_failed", message, "Look at it with git.")
+        if answer.status != 0:
+            message = f"git {verb} failed in {self.root or self.common}: {answer.said[-300:]}."
+            raise InterlockError("git_failed", message, "Look at it with git.")
+        return answer.output
+
+    def found(self, *arguments: str) -> str | None:
+        """Git's answer where it is one line, or None where git says with status 1 that there is none."""
+        answer = self.ask(*arguments)
+        if answer.status == 1:
+            return None
+        if answer.status != 0:
+            message = f"git {verb_of(arguments)} failed in {self.root or self.common}: {answer.said[-300:]}."
+            raise InterlockError("git_failed", message, "Look at it with git.")
+        return os.fsdecode(answer.output).strip()
+
+    def line(self, *arguments: str, feed: bytes = b"", index: Path | None = None) -> str:
+        """Git's answer where it is one line."""
+        return self.run(*arguments, feed=feed, index=index).decode("utf-8", "surrogateescape").strip()
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[Repository]:
+    """The repository around a directory, for as long as the block runs."""
+    root, git_directory, common = find(directory)
+    known = settings(directory, git_directory)
+    with tempfile.TemporaryDirectory(prefix="ralph-git-", ignore_cleanup_errors=True) as name:
+        repository = Repository(root, git_directory, common, Path(name), known)
+        for kind in ("plain", "raw"):
+            _make(repository, repository.private / kind)
+        raw = repository.private / "raw" / "info" / "attributes"
+        raw.unlink(missing_ok=True)
+        raw.write_text(_RAW, encoding="utf-8")
+        try:
+            yield repository
+        except OSError as error:
+            where = f" {error.filename}" if error.filename else ""
+            message = f"A file of {root or common} cannot be read or written: {error.strerror}{where}."
+            raise InterlockError("git_failed", message, "Look at the disk and at who may write there.") from error
+
+
+def as_input(paths: Iterator[str] | list[str] | tuple[str, ...]) -> bytes:
+    """Paths as git reads them from its input."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _make(repository: Repository, private: Path) -> None:
+    """Make a git directory that shares what is data, and has its own of what could run."""
+    for name in ("info", "logs"):
+        (private / name).mkdir(parents=True)
+    try:
+        shutil.copyfile(repository.git_directory / "HEAD", private / "HEAD")
+    except OSError as error:
+        message = f"{repository.git_directory} is no git directory: {error.strerror}."
+        raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
+    shared = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs/refs", "info/exclude", "info/attributes")
+    for name in shared:
+        if name != "reftable" or (repository.common / name).exists():
+            (private / name).symlink_to(repository.common / name)
+    for name in ("logs/HEAD", "info/sparse-checkout"):
+        (private / name).symlink_to(repository.git_directory / name)
+    for path in repository.git_directory.glob("sharedindex.*"):
+        (private / path.name).symlink_to(path)
+    if (repository.git_directory / "index").is_file():
+        # With its time: git takes an entry as young as the index for one that it must look at again.
+        shutil.copy2(repository.git_directory / "index", private / "index")
+    (private / "config").write_text(_configuration(repository.settings), encoding="utf-8", errors="surrogateescape")
+
+
+def _configuration(known: tuple[Setting, ...]) -> str:
+    taken = {one.name: one.value for one in known if one.name in _TAKEN_OVER} | _OURS
+    lines = []
+    for name, value in taken.items():
+        section, _, key = name.partition(".")
+        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        lines.append(f'[{section}]\n\t{key} = "{escaped}"\n')
+    return "".join(lines)

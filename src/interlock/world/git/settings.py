@@ -1,0 +1,87 @@
+"""Where the repository is, and how git is configured there: read, and nothing of it run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.git.call import call
+
+__all__ = ["Setting", "find", "settings", "user_email"]
+
+_MAX_POINTER = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of git's configuration, and whether it is the user's own or the repository's."""
+
+    scope: str
+    name: str
+    value: str
+
+    @property
+    def is_users(self) -> bool:
+        return self.scope in ("system", "global")
+
+
+def user_email(directory: Path) -> str | None:
+    """The e-mail address that git would put into a commit here; None where there is none."""
+    try:
+        found = [one.value for one in settings(directory, _git_directory(directory)) if one.name == "user.email"]
+    except InterlockError:
+        return None
+    return found[-1].strip() or None if found else None
+
+
+def settings(directory: Path, git_directory: Path | None) -> tuple[Setting, ...]:
+    """Git's configuration as it would hold in a directory. Listing it reads files and runs nothing."""
+    place = {"GIT_DIR": str(git_directory)} if git_directory else {"GIT_CEILING_DIRECTORIES": str(directory)}
+    listing = ("config", "--list", "-z", "--show-scope", "--includes")
+    answer = call(listing, directory, place, with_users_configuration=True)
+    if answer.status != 0:
+        message = f"The configuration of git cannot be read in {directory}: {answer.said[:300]}."
+        raise InterlockError("git_failed", message, "Repair it; `git config --list` says the line.")
+    parts = [part.decode("utf-8", "surrogateescape") for part in answer.output.split(b"\0")[:-1]]
+    found = []
+    for scope, line in zip(parts[::2], parts[1::2], strict=True):
+        name, has_value, value = line.partition("\n")
+        found.append(Setting(scope, name, value if has_value else "true"))
+    return tuple(found)
+
+
+def _git_directory(directory: Path) -> Path | None:
+    try:
+        return find(directory)[1]
+    except InterlockError:
+        return None
+
+
+def find(directory: Path) -> tuple[Path | None, Path, Path]:
+    """The work tree around a directory, its own git directory, and the one that all work trees share."""
+    start = directory.absolute()
+    for place in (start, *start.parents):
+        dot_git = place / ".git"
+        try:
+            if dot_git.is_dir():
+                return place, dot_git, dot_git
+            if dot_git.is_file():
+                target = _pointer(dot_git).removeprefix("gitdir:").strip()
+                git_directory = (place / target).resolve()
+                shared = git_directory / "commondir"
+                common = (git_directory / _pointer(shared).strip()).resolve() if shared.is_file() else git_directory
+                return place, git_directory, common
+        except (OSError, ValueError, RuntimeError) as error:
+            message = f"{dot_git} does not lead to a git directory: {str(error)[:200]}."
+            raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
+        if (place / "HEAD").is_file() and (place / "objects").is_dir() and (place / "refs").is_dir():
+            return None, place, place
+    message = f"There is no git repository in {directory} or above it."
+    raise InterlockError("no_repository", message, "Run `git init` here, or go to your repository.")
+
+
+def _pointer(path: Path) -> str:
+    with path.open("rb") as file:
+        return os.fsdecode(file.read(_MAX_POINTER))

@@ -1,0 +1,182 @@
+"""What git says of a work tree now: where HEAD is, what is under way, and what differs from what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.world.git.private import Repository, opened
+
+__all__ = [
+    "Operation",
+    "State",
+    "Status",
+    "branch_exists",
+    "branch_of",
+    "has_commits",
+    "head_of",
+    "operation_of",
+    "state",
+    "statuses",
+]
+
+
+class Operation(StrEnum):
+    """What somebody began in a work tree and has not ended."""
+
+    MERGE = "merge"
+    REBASE = "rebase"
+    CHERRY_PICK = "cherry-pick"
+    REVERT = "revert"
+
+
+_MARKS = {
+    "MERGE_HEAD": Operation.MERGE,
+    "rebase-merge": Operation.REBASE,
+    "rebase-apply": Operation.REBASE,
+    "CHERRY_PICK_HEAD": Operation.CHERRY_PICK,
+    "REVERT_HEAD": Operation.REVERT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A work tree as it is now. Paths are relative to it, and every byte of a name survives in them."""
+
+    head: str | None
+    """The commit checked out; None where the branch has none yet."""
+    branch: str | None
+    """The branch checked out; None where HEAD is detached."""
+    operation: Operation | None
+    conflicts: tuple[str, ...]
+    staged: tuple[str, ...]
+    unstaged: tuple[str, ...]
+    untracked: tuple[str, ...]
+    nested: tuple[str, ...]
+    """Repositories inside the work tree that it does not know; they are never committed, kept or removed."""
+    hidden: tuple[str, ...]
+    """Changed files that git was told not to look at (`--assume-unchanged`, `--skip-worktree`)."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether the work tree and the index are what HEAD has."""
+        return not (self.conflicts or self.staged or self.unstaged or self.untracked)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How one path differs: in the index from HEAD, and in the work tree from the index; `.` is not at all."""
+
+    path: str
+    in_index: str
+    in_tree: str
+    is_submodule: bool = False
+
+    @property
+    def is_conflict(self) -> bool:
+        return self.in_index == "U"
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the work tree has no such file, or has it under another entry, as untracked."""
+        return self.in_tree == "D" or (self.in_index == "D" and self.in_tree == ".")
+
+    @property
+    def is_untracked(self) -> bool:
+        return self.in_tree == "?"
+
+    @property
+    def is_nested(self) -> bool:
+        return self.is_untracked and self.path.endswith("/")
+
+
+def state(root: Path) -> State:
+    """The state of a work tree."""
+    with opened(root) as repository:
+        all_of_them = statuses(repository)
+        found = [one for one in all_of_them if not one.is_nested]
+        return State(
+            head=head_of(repository),
+            branch=branch_of(repository),
+            operation=operation_of(repository),
+            conflicts=tuple(one.path for one in found if one.is_conflict),
+            staged=tuple(one.path for one in found if one.in_index not in "U?."),
+            unstaged=tuple(one.path for one in found if not one.is_conflict and one.in_tree not in "?."),
+            untracked=tuple(one.path for one in found if one.is_untracked),
+            nested=tuple(one.path for one in all_of_them if one.is_nested),
+            hidden=_hidden(repository),
+        )
+
+
+def has_commits(root: Path) -> bool:
+    """Whether the branch checked out has a commit."""
+    with opened(root) as repository:
+        return head_of(repository) is not None
+
+
+def branch_exists(root: Path, name: str) -> bool:
+    """Whether there is a branch of that name here."""
+    with opened(root) as repository:
+        return repository.ask("show-ref", "--verify", "--quiet", f"refs/heads/{name}").status == 0
+
+
+def head_of(repository: Repository) -> str | None:
+    """The commit checked out; None where the branch has none yet."""
+    head = repository.found("rev-parse", "--verify", "--quiet", "HEAD")
+    if head is None and branch_of(repository) is None:
+        message = f"HEAD of {repository.git_directory} leads to no commit."
+        raise InterlockError("git_failed", message, "Look at it with `git fsck`.")
+    return head
+
+
+def branch_of(repository: Repository) -> str | None:
+    """The branch checked out; None where HEAD is detached."""
+    name = repository.found("symbolic-ref", "--quiet", "HEAD") or ""
+    return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
+
+
+def operation_of(repository: Repository) -> Operation | None:
+    """What is under way in the work tree."""
+    return next((what for mark, what in _MARKS.items() if (repository.git_directory / mark).exists()), None)
+
+
+def statuses(repository: Repository) -> list[Status]:
+    """Every path that differs, sorted by git. A submodule is looked at from outside: git does not run in it."""
+    _ = repository.work_tree
+    listed = repository.run(
+        "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"
+    )
+    return [_status(repository, record) for record in listed.split(b"\0") if record]
+
+
+def _status(repository: Repository, record: bytes) -> Status:
+    match record[:1]:
+        case b"1":
+            _, codes, submodule, _, _, _, _, _, path = record.split(b" ", 8)
+            return Status(os.fsdecode(path), chr(codes[0]), chr(codes[1]), submodule.startswith(b"S"))
+        case b"u":
+            _, codes, submodule, _, _, _, _, _, _, _, path = record.split(b" ", 10)
+            in_tree = "M" if os.path.lexists(repository.work_tree / os.fsdecode(path)) else "D"
+            return Status(os.fsdecode(path), "U", in_tree, submodule.startswith(b"S"))
+        case _:
+            return Status(os.fsdecode(record[2:]), "?", "?")
+
+
+def _hidden(repository: Repository) -> tuple[str, ...]:
+    """Found with a second copy of the index, in which git was told to look."""
+    tagged = [line for line in repository.run("ls-files", "-v", "-z").split(b"\0") if line]
+    if not any(line[:1].islower() or line[:1] == b"S" for line in tagged):
+        return ()
+    told = {os.fsdecode(line[2:]) for line in tagged if line[:1].islower() or line[:1] == b"S"}
+    copy = repository.private / "index.looking"
+    shutil.copy2(repository.index, copy)
+    # With `core.sparseCheckout`, git takes a file that is there for one that it must look at.
+    look = ("-c", "core.sparseCheckout=true")
+    repository.ask(*look, "update-index", "-q", "--really-refresh", index=copy)
+    listed = repository.run(*look, "diff-files", "-z", "--name-only", "--ignore-submodules=dirty", index=copy)
+    changed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
+    return tuple(sorted(told & changed))

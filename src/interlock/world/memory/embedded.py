@@ -1,0 +1,46 @@
+"""A memory without a server, over events that its owner keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+
+from interlock.world.memory.memory import ISSUES, MOST, MemoryEvent, Node, node_of
+
+__all__ = ["EmbeddedMemory"]
+
+
+class EmbeddedMemory:
+    """The same answers as a server's, from a sequence of events. It reads and writes nothing outside itself."""
+
+    def __init__(self, events: Iterable[MemoryEvent] = ()) -> None:
+        self._events: dict[str, MemoryEvent] = {}
+        for event in events:
+            self.remember(event)
+
+    @property
+    def events(self) -> tuple[MemoryEvent, ...]:
+        """All that is remembered, for the owner to keep."""
+        return tuple(self._events.values())
+
+    def agent_context(self) -> list[Node]:
+        named = (node for node in self._nodes() if _is_the_agents(str(node.properties["name"])))
+        return list(islice(named, MOST))
+
+    def known_issues(self) -> list[Node]:
+        issues = (node for node in self._nodes() if node.properties["memoryType"] in ISSUES)
+        return sorted(issues, key=lambda node: str(node.properties["date"]), reverse=True)[:MOST]
+
+    def remember(self, event: MemoryEvent) -> str:
+        self._events.setdefault(event.id, event)
+        return event.id
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _nodes(self) -> Iterable[Node]:
+        return map(node_of, self._events.values())
+
+
+def _is_the_agents(name: str) -> bool:
+    return "Brooks" in name or "Developer Agent" in name
