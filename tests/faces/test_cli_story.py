@@ -43,7 +43,7 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
         subprocess.run(["git", "config", key, value], cwd=repository, env=environment, check=True)
     (repository / "stories").mkdir()
     (repository / "stories" / "1-1-greet.md").write_text(STORY.format(number="1.1", title="greeting"))
-    (repository / ".gitignore").write_text(".ralf/\n*.state\n")
+    (repository / ".gitignore").write_text(".ralf/\n*.state\n*.json\nralph_prompt.md\n")
     (repository / "ralph.toml").write_text(
         '[story]\nagent = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
         'tests = ["grep -q good work.txt"]\n'
@@ -117,6 +117,17 @@ def test_without_progress_txt_the_setup_is_explained(repository: Path, environme
     expected = "<promise>SETUP_REQUIRED</promise>\nExplanation: progress.txt not found. Create with template.\n"
     assert expected in result.out
     assert "ralph story init" in result.err
+
+
+def test_a_loop_does_not_begin_on_somebodys_unfinished_work(project: Path, environment: dict[str, str]) -> None:
+    (project / "mine.txt").write_text("half done")
+    refused = run_here("story", "run", "--json", cwd=project, env=environment)
+    assert (refused.code, refused.error["code"]) == (5, "setup_required")
+    assert "mine.txt" in refused.error["message"]
+    assert (project / "mine.txt").read_text() == "half done"
+    (project / "mine.txt").unlink()
+    (project / "progress.txt").write_text((project / "progress.txt").read_text() + "# a person's note\n")
+    assert run("story", "run", cwd=project, env=environment).code == 0
 
 
 def test_init_makes_progress_txt_once_from_the_stories_that_there_are(

@@ -222,3 +222,8 @@ def test_removing_what_is_not_there_changes_nothing_and_pasting_over_it_is_a_fau
         jsonc.paste('{"a": 1}', ("b",), "2")
     with pytest.raises(JsonFault):
         jsonc.put('{"a": [1]}', ("a", 3), 2)
+
+
+def test_white_space_behind_what_is_removed_does_not_become_part_of_a_comment() -> None:
+    text = '{"a": 1, //\n"b": 2, \n"c": 3}'
+    assert jsonc.comments(jsonc.remove(text, ("b",))) == jsonc.comments(text)

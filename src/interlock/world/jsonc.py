@@ -286,7 +286,7 @@ def _without_space(text: str, since: int, until: int, rest: str) -> str:
     """
     said = text[since + 1 : until]
     end = _last_comment_end(said)
-    if end and comments(said)[-1].startswith("//") and not re.match(r"[ \t]*[\r\n]", rest):
+    if end and comments(said)[-1].startswith("//") and not re.match(r"[\r\n]", rest):
         return text[:until]
     return text[: since + 1 + end]
 

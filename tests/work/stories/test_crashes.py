@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from interlock.errors import InterlockError
+from interlock.work.stories.loop import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
 from work.stories.mortal import DIED, FileMemory
 from work.stories.yards import MET, WORK, Ground, Steps, shell
@@ -55,6 +56,13 @@ class Mortal:
         with self.start(dies) as driver:
             told, _ = driver.communicate(timeout=120)
         return driver.returncode, told
+
+    def go_on(self) -> None:
+        """Drive the loop to its end, unless it is there: then another driver would begin a new one."""
+        journal = self.ground.journal()
+        has_ended = bool(journal.instances("story")) and open_loop(journal) is None
+        journal.close()
+        assert has_ended or self.run()[0] == 0
 
     def result(self) -> dict[str, Any]:
         """What came of it, without times and what is made of them."""
@@ -109,7 +117,7 @@ def test_a_driver_that_dies_is_followed_by_one_that_goes_on(
     mortal = _place(tmp_path)
     code, _ = mortal.run((number, when))
     assert code == DIED
-    assert mortal.run()[0] == 0
+    mortal.go_on()
     assert mortal.result() == expected, (number, when)
 
 
@@ -122,7 +130,7 @@ def test_drivers_that_die_again_and_again_come_to_the_same(
     mortal = _place(tmp_path)
     for _ in range(4):
         mortal.run((chance.randrange(writes // 2), chance.choice(("before", "after"))))
-    assert mortal.run()[0] == 0
+    mortal.go_on()
     assert mortal.result() == expected
 
 

@@ -312,6 +312,8 @@ def test_blocked_work_is_put_away_and_can_be_had_again(tmp_path: Path) -> None:
     ground = Ground(tmp_path, {"1-1": ("greet",), "1-2": ("leave",)}).made()
     ground.drive(agents=[ground.agent(BAD, BAD, BAD, WORK)], tests=("test ! -f bad",))
     (kept,) = ground.git("for-each-ref", "--format=%(refname)", "refs/ralf").split()
+    blocked = next(one for one in ground.entries() if one.event == "blocker_logged")
+    assert blocked.decoded_evidence().data["kept"] == kept
     assert "work/bad" in ground.git("ls-tree", "-r", "--name-only", kept).split()
     assert not (ground.root / "bad").exists()
     assert ground.story("1-2").status == "complete"

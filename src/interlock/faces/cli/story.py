@@ -32,7 +32,7 @@ _MAX_TEMPLATE = 1024 * 1024
 def run(call: Call) -> None:
     """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
     from interlock.faces.cli.telling import Teller
-    from interlock.work.stories.loop import begin, drive
+    from interlock.work.stories.loop import begin, drive, open_loop
     from interlock.work.stories.opening import Steering, make_yard
     from interlock.work.stories.verbs import known_loop, resume
 
@@ -45,6 +45,8 @@ def run(call: Call) -> None:
         asked = _asked(call)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
         yard = make_yard(*args, asked, steering, teller.tell)
+        if open_loop(place.journal) is None:
+            _must_be_clean(place.work_tree)
         loop = begin(yard, prompt=asked.prompt)
         if known_loop(place.journal).paused is not None:
             resume(place.journal, caller_of(call, place).actor)
@@ -52,6 +54,25 @@ def run(call: Call) -> None:
         with _interruptible(steering.pressed), teller:
             driven = drive(yard, loop)
     _end(call, driven, place, pressed=steering.pressed.is_set())
+
+
+def _must_be_clean(root: Path) -> None:
+    """A loop does not begin on somebody's unfinished work: its first commit would swallow it."""
+    from interlock.work.stories.progress import FILE, parse
+    from interlock.work.stories.yard import own_files, read_text
+    from interlock.world.git import state
+
+    text = read_text(root / FILE)
+    if text is None:
+        return  # the loop itself says what is missing
+    found = state(root)
+    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, parse(text))}
+    if changed:
+        named = ", ".join(sorted(changed)[:5]) + ("…" if len(changed) > 5 else "")
+        message = f"The work tree has changes that are not committed: {one_line(named)}."
+        raise Refusal(
+            "setup_required", message, "Commit them, or put them away with `git stash -u`, then run it again."
+        )
 
 
 class _interruptible:  # noqa: N801

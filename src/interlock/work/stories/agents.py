@@ -12,9 +12,9 @@ from interlock.work.stories.runs import free_agent, ran
 from interlock.work.stories.stories import Criterion, Story, Task
 from interlock.work.stories.testing import facts_of, log_path
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import named, write_text
+from interlock.work.stories.yard import write_text
 from interlock.world.agents.agent import Agent
-from interlock.world.git import diff, state
+from interlock.world.git import diff
 
 __all__ = ["judged", "worked"]
 
@@ -33,7 +33,7 @@ def worked(visit: Visit) -> Event | None:
     if made.percent >= visit.machine.form.limits[_SOFT]:
         visit.yard.tell(f"context {made.percent:.0f} %: skip what is only nice to have")
     if made.is_finished and visit.tree() != visit.loop.base:
-        return visit.event("code_written", files=_touched(visit)[:200])
+        return visit.event("code_written", files=visit.touched()[:200])
     why = "the agent ended without changing anything" if made.is_finished else _why(made)
     return visit.failed("attempt_failed", f"{why}\n{made.said[-2000:]}", facts_of(visit, why))
 
@@ -55,12 +55,6 @@ def _at(visit: Visit) -> tuple[Story, Task]:
         raise InterlockError("story_invalid", f"{visit.loop.story}: {story}.", "Put the story file back.")
     task = story.task(visit.loop.task or "") or next((one for one in story.tasks if not one.done), story.tasks[-1])
     return story, task
-
-
-def _touched(visit: Visit) -> list[str]:
-    """What is not as it was committed, without the loop's own files."""
-    now = state(visit.yard.root)
-    return named({*now.staged, *now.unstaged, *now.untracked} - {*visit.own()})
 
 
 def _why(made: Ran) -> str:

@@ -19,7 +19,7 @@ from interlock.work.stories.stories import Story, Task
 from interlock.work.stories.story_files import checked, recorded, with_status
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import named, read_text, write_text
-from interlock.world.git import changed_between, commit, find_commit, identity, state
+from interlock.world.git import changed_between, commit, find_commit, identity
 from interlock.world.memory import EventType
 
 __all__ = ["commit_aside", "commit_end", "commit_task"]
@@ -104,14 +104,9 @@ def _tick(visit: Visit, story: Story, task: Task) -> None:
             write_text(visit.yard.root / PRD, passed(text, story.id))
         return
     text = read_text(path) or ""
-    now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], _files(visit))
+    now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], visit.touched()[:100])
     is_last = all(one.done or one.id == task.id for one in story.tasks)
     write_text(path, with_status(now, "review") if is_last else now)
-
-
-def _files(visit: Visit) -> list[str]:
-    found = state(visit.yard.root)
-    return named({*found.staged, *found.unstaged, *found.untracked} - {*visit.own()})[:100]
 
 
 def commit_aside(visit: Visit, percent: float) -> str | None:

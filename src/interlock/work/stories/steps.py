@@ -20,7 +20,7 @@ from interlock.work.stories.replay import fresh
 from interlock.work.stories.testing import tested
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import plain, read_text, sha
-from interlock.world.git import park
+from interlock.world.git import log, park
 from interlock.world.memory import EventType
 
 __all__ = ["STEPS", "Step"]
@@ -132,16 +132,27 @@ def _blocker(visit: Visit) -> Event | None:
 def _put_away(visit: Visit) -> str | None:
     """The work under a ref, and the loop's own files as they are; where git cannot, all stays where it is."""
     yard, loop = visit.yard, visit.loop
-    guard(yard, loop, visit.lease)
+    name = f"story/{loop.id}/{loop.entered}"
+    if visit.touched():
+        guard(yard, loop, visit.lease)
+        try:
+            park(yard.root, name)
+        except InterlockError as error:
+            if not error.code.startswith("git_"):
+                raise
+            yard.tell(f"the work stays in the tree: {error.message}")
+        put_back(yard, loop, visit.lease)
+    return f"refs/ralf/{name}" if _is_there(visit, f"refs/ralf/{name}") else None
+
+
+def _is_there(visit: Visit, ref: str) -> bool:
+    """Whether something is kept, now or before a crash."""
     try:
-        kept = park(yard.root, f"story/{loop.id}/{loop.entered}")
+        return bool(log(visit.yard.root, ref, most=1))
     except InterlockError as error:
-        if not error.code.startswith("git_"):
+        if error.code != "git_failed":
             raise
-        yard.tell(f"the work stays in the tree: {error.message}")
-        kept = None
-    put_back(yard, loop, visit.lease)
-    return kept.ref if kept else None
+        return False
 
 
 _PASSING = (

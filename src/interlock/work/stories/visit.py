@@ -8,8 +8,8 @@ from typing import Any
 from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import DRIVER, Shelf, Yard, note, own_files
-from interlock.world.git import tree_hash
+from interlock.work.stories.yard import DRIVER, Shelf, Yard, named, note, own_files
+from interlock.world.git import state, tree_hash
 
 __all__ = ["Visit"]
 
@@ -50,6 +50,11 @@ class Visit:
     def tree(self) -> str:
         """The work as it is now, by hash, without the loop's own files."""
         return tree_hash(self.yard.root, exclude=self.own())
+
+    def touched(self) -> list[str]:
+        """What is not as it was committed, without the loop's own files."""
+        now = state(self.yard.root)
+        return named({*now.staged, *now.unstaged, *now.untracked} - {*self.own()})
 
     def note(self, type_: str, **data: Any) -> None:
         note(self.yard, self.loop.id, self.lease, type_, **data)
