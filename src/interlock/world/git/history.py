@@ -61,10 +61,14 @@ def merged_at(directory: Path, commit: str, branch: str) -> float | None:
     """When a commit was made that a branch has, here or at the origin as last fetched; None where neither has it."""
     if re.fullmatch(r"[0-9a-f]{7,64}", commit) is None:
         return None
-    with opened(directory) as repository:
-        for reference in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
-            if repository.ask("merge-base", "--is-ancestor", commit, reference).status == 0:
-                return float(repository.line("show", "--no-patch", "--format=%ct", commit, "--"))
+    try:
+        with opened(directory) as repository:
+            for reference in (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}"):
+                if repository.ask("merge-base", "--is-ancestor", commit, reference).status == 0:
+                    return float(repository.line("show", "--no-patch", "--format=%ct", commit, "--"))
+    except InterlockError as error:
+        if error.code != "no_repository":
+            raise
     return None
 
 
