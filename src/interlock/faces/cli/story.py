@@ -7,6 +7,8 @@ import signal
 import threading
 import time
 from argparse import ArgumentParser
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,25 +77,23 @@ def _must_be_clean(root: Path) -> None:
         )
 
 
-class _interruptible:  # noqa: N801
+@contextmanager
+def _interruptible(pressed: threading.Event) -> Iterator[None]:
     """The first Ctrl+C stops the agent and lets the loop rest where it is; the second one is an interruption."""
 
-    def __init__(self, pressed: threading.Event) -> None:
-        self._pressed = pressed
-        self._before: Any = None
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._press)
-
-    def __exit__(self, *_: object) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-
-    def _press(self, *_: object) -> None:
-        if self._pressed.is_set():
+    def press(*_: object) -> None:
+        if pressed.is_set():
             raise KeyboardInterrupt
-        self._pressed.set()
+        pressed.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _asked(call: Call) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -96,11 +97,11 @@ def synchronise(journal: Journal, board: Board, machine: Machine, *, only_show: 
         if not only_show:
             items = board.items()
             for item in items:
-                sync.each(item.number, lambda item=item: sync.take_in(item))  # type: ignore[misc]
+                sync.each(item.number, partial(sync.take_in, item))
             for ticket, card in _missing(journal, {item.issue for item in items}):
-                sync.each(card.number, lambda ticket=ticket: sync.look_for(ticket))  # type: ignore[misc]
+                sync.each(card.number, partial(sync.look_for, ticket))
         for ticket, number in _unshown(journal):
-            sync.each(number, lambda ticket=ticket: sync.show(ticket))  # type: ignore[misc]
+            sync.each(number, partial(sync.show, ticket))
         sync.report.waiting = waiting(journal)
     finally:
         journal.release(lease)

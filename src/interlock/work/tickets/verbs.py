@@ -225,10 +225,11 @@ def _way(sql: Sql, start: str, goal: str, statement: str) -> list[str] | None:
     queue = [start]
     for current in queue:
         if current == goal:
-            way, at = [], current
+            way: list[str] = []
+            at: str | None = current
             while at is not None:
                 way.append(at)
-                at = came_from[at]  # type: ignore[assignment]
+                at = came_from[at]
             return way[::-1]
         for (further,) in sql.rows(statement, (current,)):
             if further not in came_from:
