@@ -155,7 +155,7 @@ def _wanted(
 ) -> Handoff:
     if command is not None:
         return resolve(machine, command, intent=intent, to=to)
-    if caller.actor.kind != ActorKind.HUMAN:
+    if caller.actor.kind == ActorKind.AGENT:
         offered = ", ".join(name for name, one in machine.form.commands.items() if not one.internal)
         raise Refusal("command_required", "An agent's handoff names the command that makes it.", f"One of: {offered}.")
     return resolve_for_person(machine, ticket.state, intent=intent, to=to)

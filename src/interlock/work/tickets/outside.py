@@ -19,7 +19,7 @@ from interlock.work.tickets.card import EDITED, Card, Tracked
 from interlock.work.tickets.tracker import STATE, compared, plain_there, written
 from interlock.world.github import Item
 
-__all__ = ["GONE", "REOPENED", "TRACKER", "News", "asked_for", "gone", "moved_there", "news_of", "verdict_on"]
+__all__ = ["GONE", "REOPENED", "TRACKER", "News", "asked_for", "gone", "news_of", "verdict_on"]
 
 TRACKER = Actor(ActorKind.SYSTEM, "github", Channel.TRACKER)
 REOPENED = "(reopened)"
@@ -109,11 +109,6 @@ def _edits(item: Item, card: Card, tracked: Tracked, machine: Machine, touched: 
         for name, value in theirs.items()
         if are[name] != were.get(name) and name not in touched and value != ours[name]
     }
-
-
-def moved_there(url: str, target: str) -> Event:
-    """The move that somebody made on the board, as the system makes it here."""
-    return Event("handoff", TRACKER, target, reason=f"moved on the board ({url})")
 
 
 def verdict_on(machine: Machine, snapshot: Snapshot, target: str, number: int) -> str:

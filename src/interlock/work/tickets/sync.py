@@ -18,14 +18,15 @@ from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal, TrackerError
 from interlock.journal import Instance, Journal, Lease, Transaction
-from interlock.machine import Accepted, Event, Evidence, Machine, step
-from interlock.work.sessions.verbs import is_present
+from interlock.machine import Event, Evidence, Machine
+from interlock.work.sessions.verbs import Caller, is_present
 from interlock.work.settings import Settings
 from interlock.work.tickets.card import Card, Tracked
 from interlock.work.tickets.fields import plain_fields
-from interlock.work.tickets.locks import expire, process_holder
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.numbers import MACHINE, new_name
-from interlock.work.tickets.outside import GONE, TRACKER, asked_for, gone, moved_there, news_of, verdict_on
+from interlock.work.tickets.outside import GONE, TRACKER, asked_for, gone, news_of, verdict_on
 from interlock.work.tickets.settle import Difference, remember, waiting
 from interlock.work.tickets.shelf import TICKETS, card_of
 from interlock.work.tickets.tracker import (
@@ -228,13 +229,16 @@ class _Sync:
         self, transaction: Transaction, ticket: Instance, number: int, seen: Tracked, target: str
     ) -> tuple[Tracked, bool]:
         """Make a move that was made on the board, if it is the system's to make; else let it wait for a person."""
-        if expire(transaction, ticket):
-            ticket = transaction.instance(ticket.id)
-        machine, event = transaction.machine_of(ticket), moved_there(seen.url, target)
-        if isinstance(step(machine, ticket.snapshot, event), Accepted):
-            transaction.append(ticket.id, event)
-            return replace(seen, outside=None, verdict=None), True
-        return replace(seen, outside=target, verdict=verdict_on(machine, ticket.snapshot, target, number)), False
+        said = f"moved on the board ({seen.url})"
+        plan_review = str(ticket.snapshot.settings.get("plan_review", "human"))
+        move = handoff(Caller(TRACKER), number, to=target, reason=said, plan_review=plan_review)
+        try:
+            move(transaction)
+        except Refusal:
+            now = transaction.instance(ticket.id)
+            verdict = verdict_on(transaction.machine_of(now), now.snapshot, target, number)
+            return replace(seen, outside=target, verdict=verdict), False
+        return replace(seen, outside=None, verdict=None), True
 
     def look_for(self, ticket: str) -> None:
         """See what became of a ticket's card that was not among the others."""
