@@ -41,6 +41,27 @@ def test_an_append_moves_the_instance_by_one_version_from_where_it_stood(journal
     assert journal.history(id_)[1] == moved.entry
 
 
+def test_a_history_is_read_on_from_a_version(journal: Journal) -> None:
+    id_, other = (journal.create("thread", created()).entry.instance for _ in range(2))
+    for number in range(5):
+        for one in (id_, other):
+            journal.append(one, Event("observed", SYSTEM, evidence=Evidence(data={"n": number})))
+    whole = journal.history(id_)
+    assert [one.version for one in whole] == [1, 2, 3, 4, 5, 6]
+    for version in range(8):
+        assert journal.history(id_, version) == whole[version:]
+
+
+def test_the_open_children_of_a_machine_are_those_that_have_not_ended(journal: Journal) -> None:
+    ticket = journal.create("ticket", created()).entry.instance
+    journal.create("thread", created(), parent=ticket)
+    sessions = [journal.create("session", created(), parent=ticket).entry.instance for _ in range(2)]
+    finished = Event("complete_ralph_session", SYSTEM, evidence=Evidence(facts={"outcome": "success"}))
+    journal.append(sessions[0], finished)
+    found = journal.transact(lambda transaction: transaction.open_children(ticket, "session"))
+    assert [one.id for one in found] == sessions[1:]
+
+
 def test_every_part_of_the_evidence_and_the_actor_comes_back_as_it_was_given(journal: Journal) -> None:
     given = Evidence(
         subjects={"spec": "ünï ☃ 𝄞"},

@@ -350,7 +350,19 @@ def test_the_stuck_gate_is_for_the_diagnosis_that_led_there() -> None:
     other = Event("assist", by("human"), evidence=Evidence(subjects={"diagnosis": "something else"}))
     assert _code(THREAD, stuck, other) == "evidence_invalid"
     same = Event("assist", by("human"), evidence=Evidence(subjects={"diagnosis": "what failed"}))
-    assert _accepted(THREAD, stuck, same).snapshot.state == "Running"
+    running = _accepted(THREAD, stuck, same).snapshot
+    assert running.state == "Running"
+    again = Event("models_exhausted", by("system"), evidence=Evidence(subjects={"diagnosis": "what failed then"}))
+    stuck = _accepted(THREAD, running, again).snapshot
+    assert (stuck.state, stuck.subjects, stuck.proofs) == ("Stuck", {"diagnosis": "what failed then"}, {})
+
+
+def test_a_diagnosis_is_made_anew_only_on_the_way_to_stuck() -> None:
+    running = Snapshot("Running", counters={"iteration": 1}, subjects={"diagnosis": "what failed"})
+    event = Event("iteration_finished", by("system"), evidence=Evidence(subjects={"diagnosis": "something else"}))
+    assert _code(THREAD, running, event) == "evidence_invalid"
+    last = Snapshot("Running", counters={"iteration": 5}, subjects={"diagnosis": "what failed"})
+    assert _accepted(THREAD, last, event).snapshot.state == "Stuck"
 
 
 def test_only_the_system_fires_what_every_machine_knows() -> None:

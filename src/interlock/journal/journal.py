@@ -6,11 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from interlock.journal.audit import Problem, rebuild, verify, verify_projection
 from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
-from interlock.journal.leases import Holder, Lease, acquire, lost, release, renew
+from interlock.journal.leases import Holder, Lease, acquire, is_held, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.store import Sql, Store
@@ -19,7 +20,10 @@ from interlock.journal.transaction import (
     Transaction,
     find_instance,
     find_named,
+    find_open,
+    find_recent,
     read_entries,
+    read_history,
     replayed,
 )
 from interlock.machine import Event, Machine, Snapshot, load_shipped
@@ -49,6 +53,11 @@ class Journal:
 
     def close(self) -> None:
         self._store.close()
+
+    @property
+    def file(self) -> Path | None:
+        """The file that it is kept in; None where it is on a server."""
+        return self._store.path
 
     # Writing
 
@@ -128,18 +137,13 @@ class Journal:
 
     def open_instances(self, machine: str) -> list[Instance]:
         """The instances of a machine that have not ended, oldest first."""
-        statement = f"SELECT {instance_columns} FROM instances WHERE machine = ? AND outcome IS NULL ORDER BY id"
         with self._store.read() as sql:
-            return [Instance(*row) for row in sql.rows(statement, (machine,))]
+            return find_open(sql, machine)
 
     def recent(self, machine: str, most: int, *, parent: str | None = None) -> list[Instance]:
         """The newest instances of a machine, newest first; with a parent, only its children."""
-        where, values = (
-            ("machine = ?", [machine]) if parent is None else ("machine = ? AND parent = ?", [machine, parent])
-        )
-        statement = f"SELECT {instance_columns} FROM instances WHERE {where} ORDER BY id DESC LIMIT {int(most)}"
         with self._store.read() as sql:
-            return [Instance(*row) for row in sql.rows(statement, values)]
+            return find_recent(sql, machine, most, parent)
 
     def named(self, machine: str, name: str) -> Instance | None:
         """The instance of a machine that took a name last."""
@@ -182,10 +186,10 @@ class Journal:
             [(newest,)] = sql.rows("SELECT coalesce(max(seq), 0) FROM entries")
         return int(newest)
 
-    def history(self, instance: str) -> list[Entry]:
-        """Everything that happened to an instance."""
+    def history(self, instance: str, after: int = 0) -> list[Entry]:
+        """Everything that happened to an instance, or what happened after one of its versions."""
         with self._store.read() as sql:
-            return read_entries(sql, instance=find_instance(sql, instance).id)
+            return read_history(sql, find_instance(sql, instance).id, after)
 
     def snapshot(self, instance: str, at: int | None = None) -> Snapshot:
         """Where an instance stands, or stood after its entry number `at`."""
@@ -221,6 +225,11 @@ class Journal:
 
     def release(self, lease: Lease) -> None:
         self._store.write(lambda sql: release(sql, lease))
+
+    def is_held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool | None:
+        """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
+        with self._store.read() as sql:
+            return is_held(sql, resource, self._milliseconds(), is_alive)
 
     def lost(self, prefix: str, is_alive: Callable[[Holder], bool | None]) -> list[str]:
         """The resources whose name begins so and whose lease has a holder that is gone."""

@@ -31,6 +31,8 @@ _AGAIN = "Nothing was written; the command can be repeated as it is."
 class PostgresStore:
     """A journal in a PostgreSQL database, in the schema `interlock` of it."""
 
+    path = None
+
     def __init__(self, url: str, now: Callable[[], int]) -> None:
         self._write = _WriteConnection(url, _PATIENCE)
         self._read = _Session(url)

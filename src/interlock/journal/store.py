@@ -14,6 +14,7 @@ from interlock.errors import InterlockError, JournalError
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
+    from pathlib import Path
 
 Result = TypeVar("Result")
 Row = tuple[Any, ...]
@@ -31,6 +32,11 @@ class Sql(Protocol):
 
 class Store(Protocol):
     """A database that keeps a journal."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file that it is; None where it is a server's."""
+        ...
 
     def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit.

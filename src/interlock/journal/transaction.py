@@ -33,7 +33,10 @@ __all__ = [
     "Transaction",
     "find_instance",
     "find_named",
+    "find_open",
+    "find_recent",
     "read_entries",
+    "read_history",
     "replayed",
     "unknown_instance",
 ]
@@ -98,8 +101,22 @@ class Transaction:
         """An instance by its id or by a suffix of it that only one has."""
         return find_instance(self._sql, reference)
 
+    def open_instances(self, machine: str) -> list[Instance]:
+        """The instances of a machine that have not ended, oldest first."""
+        return find_open(self._sql, machine)
+
+    def recent(self, machine: str, most: int) -> list[Instance]:
+        """The newest instances of a machine, newest first."""
+        return find_recent(self._sql, machine, most)
+
     def children(self, parent: str) -> list[Instance]:
         found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
+        return [Instance(*row) for row in found]
+
+    def open_children(self, parent: str, machine: str) -> list[Instance]:
+        """The instances of a machine below another that have not ended, oldest first."""
+        where = "parent = ? AND machine = ? AND outcome IS NULL"
+        found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id", (parent, machine))
         return [Instance(*row) for row in found]
 
     def current(self, machine: str) -> Machine:
@@ -315,7 +332,18 @@ def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: in
     """Entries in the order they were written, those after a sequence number."""
     whose, parameters = ("", [after]) if instance is None else (" AND instance = ?", [after, instance])
     limit = f" LIMIT {int(most)}" if most >= 0 else ""
-    rows = sql.rows(f"SELECT {_ENTRY} FROM entries WHERE seq > ?{whose} ORDER BY seq{limit}", parameters)
+    return _in_order(
+        sql.rows(f"SELECT {_ENTRY} FROM entries WHERE seq > ?{whose} ORDER BY seq{limit}", parameters), after
+    )
+
+
+def read_history(sql: Sql, instance: str, after: int = 0) -> list[Entry]:
+    """The entries of an instance, those after one of its versions: as many are read as there are."""
+    statement = f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version > ? ORDER BY version"
+    return _in_order(sql.rows(statement, (instance, after)))
+
+
+def _in_order(rows: list[Row], after: int = 0) -> list[Entry]:
     for row in rows:
         # A damaged file can give rows in any order, and whoever reads on from the last one would never finish.
         if type(row[0]) is not int or row[0] <= after:
@@ -342,6 +370,19 @@ def find_named(sql: Sql, machine: str, name: str) -> Instance | None:
     """The instance of a machine that took a name last."""
     found = sql.rows(_NAMED, (machine, name))
     return Instance(*found[0]) if found else None
+
+
+def find_open(sql: Sql, machine: str) -> list[Instance]:
+    """The instances of a machine that have not ended, oldest first."""
+    statement = f"SELECT {_INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL ORDER BY id"
+    return [Instance(*row) for row in sql.rows(statement, (machine,))]
+
+
+def find_recent(sql: Sql, machine: str, most: int, parent: str | None = None) -> list[Instance]:
+    """The newest instances of a machine, newest first; with a parent, only its children."""
+    where, values = ("machine = ?", [machine]) if parent is None else ("machine = ? AND parent = ?", [machine, parent])
+    statement = f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id DESC LIMIT {int(most)}"
+    return [Instance(*row) for row in sql.rows(statement, values)]
 
 
 def unknown_instance(reference: str) -> InterlockError:

@@ -7,7 +7,7 @@ Interlock but `errors`.
     step    Machine, Snapshot, Event → Accepted | Refused
 """
 
-from interlock.machine.load import SHIPPED, load_file, load_shipped
+from interlock.machine.load import INTERNAL, SHIPPED, load_file, load_shipped
 from interlock.machine.model import Machine, Transition
 from interlock.machine.refusal import allowed
 from interlock.machine.step import start, step
@@ -24,6 +24,7 @@ from interlock.machine.values import (
 )
 
 __all__ = [
+    "INTERNAL",
     "SHIPPED",
     "Accepted",
     "Actor",

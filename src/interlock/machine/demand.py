@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.machine.model import Machine, Transition
+from interlock.machine.model import Machine, Rule, Transition
 from interlock.machine.refusal import refuse, what
 from interlock.machine.values import ActorKind, Event, Evidence, Refused, Snapshot
 
-__all__ = ["Attempt", "invalid", "is_task", "lacking"]
+__all__ = ["Attempt", "invalid", "is_task", "lacking", "refixed"]
 
 _MAX_TASK = 200
 
@@ -131,7 +131,7 @@ def invalid(machine: Machine, snapshot: Snapshot, event: Event, evidence: Eviden
     wrong = (
         _invalid_facts(machine, snapshot.state, event, evidence)
         or _invalid_settings(machine, evidence)
-        or _invalid_subjects(machine, snapshot, evidence)
+        or _invalid_subjects(machine, snapshot, event, evidence)
         or _invalid_task(evidence)
     )
     return refuse(machine, snapshot, *wrong) if wrong else None
@@ -160,13 +160,32 @@ def _invalid_settings(machine: Machine, evidence: Evidence) -> tuple[str, str, s
     return None
 
 
-def _invalid_subjects(machine: Machine, snapshot: Snapshot, evidence: Evidence) -> tuple[str, str, str] | None:
-    fixed = {proof.subject: proof.immutable for proof in machine.proofs.values()}
+def _invalid_subjects(
+    machine: Machine, snapshot: Snapshot, event: Event, evidence: Evidence
+) -> tuple[str, str, str] | None:
+    known = {proof.subject for proof in machine.proofs.values()}
     for name, found in evidence.subjects.items():
-        if name not in fixed or not found:
+        if name not in known or not found:
             message = f"{name!r} is no subject of the machine {machine.name}, or its hash is empty."
-            return "evidence_invalid", message, f"Known: {', '.join(sorted(fixed)) or 'none'}."
-        if fixed[name] and snapshot.subjects.get(name, found) != found:
+            return "evidence_invalid", message, f"Known: {', '.join(sorted(known)) or 'none'}."
+    if not evidence.subjects:
+        return None
+    rules = machine.rules.get((snapshot.state, event.name, event.actor.kind), ())
+    return _refixed(machine, snapshot, evidence, {name for rule in rules for name in rule.unknown})
+
+
+def refixed(attempt: Attempt, rule: Rule) -> Refused | None:
+    """A subject that is fixed becomes another only on the way into a state that makes it anew."""
+    wrong = _refixed(attempt.machine, attempt.before, attempt.evidence, set(rule.unknown))
+    return attempt.refused(*wrong) if wrong else None
+
+
+def _refixed(
+    machine: Machine, snapshot: Snapshot, evidence: Evidence, made_anew: set[str]
+) -> tuple[str, str, str] | None:
+    fixed = {proof.subject for proof in machine.proofs.values() if proof.immutable} - made_anew
+    for name, found in evidence.subjects.items():
+        if name in fixed and snapshot.subjects.get(name, found) != found:
             message = f"The {name} is {snapshot.subjects[name]} and cannot become {found} in {snapshot.state!r}."
             return "evidence_invalid", message, f"Name the {name} as it was fixed, or go back to where it is made."
     return None

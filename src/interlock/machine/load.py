@@ -14,17 +14,28 @@ from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
 from interlock.machine.model import Machine
 
-__all__ = ["SHIPPED", "compile_machine", "definition_path", "load_file", "load_shipped", "parse", "read_text"]
+__all__ = [
+    "INTERNAL",
+    "SHIPPED",
+    "compile_machine",
+    "definition_path",
+    "load_file",
+    "load_shipped",
+    "parse",
+    "read_text",
+]
 
 SHIPPED = ("ticket", "thread", "story", "orchestrator", "session")
 """The machines that come with Interlock, the outermost first."""
+INTERNAL = ("trust",)
+"""Those that carry no work: what people vouch for in a repository."""
 
 _MAX_BYTES = 8 * 1024 * 1024
 
 
 def definition_path(name: str) -> Path:
     """Where the definition of a shipped machine lies."""
-    if name not in SHIPPED:
+    if name not in SHIPPED + INTERNAL:
         raise NotFound(
             "unknown_machine", f"There is no machine {name[:80]!r}.", f"The machines are {', '.join(SHIPPED)}."
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlock.machine.demand import Attempt, invalid, is_task, lacking
+from interlock.machine.demand import Attempt, invalid, is_task, lacking, refixed
 from interlock.machine.model import (
     BUILTIN,
     EFFECT_INTENDED,
@@ -76,7 +76,8 @@ def step(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refus
     attempt = Attempt(machine, snapshot, event, evidence, observe(machine, snapshot, evidence))
     for rule in rules:
         if _matches(rule, attempt.seen, event, evidence):
-            return _make(attempt, rule)
+            wrong = refixed(attempt, rule) if evidence.subjects else None
+            return wrong or _make(attempt, rule)
     return _unmatched(attempt, rules)
 
 
