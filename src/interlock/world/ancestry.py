@@ -7,7 +7,23 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["LAUNCHERS", "ancestors", "boot", "host", "name_of", "names_above", "started"]
+__all__ = [
+    "DRIVER",
+    "LAUNCHERS",
+    "MARKER",
+    "ancestors",
+    "boot",
+    "host",
+    "is_of_a_run",
+    "name_of",
+    "names_above",
+    "started",
+]
+
+DRIVER = "ralph-driver"
+"""What a process is called while it drives agents."""
+MARKER = "RALPH_RUN"
+"""The name in the environment that holds the marker of an agent's run."""
 
 LAUNCHERS = frozenset("bash dash env fish npm npx pipx pnpm ralph ralph-hook sh uv uvx zsh".split())
 """What only carries a command to the agent: a launcher is never taken for the agent itself."""
@@ -43,6 +59,15 @@ def ancestors(pid: int) -> list[tuple[int, str, str]]:
         found.append(above)
         pid = above[0]
     return found
+
+
+def is_of_a_run(pid: int) -> bool:
+    """Whether a process began with the marker of a run; False where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return any(one.startswith(f"{MARKER}=".encode()) for one in file.read().split(b"\0"))
+    except OSError:  # it has ended, it is another user's, or there is no /proc
+        return False
 
 
 def name_of(pid: int, began: str) -> str:

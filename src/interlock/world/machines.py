@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from interlock import __version__
 from interlock.errors import InvalidMachine, NotFound
-from interlock.machine import SHIPPED, Machine, load_file, load_shipped
+from interlock.machine import INTERNAL, SHIPPED, Machine, load_file, load_shipped
 from interlock.machine.check import Report, check
 from interlock.machine.compile import compile_machine
 from interlock.machine.override import WARNINGS, load_override
@@ -27,13 +27,16 @@ __all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning
 OVERRIDE = "RALPH_STATE_MACHINE_CONFIG"
 
 
-def machine_finder(environment: Mapping[str, str], enforcement: str | None = None) -> Callable[[str], Machine]:
-    """How the journal finds a machine by name; `enforcement` is how strict the session machine is to be."""
+def machine_finder(
+    environment: Mapping[str, str], enforcement: Callable[[], str | None] = lambda: None
+) -> Callable[[str], Machine]:
+    """How the journal finds a machine by name; `enforcement` says how strict the session machine is to be."""
 
     def find(name: str) -> Machine:
         machine = find_machine(name, environment)
-        if name == "session" and enforcement is not None and enforcement != machine.form.enforcement:
-            return _enforced(machine.digest, enforcement)
+        wanted = enforcement() if name == "session" else None
+        if wanted is not None and wanted != machine.form.enforcement:
+            return _enforced(machine.digest, wanted)
         return machine
 
     return find
@@ -46,7 +49,7 @@ def _enforced(digest: str, enforcement: str) -> Machine:
 
 def find_machine(name: str, environment: Mapping[str, str]) -> Machine:
     """A machine by its name, or by the path of its file; one that is not shipped is checked first."""
-    if name in SHIPPED and not (name == "ticket" and environment.get(OVERRIDE)):
+    if name in SHIPPED + INTERNAL and not (name == "ticket" and environment.get(OVERRIDE)):
         return load_shipped(name)
     machine = load_unchecked(name, environment)
     faults = [one for one in checked(machine, environment).findings if not is_warning(name, one.code, environment)]
@@ -61,7 +64,7 @@ def load_unchecked(name: str, environment: Mapping[str, str]) -> Machine:
     """A machine by name or path, whatever the checker may say of it."""
     if name == "ticket" and is_override(name, environment):
         return _overridden(environment[OVERRIDE])
-    if name in SHIPPED:
+    if name in SHIPPED + INTERNAL:
         return load_shipped(name)
     if Path(name).suffix == ".json":
         return load_override(Path(name), load_shipped("ticket").form)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from interlock.world.ancestry import LAUNCHERS, ancestors, boot, host, started
+from interlock.world.ancestry import DRIVER, LAUNCHERS, MARKER, ancestors, boot, host, is_of_a_run, started
 
 __all__ = ["AGENTS", "Agent", "Process", "calling_agent", "client_process", "is_alive", "this_process"]
 
@@ -64,15 +64,23 @@ def is_alive(process: Process) -> bool | None:
 
 
 def calling_agent(environment: Mapping[str, str]) -> Agent | None:
-    """The agent that this process runs under; None where a person or a script runs it."""
-    for pid, began, command in ancestors(os.getpid()):
+    """The agent that this process runs under; None where a person or a script runs it.
+
+    What began as part of a run stays one, whatever it takes out of its environment, and so does what is left to the
+    driver because its own parent is gone.
+    """
+    above = ancestors(os.getpid())
+    for pid, began, command in above:
         for name, (commands, _) in AGENTS.items():
             if command in commands:
                 return Agent(name, Process(host(), boot(), pid, began))
     for name, (_, markers) in AGENTS.items():
         if any(environment.get(marker) for marker in markers):
             return Agent(name, None)
-    return Agent("agent", None) if environment.get("RALPH_SESSION_ID") else None
+    is_marked = environment.get("RALPH_SESSION_ID") or environment.get(MARKER)
+    if is_marked or any(command == DRIVER or is_of_a_run(pid) for pid, _, command in above):
+        return Agent("agent", None)
+    return None
 
 
 def client_process() -> Process | None:

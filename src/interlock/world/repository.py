@@ -33,9 +33,19 @@ def locate(start: str) -> tuple[str | None, str] | None:
 
 
 def state_directory(start: Path) -> Path:
-    """The directory that all work trees of the repository around `start` share."""
+    """The directory that all work trees of the repository around `start` share.
+
+    A link is refused, there and for the journal in it: a clone can bring one, and we would write where it leads.
+    """
     root, common = find_root(start)
-    return (root or common) / STATE_DIRECTORY
+    found = (root or common) / STATE_DIRECTORY
+    for path in (found, found / "journal.db"):
+        if os.path.islink(path):
+            from interlock.errors import InterlockError
+
+            message = f"{path} is a link. It was not followed."
+            raise InterlockError("file_unsafe", message, "Look who put it there, and remove it.")
+    return found
 
 
 def find_root(start: Path) -> tuple[Path | None, Path]:

@@ -12,7 +12,7 @@ import pytest
 
 from interlock.world.agents.acp import Acp
 from interlock.world.agents.agent import Reply
-from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Limit, Said, UsedTool, Warned
 from interlock.world.agents.result import Ending
 from world.agents.runs import NOW, Place
@@ -37,14 +37,25 @@ def test_an_agent_is_prompted_and_told_as_it_works(place: Place) -> None:
 
 def test_it_is_given_our_mcp_server_and_the_run_that_it_belongs_to(place: Place) -> None:
     environment = {"PATH": "/usr/bin", "RALPH_SESSION_ID": "s-1", "RALPH_ROOT": "/r"}
-    place.run(Acp(AGENT), prompt="tell", environment=environment)
-    told = next(one.text for one in place.told if isinstance(one, Said) and "servers" in one.text)
-    given = json.loads(told.replace("I was told to tell.", "").replace("<promise>completed</promise>", ""))
+    outfit = Outfit((sys.executable, "-P", "-m", "interlock", "mcp"), "ralph-hook")
+    place.run(Acp(AGENT), prompt="tell", environment=environment, outfit=outfit)
+    given = _told(place)
     [server] = given["servers"]
     assert given["cwd"] == str(place.directory)
     assert {one["name"]: one["value"] for one in server["env"]} == {"RALPH_SESSION_ID": "s-1", "RALPH_ROOT": "/r"}
     command = [server["command"], *server["args"], "--help"]
     assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+
+
+def test_an_agent_that_reports_nothing_is_given_no_server(place: Place) -> None:
+    place.run(Acp(AGENT), prompt="tell")
+    assert _told(place)["servers"] == []
+
+
+def _told(place: Place) -> Any:
+    """What the agent was given with its session."""
+    told = next(one.text for one in place.told if isinstance(one, Said) and "servers" in one.text)
+    return json.loads(told.replace("I was told to tell.", "").replace("<promise>completed</promise>", ""))
 
 
 @pytest.mark.parametrize(("permission", "answer"), [("allow", "once"), ("reject", "no")])

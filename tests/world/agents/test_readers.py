@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Agent, Reader, Reply
-from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.catalogue import AGENTS, find_agent
 from interlock.world.agents.claude import Claude
 from interlock.world.agents.happenings import (
@@ -115,9 +116,12 @@ def _claude(*events: Any) -> list[Happening]:
 
 @pytest.mark.parametrize("servers", [[], None, [{"name": "other", "status": "connected"}], [{"name": "ralph"}]])
 def test_a_claude_without_our_server_is_warned_of(servers: Any) -> None:
-    [warned] = _claude({"type": "system", "subtype": "init", "mcp_servers": servers})
+    event = json.dumps({"type": "system", "subtype": "init", "mcp_servers": servers}).encode()
+    reports = replace(ASSIGNMENT, outfit=Outfit())
+    [warned] = Claude().reader(reports, lambda: NOW).read(event)
     assert isinstance(warned, Warned)
     assert "ralph" in warned.text
+    assert list(Claude().reader(ASSIGNMENT, lambda: NOW).read(event)) == [], "it is not expected to report"
 
 
 def test_the_words_of_a_subagent_are_not_the_agents() -> None:

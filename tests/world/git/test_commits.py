@@ -79,6 +79,17 @@ def test_a_detached_head_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "git_detached"
 
 
+def test_another_branch_than_the_one_that_is_meant_is_refused(tmp_path: Path) -> None:
+    root = made(tmp_path / "r")
+    git("checkout", "-q", "-b", "mine", cwd=root)
+    write(root, {"a": "2"})
+    with pytest.raises(InterlockError) as caught:
+        commit(root, "x", author=ADA, branch="main")
+    assert caught.value.code == "git_failed"
+    assert "git switch main" in (caught.value.hint or "")
+    assert commit(root, "x", author=ADA, branch="mine") == git("rev-parse", "mine", cwd=root)
+
+
 def test_a_merge_under_way_and_an_unsolved_conflict_are_refused(tmp_path: Path) -> None:
     root = made(tmp_path / "r", {"f": "0\n"})
     git("checkout", "-q", "-b", "other", cwd=root)

@@ -13,23 +13,7 @@ from interlock.errors import InterlockError
 from interlock.world import git as verbs
 from interlock.world.git.call import call
 from world.git.repositories import ADA, environment, git, made, write
-
-PROGRAMS = """
-core.fsmonitor core.sshCommand core.pager core.editor core.askPass core.gitProxy core.alternateRefsCommand
-sequence.editor diff.external diff.evil.command diff.evil.textconv merge.evil.driver
-gpg.program gpg.ssh.program gpg.x509.program gpg.openpgp.program gpg.ssh.defaultKeyCommand
-credential.helper interactive.diffFilter uploadpack.packObjectsHook
-filter.evil.clean filter.evil.smudge filter.evil.process
-remote.origin.uploadpack remote.origin.receivepack remote.origin.vcs
-pager.status pager.log pager.diff pager.config pager.show trailer.event.command trailer.event.cmd
-difftool.evil.cmd mergetool.evil.cmd sendemail.smtpserver web.browser browser.evil.cmd help.browser man.evil.cmd
-""".split()
-HOOKS = """
-applypatch-msg commit-msg fsmonitor-watchman post-applypatch post-checkout post-commit post-index-change post-merge
-post-rewrite post-update pre-applypatch pre-auto-gc pre-commit pre-merge-commit pre-push pre-rebase pre-receive
-prepare-commit-msg proc-receive push-to-checkout reference-transaction sendemail-validate update
-""".split()
-ALIASES = "add cat-file checkout-index commit commit-tree config diff-index log ls-files status update-index".split()
+from world.git.traps import arm, trap
 
 Verb = Callable[[Path], object]
 VERBS: dict[str, Verb] = {
@@ -52,10 +36,73 @@ VERBS: dict[str, Verb] = {
     "merged_at": lambda root: verbs.merged_at(root, git("rev-parse", "HEAD", cwd=root.parent / "clean"), "main"),
     "identity": verbs.identity,
     "user_email": verbs.user_email,
+    "baseline": verbs.baseline,
+    "begin_branch": lambda root: _begun(root),
+    "go_back": lambda root: verbs.go_back(root, _begun(root), THREAD, "k"),
+    "go_back and undo": lambda root: (verbs.go_back(root, _begun(root), THREAD, "k"), verbs.undo(root, "k")),
+    "squash": lambda root: _squashed(root),
+    "squash and undo": lambda root: (_squashed(root), verbs.undo(root, "k")),
+    "delete_branch": lambda root: _deleted(root),
+    "export_tree": lambda root: verbs.export_tree(root, _clean(root, "HEAD~1^{tree}"), root.parent / "out"),
+    "blob_at": lambda root: verbs.blob_at(root, _clean(root, "HEAD"), "old.evil"),
+    "fingerprint_of_settings": verbs.fingerprint_of_settings,
+    "add_work_tree": lambda root: _added(root),
+    "remove_work_tree": lambda root: verbs.remove_work_tree(root, _added(root), "k"),
+    "remove_work_tree and undo": lambda root: (
+        verbs.remove_work_tree(root, _added(root), "k"),
+        verbs.undo(root, "k"),
+    ),
 }
+THREAD = "ralf/01jb"
 
-REFUSED = {"tree_hash", "commit", "commit as the user", "park", "park and restore", "diff"}
+REFUSED = {
+    "tree_hash",
+    "commit",
+    "commit as the user",
+    "park",
+    "park and restore",
+    "diff",
+    "go_back",
+    "go_back and undo",
+    "squash",
+    "squash and undo",
+}
 """What needs the content that only the filter can make."""
+
+
+def _clean(root: Path, revision: str) -> str:
+    """A hash, asked of a clone that names no program."""
+    return git("rev-parse", revision, cwd=root.parent / "clean")
+
+
+def _begun(root: Path) -> verbs.Baseline:
+    """A thread's branch one commit after the base, made by our own verbs alone."""
+    base = verbs.baseline(root)
+    verbs.begin_branch(root, THREAD, base.commit)
+    write(root, {"agent": "1"})
+    verbs.commit(root, "agent", author=ADA, paths=["agent"])
+    return base
+
+
+def _squashed(root: Path) -> str:
+    base = _begun(root)
+    return verbs.squash(root, THREAD, base.commit, verbs.tree_hash(root), "x", "k", author=ADA)
+
+
+def _deleted(root: Path) -> None:
+    base = _begun(root)
+    verbs.keep(root, "k")
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    verbs.delete_branch(root, THREAD, "k")
+    assert verbs.baseline(root) == base
+
+
+def _added(root: Path) -> Path:
+    """A work tree of a commit whose files need no filter."""
+    place = root.parent / "place"
+    verbs.add_work_tree(root, place, THREAD, _clean(root, "HEAD~1"))
+    write(place, {"plain": "3\n", "new": "1\n"})
+    return place
 
 
 @pytest.fixture
@@ -74,54 +121,11 @@ def hostile(tmp_path: Path, canary: Path) -> Path:
     git("add", "-A", cwd=root)
     git("commit", "-qm", "second", cwd=root)
     git("clone", "-q", root, tmp_path / "clean", cwd=tmp_path)
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\necho $0 $* >> {canary}\nexit 1\n")
-    program.chmod(0o755)
+    program = trap(tmp_path / "program", canary)
     for git_directory in (root / ".git", root / ".git" / "modules" / "lib"):
-        _arm(git_directory, program, tmp_path)
+        arm(git_directory, program, tmp_path)
     write(root, {"plain": "2\n", "new": "1\n", "n.txt": "1\n", "lib/a.txt": "dirty\n"})
     return root
-
-
-def _arm(git_directory: Path, program: Path, place: Path) -> None:
-    hooks = git_directory / "evil-hooks"
-    for directory in (hooks, git_directory / "hooks"):
-        directory.mkdir(exist_ok=True)
-        for hook in HOOKS:
-            (directory / hook).unlink(missing_ok=True)
-            (directory / hook).symlink_to(program)
-    settings = {
-        **dict.fromkeys(PROGRAMS, str(program)),
-        **{f"alias.{name}": f"!{program}" for name in ALIASES},
-        "core.hooksPath": str(hooks),
-        "core.worktree": str(place / "elsewhere"),
-        "core.preloadIndex": "true",
-        "commit.gpgSign": "true",
-        "log.showSignature": "true",
-        "filter.evil.required": "true",
-        "protocol.allow": "always",
-        "protocol.ext.allow": "always",
-        "remote.origin.url": f"ext::{program}",
-        "remote.origin.promisor": "true",
-        "extensions.partialClone": "origin",
-        "submodule.lib.update": f"!{program}",
-        "submodule.recurse": "true",
-        "status.submoduleSummary": "true",
-        "diff.submodule": "diff",
-        "user.name": "Mallory",
-        "user.email": "mallory@example.org",
-        "core.repositoryformatversion": "1",
-        "include.path": "evil-include",
-    }
-    lines = []
-    for name, value in settings.items():
-        section, _, key = name.rpartition(".")
-        head, _, sub = section.partition(".")
-        lines.append(f'[{head} "{sub}"]\n\t{key} = {value}\n' if sub else f"[{head}]\n\t{key} = {value}\n")
-    with (git_directory / "config").open("a") as file:
-        file.write("".join(lines))
-    (git_directory / "evil-include").write_text(f"[core]\n\tfsmonitor = {program}\n")
-    (git_directory / "info" / "attributes").write_text("*.txt filter=evil2 diff=evil\n")
 
 
 def test_the_trap_is_armed(hostile: Path, canary: Path) -> None:
@@ -153,6 +157,23 @@ def test_a_file_with_a_filter_is_refused_or_left_but_never_filtered(hostile: Pat
         assert {path: path.read_bytes() for path in hostile.glob("*.evil")} == before
     else:
         assert refused is None
+    assert not canary.exists(), canary.read_text()
+
+
+WRITERS: dict[str, Callable[[Path, Path], None]] = {
+    "export_tree": lambda root, place: verbs.export_tree(root, _clean(root, "HEAD^{tree}"), place),
+    "add_work_tree": lambda root, place: verbs.add_work_tree(root, place, THREAD, _clean(root, "HEAD")),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_tree_that_only_a_filter_could_write_is_not_written(hostile: Path, canary: Path, name: str) -> None:
+    place = hostile.parent / "place"
+    with pytest.raises(InterlockError) as caught:
+        WRITERS[name](hostile, place)
+    assert caught.value.code == "git_unsafe"
+    assert not place.exists()
+    assert not verbs.branch_exists(hostile, THREAD)
     assert not canary.exists(), canary.read_text()
 
 

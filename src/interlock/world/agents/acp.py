@@ -7,7 +7,6 @@ A question for permission is answered by policy; files and terminals are not off
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from interlock.world.agents.agent import Launch, Now, Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, Usage, UsedTool, Warned
 from interlock.world.agents.message import Message
+from interlock.world.agents.registration import SERVER, local_server
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, encoded, inner, items, words
 
@@ -27,7 +27,6 @@ _VERSION = 1
 _INITIALIZE, _NEW, _PROMPT = 1, 2, 3
 _NO_SUCH_METHOD = -32601
 _KINDS = {"allow": ("allow_once", "allow_always"), "reject": ("reject_once", "reject_always")}
-_OUR_SERVER = (sys.executable, "-P", "-m", "interlock", "mcp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,6 @@ class Acp:
     command: tuple[str, ...]
     permission: str = "allow"
     """What a question for permission is answered: allow or reject, each time anew."""
-    server: tuple[str, ...] = _OUR_SERVER
-    """The command of our MCP server, which the agent starts."""
     name: str = "acp"
 
     def launch(self, assignment: Assignment) -> Launch:
@@ -89,7 +86,7 @@ class AcpReader:
         if number == _INITIALIZE and inner(result, "protocolVersion") != _VERSION:
             yield self._finished(False, f"It speaks version {inner(result, 'protocolVersion')} of the protocol, not 1.")
         elif number == _INITIALIZE:
-            given = {"cwd": str(self._assignment.directory), "mcpServers": [self._server()]}
+            given = {"cwd": str(self._assignment.directory), "mcpServers": list(self._servers())}
             yield Reply(_request(_NEW, "session/new", given))
         elif number == _NEW:
             if self._assignment.model:
@@ -104,11 +101,12 @@ class AcpReader:
             reason = words(inner(result, "stopReason"))
             yield self._finished(reason == "end_turn", "" if reason == "end_turn" else reason)
 
-    def _server(self) -> Mapping[str, Any]:
-        command, *arguments = self._agent.server
-        told = {name: value for name, value in self._assignment.environment.items() if name.startswith("RALPH_")}
-        variables = [{"name": name, "value": value} for name, value in sorted(told.items())]
-        return {"name": "ralph", "command": command, "args": arguments, "env": variables}
+    def _servers(self) -> Iterator[Mapping[str, Any]]:
+        outfit = self._assignment.outfit
+        if outfit and outfit.server:
+            told = {name: value for name, value in self._assignment.environment.items() if name.startswith("RALPH_")}
+            variables = [{"name": name, "value": value} for name, value in sorted(told.items())]
+            yield {"name": SERVER, **local_server(outfit.server), "env": variables}
 
     def _update(self, update: Any) -> Iterator[Happening]:
         kind = inner(update, "sessionUpdate")

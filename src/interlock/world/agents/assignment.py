@@ -1,4 +1,4 @@
-"""What one run of one agent is given: the prompt, the place, and how long it may take."""
+"""What one run of one agent is given: the prompt, the place, how long it may take, and what of ours it gets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Assignment", "TimeOuts"]
+__all__ = ["Assignment", "Outfit", "TimeOuts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +16,18 @@ class TimeOuts:
     wall: float | None = None
     idle: float | None = None
     first_output: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outfit:
+    """What of ours an agent works with. A part that it has already, by the files of its repository, is empty here."""
+
+    server: tuple[str, ...] = ()
+    """The command of our MCP server, which the agent starts."""
+    hook: str = ""
+    """The program that its hooks call."""
+    instead: tuple[str, ...] = ()
+    """The hooks of ours in its files that the run leaves out, because they count only where a person trusts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +48,5 @@ class Assignment:
     """What every process of the run carries as `RALPH_RUN`, so that those of a dead run are found and ended."""
     log_limit: int = 64 * 1024 * 1024
     """How many bytes of the log are kept; what comes after is counted, and noted once."""
+    outfit: Outfit | None = None
+    """What it reports with; None is an agent that reports nothing."""

@@ -5,13 +5,14 @@ The prompt goes to stdin, because an argument may hold 128 KiB and a prompt more
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.world.agents import limits
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
-from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
@@ -24,6 +25,7 @@ from interlock.world.agents.happenings import (
     UsedTool,
     Warned,
 )
+from interlock.world.agents.registration import CLAUDE_EVENTS, SERVER, claude_hook, local_server
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, inner, items, words
 
@@ -38,19 +40,31 @@ class Claude:
     """Claude Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
 
     program: str = "claude"
-    server: str = "ralph"
-    """The MCP server that it must be connected to."""
     name: str = "claude"
 
     def launch(self, assignment: Assignment) -> Launch:
-        argv = [self.program, "-p", "--output-format", "stream-json", "--verbose"]
+        argv = [self.program, "-p"]
+        # `--mcp-config` takes every word up to the next flag, so one of ours must come behind it.
+        argv += _fitted(assignment.outfit, assignment.arguments) if assignment.outfit else []
+        argv += ["--output-format", "stream-json", "--verbose"]
         argv += ["--model", assignment.model] if assignment.model else []
         if lacks(assignment.arguments, "--permission-mode", "--dangerously-skip-permissions"):
             argv += ["--permission-mode", "acceptEdits"]
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
-        return ClaudeReader(now, self.server)
+        return ClaudeReader(now, SERVER if assignment.outfit else None)
+
+
+def _fitted(outfit: Outfit, arguments: tuple[str, ...]) -> Iterator[str]:
+    """The flags for our part. A person's own servers and settings stay; only `--settings` can be given once."""
+    if outfit.server:
+        yield from ("--mcp-config", json.dumps({"mcpServers": {SERVER: local_server(outfit.server)}}))
+    if lacks(arguments, "--settings"):
+        settings: dict[str, Any] = {"permissions": {"allow": [f"mcp__{SERVER}"]}}
+        if outfit.hook:
+            settings["hooks"] = {event: [{"hooks": [claude_hook(outfit.hook, event)]}] for event in CLAUDE_EVENTS}
+        yield from ("--settings", json.dumps(settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,6 @@ class Qwen:
     """Qwen Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
 
     program: str = "qwen"
-    server: str = "ralph"
     name: str = "qwen"
 
     def launch(self, assignment: Assignment) -> Launch:
@@ -66,18 +79,23 @@ class Qwen:
         argv += ["--model", assignment.model] if assignment.model else []
         if lacks(assignment.arguments, "--approval-mode", "--yolo", "-y"):
             argv += ["--approval-mode", "auto-edit"]
+        outfit = assignment.outfit
+        if outfit and outfit.server and lacks(assignment.arguments, "--mcp-config"):
+            server = {**local_server(outfit.server), "trust": True}
+            argv += ["--mcp-config", json.dumps({"mcpServers": {SERVER: server}})]
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
-        return ClaudeReader(now, self.server)
+        return ClaudeReader(now, SERVER if assignment.outfit else None)
 
 
 class ClaudeReader:
     """Reads `--output-format stream-json`."""
 
-    def __init__(self, now: Now, server: str) -> None:
+    def __init__(self, now: Now, server: str | None) -> None:
         self._now = now
         self._server = server
+        """The MCP server that it must be connected to."""
         self._model = ""
         self._context = 0
         """How many tokens the last answer and all before it took."""
@@ -109,6 +127,8 @@ class ClaudeReader:
 
     def _init(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         self._model = words(event.get("model"))
+        if self._server is None:
+            return
         servers = {words(inner(one, "name")): words(inner(one, "status")) for one in items(event.get("mcp_servers"))}
         status = servers.get(self._server, "not set up")
         if status != "connected":

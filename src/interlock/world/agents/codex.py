@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,15 +11,18 @@ from typing import Any
 
 from interlock.world.agents import limits
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
-from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import Finished, Happening, LimitReached, Said, Usage, UsedTool, Warned
+from interlock.world.agents.registration import CODEX_EVENTS, PASSED_ON, SERVER, codex_hook, local_server, toml
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, inner, items, words
 
-__all__ = ["Codex", "CodexReader"]
+__all__ = ["Codex", "CodexReader", "hook_key"]
 
 _ITEMS = 100
 """How many items may be under way at once and still be told once each."""
+_FLAGS = "/<session-flags>/config.toml"
+"""The file that Codex takes its command line for."""
 _BYPASS = ("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto")
 
 
@@ -32,10 +37,41 @@ class Codex:
         argv = [self.program, "exec", "--json"]
         argv += ["--model", assignment.model] if assignment.model else []
         argv += ["--sandbox", "workspace-write"] if lacks(assignment.arguments, *_BYPASS) else []
+        argv += _fitted(assignment.outfit) if assignment.outfit else []
         return Launch((*argv, *assignment.arguments, "-"), assignment.prompt.encode("utf-8", "replace"))
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return CodexReader(now)
+
+
+def _fitted(outfit: Outfit) -> Iterator[str]:
+    """The flags for our part, which Codex adds to what its files say."""
+    if outfit.server:
+        server = {**local_server(outfit.server), "env_vars": PASSED_ON}
+        yield from ("-c", f"mcp_servers.{SERVER}={toml(server)}")
+    if outfit.hook:
+        hooks = {event: codex_hook(outfit.hook, event) for event in CODEX_EVENTS}
+        state: dict[str, Any] = {key: {"enabled": False} for key in outfit.instead}
+        for event, hook in hooks.items():
+            state[hook_key(_FLAGS, event, 0, 0)] = {"trusted_hash": _hash(event, hook)}
+        given = {event: [{"hooks": [hook]}] for event, hook in hooks.items()}
+        yield from ("-c", f"hooks={toml({**given, 'state': state})}")
+
+
+def hook_key(file: str, event: str, group: int, place: int) -> str:
+    """How Codex calls a hook of a file in its records."""
+    return f"{file}:{_label(event)}:{group}:{place}"
+
+
+def _hash(event: str, hook: Mapping[str, Any]) -> str:
+    """What Codex knows a hook by that somebody trusts. Who starts it with these hooks trusts them, and no others."""
+    known = {"event_name": _label(event), "hooks": [{"async": False, **hook}]}
+    text = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
+
+
+def _label(event: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in event).lstrip("_")
 
 
 class CodexReader:

@@ -1,4 +1,7 @@
-"""Gemini CLI: `gemini --output-format stream-json`, with the prompt on stdin."""
+"""Gemini CLI: `gemini --output-format stream-json`, with the prompt on stdin.
+
+A run cannot be given a server: there is no flag, and a file that a variable names must belong to root.
+"""
 
 from __future__ import annotations
 

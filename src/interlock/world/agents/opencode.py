@@ -7,16 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from interlock.world import jsonc
 from interlock.world.agents import limits
 from interlock.world.agents.agent import Launch, Now, Reader
-from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import Cost, Finished, Happening, Said, Usage, UsedTool
+from interlock.world.agents.registration import SERVER, opencode_plugin, opencode_server
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, inner, words
 
 __all__ = ["OpenCode", "OpenCodeReader"]
+
+_CONTENT = "OPENCODE_CONFIG_CONTENT"
+"""Settings in a text, which OpenCode adds to those of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +35,30 @@ class OpenCode:
     def launch(self, assignment: Assignment) -> Launch:
         argv = [self.program, "run", "--format", "json"]
         argv += ["--model", assignment.model] if assignment.model else []
-        return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
+        plugin = assignment.log.with_name(f"{assignment.log.name}.ralph.js")
+        outfit = assignment.outfit or Outfit()
+        return Launch(
+            (*argv, *assignment.arguments),
+            assignment.prompt.encode("utf-8", "replace"),
+            environment=_added(assignment.environment.get(_CONTENT, ""), outfit, plugin),
+            files={plugin: opencode_plugin(outfit.hook)} if outfit.hook else {},
+        )
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return OpenCodeReader(now)
+
+
+def _added(content: str, outfit: Outfit, plugin: Path) -> dict[str, str]:
+    """The settings with our part added; what a person gave in the same way stays, and comes first."""
+    text = content.strip() or "{}"
+    try:
+        if outfit.server and jsonc.get(text, ("mcp", SERVER)) is jsonc.MISSING:
+            text = jsonc.put(text, ("mcp", SERVER), opencode_server(outfit.server))
+        if outfit.hook:
+            text = jsonc.append(text, ("plugin",), plugin.absolute().as_uri())
+    except jsonc.JsonFault:  # OpenCode says itself what is wrong with it
+        return {}
+    return {_CONTENT: text} if text != "{}" else {}
 
 
 class OpenCodeReader:

@@ -34,6 +34,9 @@ class Pipes:
         self._waiting: deque[memoryview] = deque()
         self._closing = not stays_open
         self._files = [one for one in (process.stdin, process.stdout, process.stderr) if one is not None]
+        self._exit = _exit_of(process.pid)
+        if self._exit is not None:
+            self._selector.register(self._exit, selectors.EVENT_READ)
         for file, stream in ((process.stdout, Stream.OUT), (process.stderr, Stream.ERR)):
             if file is not None:
                 os.set_blocking(file.fileno(), False)
@@ -48,11 +51,13 @@ class Pipes:
         self._selector.close()
         for file in self._files:
             file.close()
+        if self._exit is not None:
+            os.close(self._exit)
 
     @property
     def are_open(self) -> bool:
         """Whether the child, or whoever it gave them to, can still write."""
-        return any(key.events & selectors.EVENT_READ for key in self._selector.get_map().values())
+        return any(isinstance(key.data, Stream) for key in self._selector.get_map().values())
 
     def send(self, data: bytes) -> None:
         """Have the child read this, behind what waits already; dropped where it has closed its stdin or never reads."""
@@ -69,10 +74,13 @@ class Pipes:
             self._close_input()
 
     def turn(self, seconds: float) -> Iterator[tuple[Stream, bytes]]:
-        """Wait for anything to do, but not longer; what was read, and b"" for a stream that was closed."""
+        """Wait for anything to do, or for its exit, but not longer; what was read, and b"" for a closed stream."""
         for key, _ in self._selector.select(seconds):
             if key.events == selectors.EVENT_WRITE:
                 self._write()
+                continue
+            if key.data is None:  # it has exited, which is told once
+                self._selector.unregister(key.fileobj)
                 continue
             try:
                 data = os.read(key.fd, _READ)
@@ -105,3 +113,11 @@ class Pipes:
         if self._stdin is not None:
             self._stdin.close()
         self._stdin = None
+
+
+def _exit_of(pid: int) -> int | None:
+    """What can be waited on for a child's exit, where the system has it (Linux); elsewhere the exit is polled."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None

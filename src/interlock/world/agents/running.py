@@ -153,6 +153,8 @@ class _Following:
         exited: float | None = None
         while True:
             has_exited = _has_exited(self.process)
+            if has_exited and not self.pipes.are_open:
+                return ending
             is_silent = self._listen()
             present = self.clock()
             if has_exited:

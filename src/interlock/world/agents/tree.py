@@ -15,12 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlock.world.ancestry import ancestors
+from interlock.world.ancestry import MARKER, ancestors
 
-__all__ = ["MARKER", "end_marked", "kill", "members", "terminate"]
+__all__ = ["MARKER", "end_marked", "everyone", "kill", "members", "terminate"]
 
-MARKER = "RALPH_RUN"
-"""The name in the environment that holds a run's marker."""
 _GRACE = 2.0
 """How many seconds the processes of a dead run have to end by themselves."""
 _KILLING = 2.0
@@ -41,13 +39,13 @@ def members(root: int | None, marker: str) -> list[int]:
 
     Without a root only the marker tells. We ourselves and whoever is above us are never among them.
     """
-    everyone = list(_everyone())
+    seen = list(everyone())
     spared = {os.getpid(), *(pid for pid, _, _ in ancestors(os.getpid()))}
-    found = {one.pid for one in everyone if (root and root in (one.pid, one.group)) or _is_marked(one.pid, marker)}
+    found = {one.pid for one in seen if (root and root in (one.pid, one.group)) or _is_marked(one.pid, marker)}
     found -= spared
-    while more := {one.pid for one in everyone if one.parent in found} - found - spared:
+    while more := {one.pid for one in seen if one.parent in found} - found - spared:
         found |= more
-    return sorted(one.pid for one in everyone if one.pid in found and one.is_alive)
+    return sorted(one.pid for one in seen if one.pid in found and one.is_alive)
 
 
 def terminate(root: int | None, marker: str) -> int:
@@ -90,22 +88,25 @@ def _is_marked(pid: int, marker: str) -> bool:
     if not marker:
         return False
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123 every process, after every run
+            environment = file.read()
     except OSError:  # it has ended, it is another user's, or there is no /proc
         return False
-    return f"{MARKER}={marker}".encode() in environment.split(b"\0")
+    wanted = f"{MARKER}={marker}".encode()
+    return wanted in environment and wanted in environment.split(b"\0")
 
 
-def _everyone() -> Iterator[_Seen]:
+def everyone() -> Iterator[_Seen]:
+    """Every process of this system."""
     return _in_proc() if Path("/proc/self/stat").exists() else _from_ps()
 
 
 def _in_proc() -> Iterator[_Seen]:
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with suppress(OSError):  # it has ended meanwhile
-                state, parent, group = (path / "stat").read_bytes().rpartition(b")")[2].split()[:3]
-                yield _Seen(int(path.name), int(parent), int(group), state not in (b"Z", b"X"))
+    for name in os.listdir("/proc"):  # noqa: PTH208 as plainly as can be: it is done after every run
+        if name.isdigit():
+            with suppress(OSError), open(f"/proc/{name}/stat", "rb", buffering=0) as file:  # noqa: PTH123
+                state, parent, group = file.read().rpartition(b")")[2].split(maxsplit=3)[:3]
+                yield _Seen(int(name), int(parent), int(group), state not in (b"Z", b"X"))
 
 
 def _from_ps() -> Iterator[_Seen]:

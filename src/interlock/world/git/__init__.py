@@ -5,10 +5,18 @@
     private     a git directory of our own for each verb, with the real objects and refs and none of the real settings
     status      where HEAD is, what is under way, what differs
     trees       the tree that a commit of everything would have
+    looking     the same again and again: git looks only at what changed since the last time
     commits     one commit at a time, and finding it again
     locks       the user's index, held
     kept        work kept under a ref, put away and put back; `moves` moves the files
+    blobs       what files hold in a commit or tree
     history     commits, changes, patches, files
+    branches    the branch of a thread, made, checked out and removed; `underway` knows what a crash cut short
+    backward    from a thread's branch back to where it began, and undone; `switches` exchanges the files
+    squashes    one commit of exactly one tree in the place of many
+    worktrees   a work tree of its own for a thread, made and removed
+    exports     the files of a tree, out of the repository
+    tampering   whether the settings, hooks and attributes are what they were
 
 What does not run: hooks, a file watcher, an editor, a pager, a prompt for credentials, external diffs and text
 conversions, aliases, transports, anything in a submodule, and clean, smudge and process filters. Line endings, `$Id$`
@@ -26,63 +34,124 @@ from importlib import import_module
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from interlock.world.git.backward import go_back, undo
+    from interlock.world.git.blobs import contents
+    from interlock.world.git.branches import Baseline, baseline, begin_branch, delete_branch
     from interlock.world.git.commits import Identity, commit, find_commit, identity
-    from interlock.world.git.history import Change, Commit, Diff, changed_between, diff, files, log, merged_at
+    from interlock.world.git.exports import blob_at, export_tree
+    from interlock.world.git.history import (
+        Change,
+        Commit,
+        Diff,
+        changed_between,
+        changed_by,
+        diff,
+        files,
+        log,
+        merged_at,
+    )
     from interlock.world.git.kept import Kept, keep, park, restore
-    from interlock.world.git.settings import user_email
-    from interlock.world.git.status import Operation, State, branch_exists, has_commits, state
+    from interlock.world.git.looking import Look, Looking
+    from interlock.world.git.private import Repository, opened
+    from interlock.world.git.settings import user_email, user_signing_key
+    from interlock.world.git.squashes import squash
+    from interlock.world.git.status import Operation, State, branch_exists, changed_paths, has_commits, state
+    from interlock.world.git.tampering import fingerprint_of_settings
     from interlock.world.git.trees import tree_hash
+    from interlock.world.git.worktrees import Removed, add_work_tree, remove_work_tree
 
 __all__ = [
+    "Baseline",
     "Change",
     "Commit",
     "Diff",
     "Identity",
     "Kept",
+    "Look",
+    "Looking",
     "Operation",
+    "Removed",
+    "Repository",
     "State",
+    "add_work_tree",
+    "baseline",
+    "begin_branch",
+    "blob_at",
     "branch_exists",
     "changed_between",
+    "changed_by",
+    "changed_paths",
     "commit",
+    "contents",
+    "delete_branch",
     "diff",
+    "export_tree",
     "files",
     "find_commit",
+    "fingerprint_of_settings",
+    "go_back",
     "has_commits",
     "identity",
     "keep",
     "log",
     "merged_at",
+    "opened",
     "park",
+    "remove_work_tree",
     "restore",
+    "squash",
     "state",
     "tree_hash",
+    "undo",
     "user_email",
+    "user_signing_key",
 ]
 
 _HOMES = {
+    "Baseline": "branches",
     "Change": "history",
     "Commit": "history",
     "Diff": "history",
     "Identity": "commits",
     "Kept": "kept",
+    "Look": "looking",
+    "Looking": "looking",
     "Operation": "status",
+    "Repository": "private",
+    "Removed": "worktrees",
     "State": "status",
+    "add_work_tree": "worktrees",
+    "baseline": "branches",
+    "begin_branch": "branches",
+    "blob_at": "exports",
     "branch_exists": "status",
     "changed_between": "history",
+    "changed_by": "history",
+    "changed_paths": "status",
     "commit": "commits",
+    "contents": "blobs",
+    "delete_branch": "branches",
     "diff": "history",
+    "export_tree": "exports",
     "files": "history",
     "find_commit": "commits",
+    "fingerprint_of_settings": "tampering",
+    "go_back": "backward",
     "has_commits": "status",
     "identity": "commits",
     "keep": "kept",
     "log": "history",
     "merged_at": "history",
+    "opened": "private",
     "park": "kept",
+    "remove_work_tree": "worktrees",
     "restore": "kept",
+    "squash": "squashes",
     "state": "status",
     "tree_hash": "trees",
+    "undo": "backward",
     "user_email": "settings",
+    "user_signing_key": "settings",
 }
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from interlock.errors import InterlockError
 from interlock.world.git.locks import end_dead_locks, locked
-from interlock.world.git.private import Repository, opened
+from interlock.world.git.looking import Looking
+from interlock.world.git.private import Place, Repository, opened
 from interlock.world.git.status import Status, branch_of, head_of, operation_of, statuses
-from interlock.world.git.trees import lies_in, take_up
+from interlock.world.git.trees import below, take_up
 
-__all__ = ["Identity", "Signing", "commit", "find_commit", "identity"]
+__all__ = ["Identity", "Signing", "commit", "commit_tree", "find_commit", "identity"]
 
 _FORMATS = ("openpgp", "ssh", "x509")
 
@@ -34,7 +34,7 @@ class Identity:
     signing: Signing | None = None
 
 
-def identity(directory: Path) -> Identity:
+def identity(directory: Place) -> Identity:
     """The user's name and e-mail as git has them here, and how the user signs.
 
     A repository may say who commits in it. It has no say in signing: that would let it name a program.
@@ -42,7 +42,7 @@ def identity(directory: Path) -> Identity:
     with opened(directory) as repository:
         name, email = repository.setting("user.name"), repository.setting("user.email")
         if not name or not email:
-            message = f"Git does not know who commits in {directory}."
+            message = f"Git does not know who commits in {repository.root or repository.common}."
             hint = "Run `git config --global user.name NAME` and `git config --global user.email ADDRESS`."
             raise InterlockError("git_failed", message, hint)
         return Identity(name, email, _signing(repository))
@@ -59,27 +59,35 @@ def _signing(repository: Repository) -> Signing | None:
 
 
 def commit(
-    root: Path,
+    root: Place,
     message: str,
     *,
     author: Identity,
     paths: Sequence[str] | None = None,
+    looking: Looking | None = None,
+    branch: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str | None:
     """Commit everything, or what is at and below the given paths, on the branch checked out; gives the hash.
 
-    None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), and while a merge or the like is
-    under way (`git_conflict`). Hooks do not run. The branch moves only from where it was seen.
+    None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), another branch than the one that
+    is named (`git_failed`), and while a merge or the like is under way (`git_conflict`). Hooks do not run. The branch
+    moves only from where it was seen. Who is `looking` at the work tree need not look at all of it anew.
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
-        branch = _branch_to_commit_on(repository)
+        before = repository.index.read_bytes() if repository.index.exists() else b""
+        everything = statuses(repository)
+        branch = _branch_to_commit_on(repository, everything, branch)
         head = head_of(repository)
-        changed = [one for one in statuses(repository) if paths is None or lies_in(one.path, paths)]
+        is_wanted = below(paths or ())
+        changed = [one for one in everything if paths is None or is_wanted(one.path)]
+        if not changed:
+            return None
         take_up(repository, changed)
         tree = repository.line("write-tree") if paths is None else _tree_of(repository, head, changed)
         if tree == (repository.line("rev-parse", f"{head}^{{tree}}") if head else _empty_tree(repository)):
             return None
-        made = _commit_tree(repository, tree, head, message, author)
+        made = commit_tree(repository, tree, head, message, author)
         lock.write(repository.index, made)
         about = f"commit: {message.splitlines()[0][:100] if message.strip() else ''}"
         for place in (repository.common / "logs" / "refs", repository.git_directory / "logs"):
@@ -87,10 +95,12 @@ def commit(
         old = head or "0" * len(made)
         repository.run("update-ref", "-m", about, f"refs/heads/{branch}", made, old, environment=_names(author))
         lock.install()
+        if looking is not None and paths is None:
+            looking.carry_over(before, repository.index.read_bytes())
         return made
 
 
-def find_commit(root: Path, trailer: str, *, most: int = 200) -> str | None:
+def find_commit(root: Place, trailer: str, *, most: int = 200) -> str | None:
     """The newest commit among the last of the branch that has a trailer line, such as `Ralph-Event: <id>`.
 
     It is asked after a crash, so it also ends what a `commit` that died left of itself.
@@ -108,12 +118,12 @@ def find_commit(root: Path, trailer: str, *, most: int = 200) -> str | None:
         return None
 
 
-def _branch_to_commit_on(repository: Repository) -> str:
+def _branch_to_commit_on(repository: Repository, everything: Sequence[Status], wanted: str | None) -> str:
     operation = operation_of(repository)
     if operation is not None:
         message = f"A {operation} is under way in {repository.work_tree}; a commit now would end it half done."
         raise InterlockError("git_conflict", message, f"End it first: `git {operation} --continue` or `--abort`.")
-    conflicts = [one.path for one in statuses(repository) if one.is_conflict]
+    conflicts = [one.path for one in everything if one.is_conflict]
     if conflicts:
         message = f"{conflicts[0]!r} has a conflict that nobody has solved, in {repository.work_tree}."
         raise InterlockError("git_conflict", message, "Solve it and `git add` the file.", {"paths": conflicts})
@@ -121,6 +131,9 @@ def _branch_to_commit_on(repository: Repository) -> str:
     if branch is None:
         message = f"No branch is checked out in {repository.work_tree}: a commit there would belong to none."
         raise InterlockError("git_detached", message, "Check out a branch with `git switch`.")
+    if wanted not in (None, branch):
+        message = f"{branch} is checked out in {repository.work_tree}, and the commit belongs on {wanted}."
+        raise InterlockError("git_failed", message, f"Go back with `git switch {wanted}`.")
     return branch
 
 
@@ -136,7 +149,8 @@ def _empty_tree(repository: Repository) -> str:
     return repository.line("hash-object", "-t", "tree", "--stdin")
 
 
-def _commit_tree(repository: Repository, tree: str, head: str | None, message: str, author: Identity) -> str:
+def commit_tree(repository: Repository, tree: str, head: str | None, message: str, author: Identity) -> str:
+    """Make a commit that no branch has yet."""
     signing = author.signing.settings if author.signing else ()
     configured = [word for name, value in signing for word in ("-c", f"{name}={value}")]
     sign = ["-S"] if author.signing else []

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import Repository, opened
+from interlock.world.git.private import Place, Repository, opened
 from interlock.world.git.status import head_of
 from interlock.world.git.trees import take_up_everything
 
-__all__ = ["Change", "Commit", "Diff", "changed_between", "diff", "files", "log", "merged_at"]
+__all__ = ["Change", "Commit", "Diff", "changed_between", "changed_by", "diff", "files", "log", "merged_at"]
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=dirty")
 _FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
@@ -46,11 +46,12 @@ class Diff:
     is_cut: bool
 
 
-def files(work_tree: Path) -> list[str]:
+def files(work_tree: Place) -> list[str]:
     """Every file of a work tree that is not ignored, relative to it, tracked or not."""
     with opened(work_tree) as repository:
         listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-        below = work_tree.absolute().relative_to(repository.work_tree)
+        whole = repository.work_tree
+        below = (work_tree.absolute() if isinstance(work_tree, Path) else whole).relative_to(whole)
         names = repository.run(*listing).split(b"\0")
         prefix = b"" if below == Path() else os.fsencode(f"{below}/")
         found = (os.fsdecode(name.removeprefix(prefix)) for name in names if name and name.startswith(prefix))
@@ -72,16 +73,28 @@ def merged_at(directory: Path, commit: str, branch: str) -> float | None:
     return None
 
 
-def changed_between(root: Path, before: str, after: str) -> list[Change]:
+def changed_between(root: Place, before: str, after: str) -> list[Change]:
     """The paths that differ between two commits or trees."""
     with opened(root) as repository:
         trees = (_tree(repository, before), _tree(repository, after))
-        listed = repository.run("diff-tree", "-r", "-z", "--name-status", *_PLAIN, *trees)
-        parts = [os.fsdecode(part) for part in listed.split(b"\0")[:-1]]
-        return [Change(path, status) for status, path in zip(parts[::2], parts[1::2], strict=True)]
+        return _changes(repository, *trees)
 
 
-def diff(root: Path, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
+def changed_by(root: Place, commit: str) -> list[Change]:
+    """The paths that a commit changed, given by its whole hash; of a merge, none."""
+    if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit) is None:
+        raise InterlockError("git_failed", f"{commit[:80]!r} is no hash of a commit.", "Give all of it.")
+    with opened(root) as repository:
+        return _changes(repository, "--root", "--no-commit-id", commit)
+
+
+def _changes(repository: Repository, *what: str) -> list[Change]:
+    listed = repository.run("diff-tree", "-r", "-z", "--name-status", *_PLAIN, *what)
+    parts = [os.fsdecode(part) for part in listed.split(b"\0")[:-1]]
+    return [Change(path, status) for status, path in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def diff(root: Place, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
     """The patch between two commits or trees, of at most so many bytes.
 
     Without `before`, from HEAD; without `after`, to the files as they are, untracked ones too.
@@ -93,11 +106,13 @@ def diff(root: Path, before: str | None = None, after: str | None = None, *, mos
         new = _tree(repository, after) if after else repository.line("write-tree")
         answer = repository.ask("diff-tree", "-r", "-p", *_PLAIN, old, new, most=most)
         if answer.status != 0 and not answer.is_cut:
-            raise InterlockError("git_failed", f"git diff-tree failed in {root}: {answer.said}.", "Try again.")
+            raise InterlockError(
+                "git_failed", f"git diff-tree failed in {repository.root}: {answer.said}.", "Try again."
+            )
         return Diff(answer.output.decode("utf-8", "replace"), answer.is_cut)
 
 
-def log(root: Path, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
+def log(root: Place, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
     """The last commits up to a revision, newest first; empty where there is none yet."""
     with opened(root) as repository:
         if revision == "HEAD" and head_of(repository) is None:

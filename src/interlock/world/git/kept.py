@@ -6,6 +6,7 @@ What is kept is a commit under `refs/ralf/<name>`, on top of the HEAD it was mad
     work/        every file that differed from HEAD, exactly as it was: no line ending is changed, no filter runs
     staged/      what the index holds and HEAD does not, by hash, so that git never collects it
     kept.json    every path that differed, with its permissions, or null where the file was gone
+    about.json   where a verb kept it that then moved a branch: which one, and from where
 
 Ignored files and repositories inside the work tree are neither kept nor touched. An empty directory is not kept.
 """
@@ -16,20 +17,35 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.locks import IndexLock, locked
-from interlock.world.git.moves import Fingerprint, exchange, fingerprint, staging
-from interlock.world.git.private import Repository, as_input, opened
+from interlock.world.git.moves import Fingerprint, exchange, fingerprint, same_as_staged, staging
+from interlock.world.git.private import Place, Repository, as_input, opened
 from interlock.world.git.status import Status, head_of, operation_of, statuses
 from interlock.world.git.trees import refuse_filters
 
-__all__ = ["Kept", "keep", "park", "restore"]
+__all__ = [
+    "OURS",
+    "Kept",
+    "about",
+    "entries_of",
+    "keep",
+    "keep_all",
+    "kept_series",
+    "kept_under",
+    "nothing_kept",
+    "park",
+    "put_back",
+    "ref_of",
+    "refuse_half_done",
+    "restore",
+]
 
-_IDENTITY = {
+OURS = {
     f"GIT_{role}_{what}": value
     for role in ("AUTHOR", "COMMITTER")
     for what, value in (("NAME", "Interlock"), ("EMAIL", "ralph@localhost"))
@@ -40,12 +56,17 @@ _LINK = "120000"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept: under which ref, as which commit, made on which HEAD, and the paths that differed from it."""
+    """What is kept: under which ref, as which commit, made on which HEAD, and the paths that differed or had to go."""
 
     ref: str
     commit: str
     head: str | None
     paths: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name to restore it by."""
+        return self.ref.removeprefix("refs/ralf/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +75,16 @@ class _Entry:
     hash: str
 
 
-def keep(root: Path, name: str) -> Kept:
+def keep(root: Place, name: str) -> Kept:
     """Keep the index, the changed and the untracked files under `refs/ralf/<name>`; touches none of them.
 
     The same again is kept once. A name that holds something else is not overwritten: `<name>-2` is taken, and so on.
     """
     with opened(root) as repository:
-        return _keep(repository, name, statuses(repository))
+        return keep_all(repository, name, statuses(repository))
 
 
-def park(root: Path, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept | None:
+def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept | None:
     """Keep everything, then make the work tree and the index what HEAD has. Ignored files are not touched.
 
     None where it is clean and nothing is kept under the name. After a crash it can be called again: what was kept
@@ -73,43 +94,52 @@ def park(root: Path, name: str, *, sleep: Callable[[float], None] = time.sleep) 
         changed = [one for one in statuses(repository) if not one.is_nested]
         _refuse_to_move(repository, changed, "park")
         if not changed:
-            return _kept(repository, _ref(repository, name))
+            return kept_under(repository, ref_of(repository, name))
         seen = {one.path: fingerprint(repository.work_tree, one.path) for one in changed if not one.is_absent}
-        kept = _keep(repository, name, changed)
+        kept = keep_all(repository, name, changed)
         _reset(repository, lock, [one.path for one in changed], seen)
         return kept
 
 
-def restore(root: Path, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept:
+def restore(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept:
     """Put back what is kept under a name: files, permissions and index; what is kept stays kept.
 
     Refuses with `git_conflict`, and touches nothing, where it would overwrite other work: a changed file, or one that
     commits since then have changed. After a crash it can be called again.
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
-        ref = _ref(repository, name)
-        kept = _kept(repository, ref)
+        ref = ref_of(repository, name)
+        kept = kept_under(repository, ref)
         if kept is None:
-            message = f"Nothing is kept under {ref} in {repository.work_tree}."
-            raise InterlockError("git_failed", message, "`git for-each-ref refs/ralf` lists what is.")
-        _put_back(repository, lock, kept)
+            raise nothing_kept(repository, ref)
+        put_back(repository, lock, kept)
         return kept
 
 
-def _ref(repository: Repository, name: str) -> str:
+def nothing_kept(repository: Repository, ref: str) -> InterlockError:
+    message = f"Nothing is kept under {ref} in {repository.work_tree}."
+    return InterlockError("git_failed", message, "`git for-each-ref refs/ralf` lists what is.")
+
+
+def ref_of(repository: Repository, name: str) -> str:
     ref = f"refs/ralf/{name}"
     if repository.ask("check-ref-format", ref).status != 0:
         raise UsageError("invalid_argument", f"{name[:100]!r} is no name for a ref.", "Use letters, digits and `-`.")
     return ref
 
 
-def _refuse_to_move(repository: Repository, changed: Sequence[Status], verb: str) -> None:
+def refuse_half_done(repository: Repository, changed: Sequence[Status], verb: str) -> None:
+    """Refuse while a merge or the like is under way, or a conflict is not solved."""
     operation = operation_of(repository)
     conflicts = [one.path for one in changed if one.is_conflict]
     if operation is not None or conflicts:
         what = f"A {operation} is under way" if operation else f"{conflicts[0]!r} has a conflict"
         message = f"{what} in {repository.work_tree}; {verb} would leave it half done."
         raise InterlockError("git_conflict", message, "End it first, or solve the conflict.", {"paths": conflicts})
+
+
+def _refuse_to_move(repository: Repository, changed: Sequence[Status], verb: str) -> None:
+    refuse_half_done(repository, changed, verb)
     moved = [one.path for one in changed if one.is_submodule]
     if moved:
         message = f"The submodule {moved[0]!r} is not at the commit that HEAD has, and no submodule is ever moved here."
@@ -119,22 +149,37 @@ def _refuse_to_move(repository: Repository, changed: Sequence[Status], verb: str
 # Keeping
 
 
-def _keep(repository: Repository, name: str, changed: Sequence[Status]) -> Kept:
-    ref = _ref(repository, name)
+def keep_all(
+    repository: Repository,
+    name: str,
+    changed: Sequence[Status],
+    about: Mapping[str, str] | None = None,
+    also: Sequence[str] = (),
+    files: Iterable[str] = (),
+) -> Kept:
+    """Keep what has changed, and what it is about; the commits in `also` are kept with it, and so are `files`.
+
+    A file that git calls unchanged may have other permissions and line endings than git would give it again.
+    """
+    ref = ref_of(repository, name)
     head = head_of(repository)
-    there = sorted({one.path for one in changed if not (one.is_absent or one.is_nested or one.is_submodule)})
+    present = {one.path for one in changed if not (one.is_absent or one.is_nested or one.is_submodule)}
+    there = sorted(present.union(files))
     gone = sorted({one.path for one in changed if one.is_absent} - set(there))
-    tree = _kept_tree(repository, head, there, gone)
-    parents = ("-p", head) if head else ()
+    tree = _kept_tree(repository, head, there, gone, about)
+    before = list(dict.fromkeys(one for one in (head, *also) if one))
+    parents = [word for one in before for word in ("-p", one)]
     message = b"The index and the changed files, kept by ralph\n"
-    made = repository.run("commit-tree", *parents, "-F", "-", tree, feed=message, environment=_IDENTITY)
+    made = repository.run("commit-tree", *parents, "-F", "-", tree, feed=message, environment=OURS)
     commit = made.decode("ascii").strip()
-    _prove_readable(repository, commit, head)
-    ref, commit = _name(repository, ref, commit, tree)
+    _prove_readable(repository, commit, before)
+    ref, commit = _name(repository, ref, commit, [tree, *before])
     return Kept(ref, commit, head, tuple(sorted({*there, *gone})))
 
 
-def _kept_tree(repository: Repository, head: str | None, there: list[str], gone: list[str]) -> str:
+def _kept_tree(
+    repository: Repository, head: str | None, there: list[str], gone: list[str], about: Mapping[str, str] | None
+) -> str:
     root = repository.work_tree
     modes: dict[str, int | None] = {path: stat.S_IMODE((root / path).lstat().st_mode) for path in there}
     described = json.dumps(modes | dict.fromkeys(gone), indent=0, sort_keys=True).encode("ascii")
@@ -144,6 +189,9 @@ def _kept_tree(repository: Repository, head: str | None, there: list[str], gone:
         ("040000 tree", _tree(repository, [("100644 blob", one, one) for one in _staged(repository, head)]), "staged"),
         ("040000 tree", _exact_tree(repository, there), "work"),
     ]
+    if about is not None:
+        said = json.dumps(dict(about), indent=0, sort_keys=True).encode("ascii")
+        entries.append(("100644 blob", _blob(repository, said), "about.json"))
     return _tree(repository, entries)
 
 
@@ -185,9 +233,9 @@ def _tree(repository: Repository, entries: Sequence[tuple[str, str, str]]) -> st
     return repository.line("mktree", "-z", feed=lines)
 
 
-def _prove_readable(repository: Repository, commit: str, head: str | None) -> None:
+def _prove_readable(repository: Repository, commit: str, before: Sequence[str]) -> None:
     """Read back every object that only this commit has, by packing it to nowhere."""
-    wanted = f"{commit}\n" + (f"^{head}\n" if head else "")
+    wanted = f"{commit}\n" + "".join(f"^{one}\n" for one in before)
     words = ("pack-objects", "--revs", "--stdout", "--window=0", "--quiet")
     answer = repository.ask(*words, feed=wanted.encode("ascii"), output=os.devnull)
     if answer.status != 0:
@@ -195,24 +243,40 @@ def _prove_readable(repository: Repository, commit: str, head: str | None) -> No
         raise InterlockError("git_failed", message, "Nothing was changed. Look at the disk, and at `git fsck`.")
 
 
-def _name(repository: Repository, ref: str, commit: str, tree: str) -> tuple[str, str]:
+def _name(repository: Repository, ref: str, commit: str, content: Sequence[str]) -> tuple[str, str]:
     """Give what is kept a name that holds nothing else."""
     number, name = 1, ref
     while (there := repository.found("rev-parse", "--verify", "--quiet", name)) is not None:
-        if repository.line("rev-parse", f"{there}^{{tree}}") == tree:
+        if repository.line("rev-parse", f"{there}^{{tree}}", f"{there}^@").split() == list(content):
             return name, there
         number += 1
         name = f"{ref}-{number}"
-    repository.run("update-ref", "-m", "kept by ralph", name, commit, "0" * len(commit), environment=_IDENTITY)
+    repository.run("update-ref", "-m", "kept by ralph", name, commit, "0" * len(commit), environment=OURS)
     return name, commit
 
 
-def _kept(repository: Repository, ref: str) -> Kept | None:
+def kept_under(repository: Repository, ref: str) -> Kept | None:
+    """What is kept under a ref."""
     commit = repository.found("rev-parse", "--verify", "--quiet", ref)
     if commit is None:
         return None
     parents = repository.line("rev-parse", f"{commit}^@").split()
     return Kept(ref, commit, parents[0] if parents else None, tuple(_modes(repository, commit)))
+
+
+def kept_series(repository: Repository, name: str) -> Iterator[Kept]:
+    """What is kept under a name and, where that was taken, under those that were made of it; the oldest first."""
+    ref, number = ref_of(repository, name), 1
+    while (kept := kept_under(repository, ref if number == 1 else f"{ref}-{number}")) is not None:
+        yield kept
+        number += 1
+
+
+def about(repository: Repository, kept: Kept) -> dict[str, str]:
+    """What the verb said that kept it; empty where there is nothing to say."""
+    answer = repository.ask("cat-file", "blob", f"{kept.commit}:about.json")
+    said: dict[str, str] = json.loads(answer.output) if answer.status == 0 else {}
+    return said
 
 
 def _modes(repository: Repository, commit: str) -> dict[str, int | None]:
@@ -224,7 +288,7 @@ def _modes(repository: Repository, commit: str) -> dict[str, int | None]:
 
 
 def _reset(repository: Repository, lock: IndexLock, paths: Sequence[str], seen: Mapping[str, Fingerprint]) -> None:
-    there = _entries(repository, head_of(repository))
+    there = entries_of(repository, head_of(repository))
     back = {path: there[path] for path in paths if path in there}
     index = repository.index
     _set_entries(repository, index, {path: back.get(path) for path in paths})
@@ -235,7 +299,7 @@ def _reset(repository: Repository, lock: IndexLock, paths: Sequence[str], seen: 
     _install(repository, lock, index)
 
 
-def _entries(repository: Repository, tree: str | None) -> dict[str, _Entry]:
+def entries_of(repository: Repository, tree: str | None) -> dict[str, _Entry]:
     """The files of a tree; submodules are not among them."""
     if tree is None:
         return {}
@@ -266,12 +330,20 @@ def _install(repository: Repository, lock: IndexLock, index: Path) -> None:
 # Putting back what is kept
 
 
-def _put_back(repository: Repository, lock: IndexLock, kept: Kept) -> None:
+def put_back(repository: Repository, lock: IndexLock, kept: Kept, *, spares_untracked: bool = False) -> None:
+    """Put back what is kept. An untracked file beside it is other work, or is spared."""
     modes = _modes(repository, kept.commit)
-    work = _entries(repository, f"{kept.commit}:work")
+    work = entries_of(repository, f"{kept.commit}:work")
     gone = [path for path, mode in modes.items() if mode is None]
     changed = [one for one in statuses(repository) if not one.is_nested]
-    _refuse_to_move(repository, changed, "restore")
+    if spares_untracked:
+        kept_paths = set(kept.paths)
+        changed = [one for one in changed if not one.is_submodule]
+        changed = [one for one in changed if not one.is_untracked or one.path in kept_paths]
+        changed = [one for one in changed if not one.is_absent or one.path not in kept_paths]
+        refuse_half_done(repository, changed, "restore")
+    else:
+        _refuse_to_move(repository, changed, "restore")
     same = _refuse_other_work(repository, kept, work, gone, changed)
     tracked = {os.fsdecode(name) for name in repository.run("ls-files", "-z").split(b"\0") if name}
     replaced = tracked | same
@@ -287,7 +359,7 @@ def _put_back(repository: Repository, lock: IndexLock, kept: Kept) -> None:
         for path, entry in work.items():
             if entry.mode != _LINK:
                 (stage / path).chmod(modes[path] or 0o600)
-        exchange(root, stage, remove=seen, put=list(work))
+        exchange(root, stage, remove=seen | same_as_staged(root, stage, work), put=list(work))
     _install(repository, lock, _index_to_restore(repository, kept))
 
 
@@ -296,12 +368,12 @@ def _refuse_other_work(
 ) -> set[str]:
     """The paths that are changed already to what is kept; refuses where one is changed to anything else."""
     there = [one.path for one in changed if not one.is_absent]
-    exact = _entries(repository, _exact_tree(repository, there))
+    exact = entries_of(repository, _exact_tree(repository, there))
     same = {path for path, entry in exact.items() if path in work and _is_same(entry, work[path])}
     other = [one.path for one in changed if one.path not in same and not (one.is_absent and one.path in gone)]
     head = head_of(repository)
     if head != kept.head:
-        now, then = _entries(repository, head), _entries(repository, kept.head)
+        now, then = entries_of(repository, head), entries_of(repository, kept.head)
         other += [path for path in kept.paths if now.get(path) != then.get(path)]
     if other:
         message = f"{other[0]!r} in {repository.work_tree} was changed since {kept.ref} was kept."

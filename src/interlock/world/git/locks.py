@@ -1,7 +1,8 @@
-"""The lock on the user's index, held as git holds it, and recognisable as ours if we die with it.
+"""The locks on the user's index and on HEAD, held as git holds them, and recognisable as ours if we die with them.
 
 `index.lock` is a second name of `index.ralph-<pid>-<began>-<token>[-<commit>]`. Who finds it knows who made it; if that
 process is gone, the lock is ended: where its commit is on the branch the new index takes effect, else it is dropped.
+`HEAD.lock` is made in the same way and is only ever dropped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from interlock.world.ancestry import started
 from interlock.world.git.private import Repository
 from interlock.world.git.status import head_of
 
-__all__ = ["IndexLock", "end_dead_locks", "locked"]
+__all__ = ["IndexLock", "end_dead_locks", "locked", "replace_head"]
 
 _TRIES = 25
 _PAUSE = 0.2
@@ -40,12 +41,10 @@ class IndexLock:
             self._lock.hardlink_to(self._mark)
         except FileExistsError:
             return False
-        index = self._repository.git_directory / "index"
-        for kind in ("plain", "raw"):
-            copy = self._repository.private / kind / "index"
-            copy.unlink(missing_ok=True)
-            if index.is_file():
-                shutil.copy2(index, copy)  # again, now that nobody else can change it
+        index, copy = self._repository.git_directory / "index", self._repository.index
+        copy.unlink(missing_ok=True)
+        if index.is_file():
+            shutil.copy2(index, copy)  # again, now that nobody else can change it
         return True
 
     def write(self, new: Path, commit: str | None = None) -> None:
@@ -81,6 +80,13 @@ def end_dead_locks(repository: Repository) -> None:
             else:
                 lock.unlink(missing_ok=True)
         mark.unlink(missing_ok=True)
+    lock = repository.git_directory / "HEAD.lock"
+    for mark in repository.git_directory.glob("HEAD.ralph-*"):
+        pid, began = (*mark.name.removeprefix("HEAD.ralph-").split("-"), "", "")[:2]
+        if pid.isdigit() and _began(int(pid)) != began:
+            if _is_same(lock, mark):
+                lock.unlink(missing_ok=True)
+            mark.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -98,6 +104,31 @@ def locked(repository: Repository, sleep: Callable[[float], None]) -> Iterator[I
         yield lock
     finally:
         lock.drop()
+
+
+def replace_head(repository: Repository, seen: str, new: str) -> None:
+    """Make HEAD name another branch, if it still names the one that was seen."""
+    directory, lock = repository.git_directory, repository.git_directory / "HEAD.lock"
+    token = repository.private.name.rpartition("-")[2]
+    mark = directory / f"HEAD.ralph-{os.getpid()}-{_began(os.getpid())}-{token}"
+    try:
+        with mark.open("w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"ref: refs/heads/{new}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        lock.hardlink_to(mark)
+        if os.fsdecode((directory / "HEAD").read_bytes()).strip() != f"ref: refs/heads/{seen}":
+            message = f"HEAD of {repository.work_tree} is on {seen!r} no longer: somebody has just switched."
+            raise InterlockError("git_conflict", message, "Look at where it is now, then try again.")
+        lock.rename(directory / "HEAD")
+    except FileExistsError:
+        message = f"{lock} is held: another git is moving HEAD."
+        hint = "Wait until it is done; if nobody uses the repository, the file was left over: remove it."
+        raise InterlockError("git_failed", message, hint, {"lock": str(lock)}) from None
+    finally:
+        if _is_same(lock, mark):
+            lock.unlink()
+        mark.unlink(missing_ok=True)
 
 
 def _held(repository: Repository) -> InterlockError:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,10 +13,20 @@ from interlock.errors import InterlockError
 from interlock.world.git.private import Repository
 from interlock.world.repository import STATE_DIRECTORY
 
-__all__ = ["Fingerprint", "exchange", "fingerprint", "staging"]
+__all__ = [
+    "Fingerprint",
+    "clear_stage",
+    "exchange",
+    "fingerprint",
+    "make_directories",
+    "refuse_blocked",
+    "same_as_staged",
+    "staging",
+]
 
 Fingerprint = tuple[int, int, int, int]
 """What tells a file from a later one of the same name: its inode, size and times."""
+_CHUNK = 1 << 16
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -30,10 +41,7 @@ def _fingerprint(seen: os.stat_result) -> Fingerprint:
 @contextmanager
 def staging(repository: Repository) -> Iterator[Path]:
     """An empty directory on the disk of the work tree, from where a file moves into place in one step."""
-    root = repository.work_tree
-    is_near = repository.git_directory.stat().st_dev == root.stat().st_dev
-    stage = (repository.git_directory if is_near else root / STATE_DIRECTORY) / "ralph-stage"
-    shutil.rmtree(stage, ignore_errors=True)  # what a crash left; the lock on the index is ours
+    stage = clear_stage(repository)
     stage.mkdir(parents=True)
     try:
         yield stage
@@ -41,10 +49,18 @@ def staging(repository: Repository) -> Iterator[Path]:
         shutil.rmtree(stage, ignore_errors=True)
 
 
+def clear_stage(repository: Repository) -> Path:
+    """Where the stage is made; what a crash left there is removed. The lock on the index must be ours."""
+    root = repository.work_tree
+    is_near = repository.git_directory.stat().st_dev == root.stat().st_dev
+    stage = (repository.git_directory if is_near else root / STATE_DIRECTORY) / "ralph-stage"
+    shutil.rmtree(stage, ignore_errors=True)
+    return stage
+
+
 def exchange(root: Path, stage: Path, *, remove: Mapping[str, Fingerprint], put: Sequence[str]) -> None:
     """Remove files of a work tree, then move those of the stage in. Refuses where that would touch another file."""
-    for path in put:
-        _refuse_if_blocked(root, path, remove)
+    refuse_blocked(root, put, remove)
     place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)  # the root itself may be reached by a link
     try:
         staying = set(put)
@@ -60,7 +76,51 @@ def exchange(root: Path, stage: Path, *, remove: Mapping[str, Fingerprint], put:
         os.close(place)
 
 
-def _refuse_if_blocked(root: Path, path: str, remove: Mapping[str, Fingerprint]) -> None:
+def refuse_blocked(root: Path, put: Iterable[str], remove: Collection[str]) -> None:
+    """Refuse where a file that is not to be removed is in the place of one that is to be put."""
+    for path in put:
+        _refuse_if_blocked(root, path, remove)
+
+
+def same_as_staged(root: Path, stage: Path, put: Iterable[str]) -> dict[str, Fingerprint]:
+    """Those that are in their place already, as a call that died has put them: the same to the byte."""
+    return {path: seen for path in put if (seen := _same(root / path, stage / path)) is not None}
+
+
+def _same(there: Path, staged: Path) -> Fingerprint | None:
+    try:
+        seen, wanted = there.lstat(), staged.lstat()
+        if stat.S_IFMT(seen.st_mode) != stat.S_IFMT(wanted.st_mode):
+            return None
+        if stat.S_ISLNK(seen.st_mode):
+            is_same = there.readlink() == staged.readlink()
+        else:
+            is_same = stat.S_ISREG(seen.st_mode) and seen.st_size == wanted.st_size and _is_equal(there, staged)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return _fingerprint(seen) if is_same else None
+
+
+def _is_equal(one: Path, other: Path) -> bool:
+    with one.open("rb") as first, other.open("rb") as second:
+        while (chunk := first.read(_CHUNK)) == second.read(_CHUNK):
+            if not chunk:
+                return True
+    return False
+
+
+def make_directories(root: Path, paths: Iterable[str]) -> None:
+    """Make directories that are not there, where nothing else is in their place."""
+    place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for path in paths:
+            with suppress(OSError), _parent(place, f"{path}/*", is_made=True):
+                pass
+    finally:
+        os.close(place)
+
+
+def _refuse_if_blocked(root: Path, path: str, remove: Collection[str]) -> None:
     above = [str(one) for one in Path(path).parents if str(one) != "." and _is_file(root / one)]
     blocking = [one for one in above or _files_at(root, path) if one not in remove]
     if blocking:

@@ -19,7 +19,7 @@ from interlock.errors import InterlockError
 from interlock.world.git.call import Answer, call, verb_of
 from interlock.world.git.settings import Setting, find, settings
 
-__all__ = ["Repository", "as_input", "opened"]
+__all__ = ["Place", "Repository", "as_input", "opened"]
 
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
@@ -94,6 +94,8 @@ class Repository:
         `is_raw` stores and writes files exactly as they are.
         """
         tree = directory or self.root
+        if is_raw:
+            _make_raw(self)
         place = {"GIT_DIR": str(self.private / ("raw" if is_raw else "plain"))}
         if tree is not None:
             place["GIT_WORK_TREE"] = str(tree)
@@ -143,24 +145,42 @@ class Repository:
         return self.run(*arguments, feed=feed, index=index).decode("utf-8", "surrogateescape").strip()
 
 
+Place = Path | Repository
+"""Where a verb is to work: a directory, or the repository around it where that is open already."""
+
+
 @contextmanager
-def opened(directory: Path) -> Iterator[Repository]:
-    """The repository around a directory, for as long as the block runs."""
-    root, git_directory, common = find(directory)
-    known = settings(directory, git_directory)
+def opened(place: Place) -> Iterator[Repository]:
+    """The repository around a directory, for as long as the block runs.
+
+    One that is open already is taken as it is now, with the settings that it was opened with. It may stay open only
+    as long as nothing else is let run: whoever can write its directory can name a program in it.
+    """
+    if isinstance(place, Repository):
+        with _failing(place):
+            _take_over(place, place.private / "plain")
+            yield place
+        return
+    root, git_directory, common = find(place)
+    known = settings(place, git_directory)
     with tempfile.TemporaryDirectory(prefix="ralph-git-", ignore_cleanup_errors=True) as name:
         repository = Repository(root, git_directory, common, Path(name), known)
-        for kind in ("plain", "raw"):
-            _make(repository, repository.private / kind)
-        raw = repository.private / "raw" / "info" / "attributes"
-        raw.unlink(missing_ok=True)
-        raw.write_text(_RAW, encoding="utf-8")
-        try:
+        _make(repository, repository.private / "plain")
+        with _failing(repository):
             yield repository
-        except OSError as error:
-            where = f" {error.filename}" if error.filename else ""
-            message = f"A file of {root or common} cannot be read or written: {error.strerror}{where}."
-            raise InterlockError("git_failed", message, "Look at the disk and at who may write there.") from error
+
+
+@contextmanager
+def _failing(repository: Repository) -> Iterator[None]:
+    """What the disk refuses, as an error of the catalogue."""
+    try:
+        yield
+    except OSError as error:
+        where = f" {error.filename}" if error.filename else ""
+        message = (
+            f"A file of {repository.root or repository.common} cannot be read or written: {error.strerror}{where}."
+        )
+        raise InterlockError("git_failed", message, "Look at the disk and at who may write there.") from error
 
 
 def as_input(paths: Iterator[str] | list[str] | tuple[str, ...]) -> bytes:
@@ -172,23 +192,42 @@ def _make(repository: Repository, private: Path) -> None:
     """Make a git directory that shares what is data, and has its own of what could run."""
     for name in ("info", "logs"):
         (private / name).mkdir(parents=True)
-    try:
-        shutil.copyfile(repository.git_directory / "HEAD", private / "HEAD")
-    except OSError as error:
-        message = f"{repository.git_directory} is no git directory: {error.strerror}."
-        raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
     shared = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs/refs", "info/exclude", "info/attributes")
     for name in shared:
         if name != "reftable" or (repository.common / name).exists():
             (private / name).symlink_to(repository.common / name)
     for name in ("logs/HEAD", "info/sparse-checkout"):
         (private / name).symlink_to(repository.git_directory / name)
+    (private / "config").write_text(_configuration(repository.settings), encoding="utf-8", errors="surrogateescape")
+    _take_over(repository, private)
+
+
+def _take_over(repository: Repository, private: Path) -> None:
+    """What changes while a repository is open: where HEAD is, and the index."""
+    try:
+        shutil.copyfile(repository.git_directory / "HEAD", private / "HEAD")
+    except OSError as error:
+        message = f"{repository.git_directory} is no git directory: {error.strerror}."
+        raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
+    for path in private.glob("sharedindex.*"):
+        path.unlink()
     for path in repository.git_directory.glob("sharedindex.*"):
         (private / path.name).symlink_to(path)
+    (private / "index").unlink(missing_ok=True)
     if (repository.git_directory / "index").is_file():
         # With its time: git takes an entry as young as the index for one that it must look at again.
         shutil.copy2(repository.git_directory / "index", private / "index")
-    (private / "config").write_text(_configuration(repository.settings), encoding="utf-8", errors="surrogateescape")
+
+
+def _make_raw(repository: Repository) -> None:
+    """A second git directory by which files are stored and written exactly as they are, made when it is needed."""
+    raw = repository.private / "raw"
+    if raw.exists():
+        return
+    _make(repository, raw)
+    attributes = raw / "info" / "attributes"
+    attributes.unlink(missing_ok=True)
+    attributes.write_text(_RAW, encoding="utf-8")
 
 
 def _configuration(known: tuple[Setting, ...]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.world.git.call import call
 
-__all__ = ["Setting", "find", "settings", "user_email"]
+__all__ = ["Setting", "find", "settings", "user_email", "user_signing_key"]
 
 _MAX_POINTER = 4096
 
@@ -34,6 +34,15 @@ def user_email(directory: Path) -> str | None:
     except InterlockError:
         return None
     return found[-1].strip() or None if found else None
+
+
+def user_signing_key(directory: Path) -> str | None:
+    """The SSH key that the user has git sign with: a path, or the key itself. A repository has no say in it."""
+    try:
+        found = {one.name: one.value for one in settings(directory, _git_directory(directory)) if one.is_users}
+    except InterlockError:
+        return None
+    return (found.get("user.signingkey") or None) if found.get("gpg.format") == "ssh" else None
 
 
 def settings(directory: Path, git_directory: Path | None) -> tuple[Setting, ...]:

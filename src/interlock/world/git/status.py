@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import Repository, opened
+from interlock.world.git.private import Place, Repository, opened
 
 __all__ = [
     "Operation",
@@ -17,8 +19,10 @@ __all__ = [
     "Status",
     "branch_exists",
     "branch_of",
+    "changed_paths",
     "has_commits",
     "head_of",
+    "hidden_of",
     "operation_of",
     "state",
     "statuses",
@@ -34,6 +38,11 @@ class Operation(StrEnum):
     REVERT = "revert"
 
 
+_HASH = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n?")
+_ON_A_BRANCH = re.compile(
+    rb"ref: refs/heads/((?!.*\.\.)(?:[\w-][\w.+#=-]*(?<!\.lock)/)*[\w-][\w.+#=-]*(?<!\.)(?<!\.lock))\n?"
+)
+"""HEAD on a branch whose name leaves no doubt; of any other git is asked."""
 _MARKS = {
     "MERGE_HEAD": Operation.MERGE,
     "rebase-merge": Operation.REBASE,
@@ -94,7 +103,7 @@ class Status:
         return self.is_untracked and self.path.endswith("/")
 
 
-def state(root: Path) -> State:
+def state(root: Place) -> State:
     """The state of a work tree."""
     with opened(root) as repository:
         all_of_them = statuses(repository)
@@ -108,26 +117,35 @@ def state(root: Path) -> State:
             unstaged=tuple(one.path for one in found if not one.is_conflict and one.in_tree not in "?."),
             untracked=tuple(one.path for one in found if one.is_untracked),
             nested=tuple(one.path for one in all_of_them if one.is_nested),
-            hidden=_hidden(repository),
+            hidden=hidden_of(repository),
         )
 
 
-def has_commits(root: Path) -> bool:
+def has_commits(root: Place) -> bool:
     """Whether the branch checked out has a commit."""
     with opened(root) as repository:
         return head_of(repository) is not None
 
 
-def branch_exists(root: Path, name: str) -> bool:
+def branch_exists(root: Place, name: str) -> bool:
     """Whether there is a branch of that name here."""
     with opened(root) as repository:
         return repository.ask("show-ref", "--verify", "--quiet", f"refs/heads/{name}").status == 0
 
 
+def changed_paths(root: Place) -> tuple[str, ...]:
+    """What is not as HEAD has it: staged, changed or untracked; not what has a conflict, nor a nested repository."""
+    with opened(root) as repository:
+        return tuple(one.path for one in statuses(repository) if not one.is_nested and not one.is_conflict)
+
+
 def head_of(repository: Repository) -> str | None:
     """The commit checked out; None where the branch has none yet."""
+    branch = branch_of(repository)
+    if branch is not None and (known := _loose(repository, branch)) is not None:
+        return known
     head = repository.found("rev-parse", "--verify", "--quiet", "HEAD")
-    if head is None and branch_of(repository) is None:
+    if head is None and branch is None:
         message = f"HEAD of {repository.git_directory} leads to no commit."
         raise InterlockError("git_failed", message, "Look at it with `git fsck`.")
     return head
@@ -135,8 +153,30 @@ def head_of(repository: Repository) -> str | None:
 
 def branch_of(repository: Repository) -> str | None:
     """The branch checked out; None where HEAD is detached."""
+    written = (repository.private / "plain" / "HEAD").read_bytes()
+    if _has_files(repository) and (found := _ON_A_BRANCH.fullmatch(written)):
+        return found[1].decode("ascii")
+    if _has_files(repository) and _HASH.fullmatch(written):
+        return None
     name = repository.found("symbolic-ref", "--quiet", "HEAD") or ""
     return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
+
+
+def _has_files(repository: Repository) -> bool:
+    """Whether the refs are files that can be read without git, as they are in nearly every repository."""
+    return (repository.setting("extensions.refstorage") or "files") == "files"
+
+
+def _loose(repository: Repository, branch: str) -> str | None:
+    """The commit of a branch that is a file of its own; None where git has to be asked."""
+    if not _has_files(repository) or _ON_A_BRANCH.fullmatch(f"ref: refs/heads/{branch}".encode()) is None:
+        return None
+    try:
+        written = (repository.private / "plain" / "refs" / "heads" / branch).read_bytes()
+    except OSError:
+        return None
+    found = _HASH.fullmatch(written)
+    return found[1].decode("ascii") if found else None
 
 
 def operation_of(repository: Repository) -> Operation | None:
@@ -144,13 +184,23 @@ def operation_of(repository: Repository) -> Operation | None:
     return next((what for mark, what in _MARKS.items() if (repository.git_directory / mark).exists()), None)
 
 
-def statuses(repository: Repository) -> list[Status]:
-    """Every path that differs, sorted by git. A submodule is looked at from outside: git does not run in it."""
+def statuses(repository: Repository, index: Path | None = None, exclude: Collection[str] = ()) -> list[Status]:
+    """Every path that differs, sorted by git. A submodule is looked at from outside: git does not run in it.
+
+    With a private `index` of one's own, what git finds out about unchanged files is written into it. What is excluded
+    by its very path is left out; that is all, and may be much.
+    """
     _ = repository.work_tree
-    listed = repository.run(
-        "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames"
-    )
-    return [_status(repository, record) for record in listed.split(b"\0") if record]
+    words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
+    listed = repository.run(*words, index=index, environment={"GIT_OPTIONAL_LOCKS": "1"} if index else None)
+    left_out = {os.fsencode(path) for path in exclude}
+    records = (one for one in listed.split(b"\0") if one and not (left_out and _path_of(one) in left_out))
+    return [_status(repository, record) for record in records]
+
+
+def _path_of(record: bytes) -> bytes:
+    """The path of what git says most: that a file differs, or is not tracked."""
+    return record[2:] if record[:1] == b"?" else record.split(b" ", 8)[-1]
 
 
 def _status(repository: Repository, record: bytes) -> Status:
@@ -166,8 +216,8 @@ def _status(repository: Repository, record: bytes) -> Status:
             return Status(os.fsdecode(record[2:]), "?", "?")
 
 
-def _hidden(repository: Repository) -> tuple[str, ...]:
-    """Found with a second copy of the index, in which git was told to look."""
+def hidden_of(repository: Repository) -> tuple[str, ...]:
+    """Changed files that git was told not to look at, found with a second copy of the index that has it look."""
     tagged = [line for line in repository.run("ls-files", "-v", "-z").split(b"\0") if line]
     if not any(line[:1].islower() or line[:1] == b"S" for line in tagged):
         return ()
@@ -179,4 +229,12 @@ def _hidden(repository: Repository) -> tuple[str, ...]:
     repository.ask(*look, "update-index", "-q", "--really-refresh", index=copy)
     listed = repository.run(*look, "diff-files", "-z", "--name-only", "--ignore-submodules=dirty", index=copy)
     changed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
-    return tuple(sorted(told & changed))
+    unseen = {os.fsdecode(line[2:]) for line in tagged if line[:1].islower() and line[:1] != b"s"}
+    gone = {path for path in unseen if not _is_there(repository.work_tree, path)}  # git does not say this one
+    return tuple(sorted((told & changed) | gone))
+
+
+def _is_there(root: Path, path: str) -> bool:
+    """Whether there is something at a path, and not at the other end of a link above it."""
+    above = [root / one for one in Path(path).parents if str(one) != "."]
+    return os.path.lexists(root / path) and not any(one.is_symlink() for one in above)

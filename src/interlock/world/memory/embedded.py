@@ -15,6 +15,7 @@ class EmbeddedMemory:
 
     def __init__(self, events: Iterable[MemoryEvent] = ()) -> None:
         self._events: dict[str, MemoryEvent] = {}
+        self._issues: list[Node] = []
         for event in events:
             self.remember(event)
 
@@ -28,11 +29,14 @@ class EmbeddedMemory:
         return list(islice(named, MOST))
 
     def known_issues(self) -> list[Node]:
-        issues = (node for node in self._nodes() if node.properties["memoryType"] in ISSUES)
-        return sorted(issues, key=lambda node: str(node.properties["date"]), reverse=True)[:MOST]
+        return sorted(self._issues, key=lambda node: str(node.properties["date"]), reverse=True)[:MOST]
 
     def remember(self, event: MemoryEvent) -> str:
-        self._events.setdefault(event.id, event)
+        if event.id not in self._events:
+            self._events[event.id] = event
+            node = node_of(event)
+            if node.properties["memoryType"] in ISSUES:  # kept apart: they are few, and asked for at every iteration
+                self._issues.append(node)
         return event.id
 
     def close(self) -> None:

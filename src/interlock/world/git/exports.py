@@ -1,0 +1,80 @@
+"""Files of a tree, out of the repository: into a directory of their own, or one at a time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from interlock.errors import InterlockError, UsageError
+from interlock.world.git.branches import the_commit
+from interlock.world.git.private import Repository, opened
+from interlock.world.git.trees import refuse_filters
+
+__all__ = ["blob_at", "checkout_index", "export_tree"]
+
+
+def export_tree(root: Path, tree: str, directory: Path) -> None:
+    """Write the files of a tree, given by its whole hash, into an empty directory, which is made if it is missing.
+
+    They are what a checkout would write: line endings and encodings as the tree's attributes say, links as links,
+    submodules as empty directories; `git_unsafe` where only a filter could make one. All files appear at once, and a
+    directory that has exactly them already is left as it is, so that it can be called again after a crash.
+    """
+    with opened(root) as repository:
+        index = checkout_index(repository, tree)
+        place = directory.absolute()
+        if place.is_symlink() or (place.exists() and not place.is_dir()):
+            raise UsageError("invalid_argument", f"{place} is no directory.", "Give one that is empty or missing.")
+        if place.exists() and any(place.iterdir()):
+            if _is_exactly(repository, index, place):
+                return
+            raise UsageError("invalid_argument", f"{place} is not empty.", "Give a directory that is.")
+        place.mkdir(parents=True, exist_ok=True)
+        partial = place.with_name(f"{place.name}.ralph-partial")
+        shutil.rmtree(partial, ignore_errors=True)  # what a crash left
+        partial.mkdir(mode=0o700)
+        try:
+            repository.run("checkout-index", "--all", directory=partial, index=index)
+            partial.chmod(place.stat().st_mode & 0o7777)
+            partial.replace(place)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+
+def blob_at(root: Path, commit: str, path: str) -> bytes | None:
+    """The content of a file in a commit, as it is stored, or where a link leads; None where there is no such file."""
+    with opened(root) as repository:
+        if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
+            return None
+        listed = repository.run("ls-tree", "-z", "--full-tree", the_commit(repository, commit), "--", path)
+        for record in listed.split(b"\0")[:-1]:
+            described, _, name = record.partition(b"\t")
+            _, kind, made = described.decode("ascii").split(" ")
+            if kind == "blob" and name == os.fsencode(path):
+                return repository.run("cat-file", "blob", made)
+        return None
+
+
+def checkout_index(repository: Repository, tree: str) -> Path:
+    """An index of a tree, given by its whole hash; refuses with `git_unsafe` where only a filter could write a file."""
+    is_hash = re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", tree) is not None
+    if not is_hash or repository.ask("cat-file", "-e", f"{tree}^{{tree}}").status != 0:
+        message = f"{tree[:100]!r} is no tree of {repository.root or repository.common}."
+        raise InterlockError("git_failed", message, "Give the whole hash of a tree.")
+    index = repository.private / "index.export"
+    repository.run("read-tree", tree, index=index)
+    paths = [os.fsdecode(name) for name in repository.run("ls-files", "-z", index=index).split(b"\0") if name]
+    refuse_filters(repository, paths, ("smudge", "process"), index=index)
+    return index
+
+
+def _is_exactly(repository: Repository, index: Path, place: Path) -> bool:
+    """Whether a directory has the files of an index and no others."""
+    listing = ("ls-files", "-z", "--others", "--directory", "--no-empty-directory")
+    if repository.run(*listing, directory=place, index=index):
+        return False
+    repository.ask("update-index", "-q", "--refresh", directory=place, index=index)
+    looking = ("diff-files", "--quiet", "--ignore-submodules=all")
+    return repository.ask(*looking, directory=place, index=index).status == 0

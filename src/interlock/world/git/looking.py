@@ -1,0 +1,91 @@
+"""A work tree looked at again and again: what it is, by hash, and what of it is not as HEAD has it.
+
+Git remembers in an index what it knows of files that have not changed since. Here that index is kept from one look to
+the next, in memory, where nothing that runs in between can write. What is kept says nothing of the files: git compares
+each with the disk at every look, as it does for everybody.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from interlock.world.git.private import Place, Repository, opened
+from interlock.world.git.settings import Setting
+from interlock.world.git.status import Status, statuses
+from interlock.world.git.trees import below, leave_out, take_up
+
+__all__ = ["Look", "Looking"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A work tree as it is now, without what was excluded: its hash, and every path that is not as HEAD has it."""
+
+    tree: str
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Basis:
+    """What an index of ours was made of; where it is another, so must the index be."""
+
+    index: bytes
+    """The user's: what is tracked there is, whatever is ignored."""
+    exclude: tuple[str, ...]
+    settings: tuple[Setting, ...]
+
+
+@dataclass(slots=True)
+class Looking:
+    """Looks at one work tree."""
+
+    _basis: _Basis | None = None
+    _index: bytes = b""
+    _written: int = 0
+    """When git wrote that index: it looks again at files that are as young."""
+    _tree: str = ""
+
+    def look(self, root: Place, exclude: Sequence[str] = ()) -> Look:
+        """The work tree now; `tree` is what `tree_hash` gives."""
+        with opened(root) as repository:
+            index = repository.private / "index.look"
+            self._lay_out(repository, index, tuple(exclude))
+            found = _found(repository, index, exclude)
+            differing = [one for one in found if one.in_tree != "."]
+            take_up(repository, differing, index)
+            if any(one.in_index not in ".?" for one in differing) or len({one.path for one in found}) < len(found):
+                found = _found(repository, index, exclude)  # changed twice, it may be as it was
+            if differing or not self._tree:
+                self._tree = repository.line("write-tree", index=index)
+            if index.exists():
+                self._index, self._written = index.read_bytes(), index.stat().st_mtime_ns
+            return Look(self._tree, tuple(sorted({one.path for one in found})))
+
+    def carry_over(self, before: bytes, after: bytes) -> None:
+        """The user's index was this, and is that since all that differs was committed: the same files are tracked."""
+        if self._basis is not None and self._basis.index == before:
+            self._basis = replace(self._basis, index=after)
+
+    def _lay_out(self, repository: Repository, index: Path, exclude: tuple[str, ...]) -> None:
+        """The index of the last look, or a new one from the user's."""
+        users = repository.index
+        basis = _Basis(users.read_bytes() if users.exists() else b"", exclude, repository.settings)
+        index.unlink(missing_ok=True)
+        if basis == self._basis and self._index:
+            index.write_bytes(self._index)
+            os.utime(index, ns=(self._written, self._written))
+            return
+        self._basis, self._index, self._tree = None, b"", ""  # known once the look is done
+        if users.exists():
+            shutil.copy2(users, index)
+        leave_out(repository, exclude, index)
+        self._basis = basis
+
+
+def _found(repository: Repository, index: Path, exclude: Sequence[str]) -> list[Status]:
+    is_excluded = below(exclude)
+    return [one for one in statuses(repository, index, exclude) if not one.is_nested and not is_excluded(one.path)]

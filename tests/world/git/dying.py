@@ -1,0 +1,268 @@
+"""The verbs of threads as scenarios, and a process that dies in the middle of one.
+
+    python -m world.git.dying SCENARIO ROOT POINT
+
+dies at the given step that changes something which others see; at point 0 it lives, and says how many steps there are.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.world.git import (
+    Baseline,
+    add_work_tree,
+    baseline,
+    begin_branch,
+    commit,
+    export_tree,
+    go_back,
+    log,
+    remove_work_tree,
+    squash,
+    state,
+    tree_hash,
+    undo,
+)
+from world.git.repositories import ADA, git, index_of, made, picture, write
+
+THREAD, NEW = "ralf/01jb", "ralf/new"
+CHANGES = {"os.remove", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+TELLING = {"update-ref", "symbolic-ref"}
+"""The calls of git that change what others see; the others add objects, or work on copies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is there before, the call that may die, and what must hold when it was called again."""
+
+    call: Callable[[Path], object]
+    holds: Callable[[Path], None]
+    before: Callable[[Path], object] = lambda _: None
+
+
+def origin(root: Path) -> Path:
+    """A thread's branch with an agent's commit and every kind of change on it; the base branch has moved on."""
+    made(root, {"a": "1", "b": "1", "gone": "1", "d/x": "1", "crlf.txt": "1\n", ".gitignore": "*.log\n"})
+    begin_branch(root, THREAD, baseline(root).commit)
+    write(root, {"a": "2", "agent/made": "1", "forced.log": "1"})
+    git("add", "-f", "forced.log", cwd=root)
+    commit(root, "agent", author=ADA)
+    git("switch", "-q", "main", cwd=root)
+    write(root, {"b": "theirs", "theirs": "1"})
+    commit(root, "went on", author=ADA)
+    git("switch", "-q", THREAD, cwd=root)
+    write(root, {"a": "3", "n/new": "1", "crlf.txt": b"1\r\n2\n", "x.log": "ignored"})
+    write(root, {".gitignore": "*.log\nbuild/\n", "build/out": "ignored by a rule that is not committed"})
+    git("add", "a", cwd=root)
+    write(root, {"a": "4"})
+    (root / "gone").unlink()
+    (root / "agent" / "made").chmod(0o600)
+    (root / "d" / "x").unlink()
+    (root / "d").rmdir()
+    write(root, {"d": "a file now"})
+    return root
+
+
+def whole(root: Path) -> tuple[object, ...]:
+    """All that must come back."""
+    heads = git("for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", cwd=root)
+    return picture(root), index_of(root), git("status", "--porcelain", cwd=root), state(root).branch, heads
+
+
+def first_commit(root: Path) -> str:
+    return git("rev-list", "--max-parents=0", "main", cwd=root)
+
+
+def _base(root: Path) -> Baseline:
+    return Baseline("main", first_commit(root))
+
+
+def _tree_of(root: Path) -> Path:
+    """A place for a work tree beside the repository."""
+    return root.with_name(f"{root.name}-tree")
+
+
+def _seen(root: Path) -> Path:
+    return root.with_name(f"{root.name}-seen")
+
+
+def _look(root: Path, at: Path | None = None) -> None:
+    _seen(root).write_text(repr(whole(at or root)), encoding="utf-8", errors="surrogateescape")
+
+
+def _is_as_seen(root: Path, at: Path | None = None) -> None:
+    assert repr(whole(at or root)) == _seen(root).read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def _nothing_is_left(root: Path) -> None:
+    assert {path.name for path in (root / ".git").glob("*ralph*")} == set()
+    assert {path.name for path in (root / ".git").glob("*.lock")} == set()
+    git("fsck", cwd=root)
+
+
+def _begin(root: Path) -> None:
+    begin_branch(root, NEW, git("rev-parse", "HEAD", cwd=root), sleep=never)
+
+
+def _has_begun(root: Path) -> None:
+    assert state(root).branch == NEW
+    git("switch", "-q", THREAD, cwd=root)
+    git("branch", "-d", NEW, cwd=root)
+    _is_as_seen(root)
+
+
+def _back(root: Path) -> None:
+    go_back(root, _base(root), THREAD, "k", sleep=never)
+
+
+def _is_back(root: Path) -> None:
+    assert state(root).branch == "main"
+    assert git("status", "--porcelain", cwd=root) == "?? build/"
+    assert git("branch", "--format=%(refname:short)", cwd=root) == "main"
+    assert (root / "x.log").read_text() == "ignored"
+    _nothing_is_left(root)
+    kept = go_back(root, _base(root), THREAD, "k", sleep=never)
+    assert kept is not None
+    assert kept.name == "k"
+    undo(root, "k", sleep=never)
+    _is_as_seen(root)
+
+
+def _squash(root: Path) -> None:
+    squash(root, THREAD, first_commit(root), tree_hash(root), "one", "k", author=ADA, sleep=never)
+
+
+def _is_squashed(root: Path) -> None:
+    assert [one.message for one in log(root)] == ["one", "first"]
+    assert git("status", "--porcelain", cwd=root) == ""
+    assert git("for-each-ref", "--format=%(refname)", "refs/ralf", cwd=root) == "refs/ralf/k"
+    _nothing_is_left(root)
+    undo(root, "k", sleep=never)
+    _is_as_seen(root)
+
+
+def _add(root: Path) -> None:
+    add_work_tree(root, _tree_of(root), NEW, git("rev-parse", "main", cwd=root), sleep=never)
+
+
+def _is_added(root: Path) -> None:
+    listed = git("worktree", "list", "--porcelain", cwd=root)
+    assert f"worktree {_tree_of(root)}\n" in listed
+    assert "locked" not in listed
+    assert listed.count("worktree ") == 2
+    assert git("status", "--porcelain", cwd=_tree_of(root)) == ""
+    assert sorted(picture(_tree_of(root))) == [".gitignore", "a", "b", "crlf.txt", "d/x", "gone", "theirs"]
+    _nothing_is_left(root)
+
+
+def _work_there(root: Path) -> None:
+    _add(root)
+    write(_tree_of(root), {"a": "2", "n/new": "1", "b": "2", "x.log": "ignored"})
+    git("add", "b", cwd=_tree_of(root))
+    (_tree_of(root) / "gone").unlink()
+    _look(root, _tree_of(root))
+
+
+def _remove(root: Path) -> None:
+    remove_work_tree(root, _tree_of(root), "k", sleep=never)
+
+
+def _is_removed(root: Path) -> None:
+    removed = remove_work_tree(root, _tree_of(root), "k", sleep=never)
+    assert removed.left == ("x.log",)
+    assert removed.kept is not None
+    assert removed.kept.name == "k"
+    assert git("worktree", "list", cwd=root).count("\n") == 0
+    _nothing_is_left(root)
+    undo(root, "k", sleep=never)
+    _is_as_seen(root, _tree_of(root))
+
+
+def _work_there_and_remove(root: Path) -> None:
+    _work_there(root)
+    _remove(root)
+
+
+def _export(root: Path) -> None:
+    export_tree(root, git("rev-parse", "main^{tree}", cwd=root), root.with_name(f"{root.name}-out"))
+
+
+def _is_exported(root: Path) -> None:
+    out = root.with_name(f"{root.name}-out")
+    assert sorted(picture(out)) == [".gitignore", "a", "b", "crlf.txt", "d/x", "gone", "theirs"]
+    assert [one.name for one in root.parent.glob("*partial*")] == []
+    _is_as_seen(root)
+
+
+def _undo(root: Path) -> None:
+    undo(root, "k", sleep=never)
+
+
+def _look_and_go_back(root: Path) -> None:
+    _look(root)
+    _back(root)
+
+
+def _look_and_squash(root: Path) -> None:
+    _look(root)
+    _squash(root)
+
+
+def _is_as_seen_there(root: Path) -> None:
+    _is_as_seen(root, _tree_of(root))
+
+
+def never(_: float) -> None:
+    raise AssertionError("nobody alive holds the lock")
+
+
+SCENARIOS = {
+    "begin_branch": Scenario(_begin, _has_begun, _look),
+    "go_back": Scenario(_back, _is_back, _look),
+    "undo": Scenario(_undo, _is_as_seen, _look_and_go_back),
+    "squash": Scenario(_squash, _is_squashed, _look),
+    "undo of squash": Scenario(_undo, _is_as_seen, _look_and_squash),
+    "add_work_tree": Scenario(_add, _is_added),
+    "remove_work_tree": Scenario(_remove, _is_removed, _work_there),
+    "undo of remove_work_tree": Scenario(_undo, _is_as_seen_there, _work_there_and_remove),
+    "export_tree": Scenario(_export, _is_exported, _look),
+}
+
+
+def main(name: str, root: Path, last: int) -> None:
+    """Do what the scenario does, and die at the given step."""
+    steps = 0
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal steps
+        if event == "subprocess.Popen":
+            counts = bool(TELLING & {str(word) for word in arguments[1]})  # type: ignore[attr-defined]
+        elif event == "open":
+            flags = arguments[2]
+            counts = isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR)) and _is_ours(arguments)
+        else:
+            counts = event in CHANGES and _is_ours(arguments)
+        if counts:
+            steps += 1
+            if steps == last:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def _is_ours(arguments: tuple[object, ...]) -> bool:
+        where = os.fsdecode(arguments[0]) if isinstance(arguments[0], str | bytes | os.PathLike) else ""
+        if not where.startswith("/") and os.path.lexists(f"/proc/self/fd/{arguments[-1]}"):
+            where = os.readlink(f"/proc/self/fd/{arguments[-1]}")  # noqa: PTH115
+        return not where.startswith("/") or where.startswith(str(root))  # else it is the private git directory
+
+    sys.addaudithook(watch)
+    SCENARIOS[name].call(root)
+    sys.stdout.write(f"{steps}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]))
