@@ -1,119 +1,194 @@
-"""The story loop: what an iteration costs beyond the agent itself, against a bare loop of the same agent and tests."""
+"""The story loop: what an iteration costs beyond its agent, however long the loop and its list, and what it holds."""
 
 from __future__ import annotations
 
-import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.timing import Comparison, Effort, Side, by_turns, compare
+from bench.timing import Comparison, Effort, compare
 from interlock.journal import open_journal
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress import template
+from interlock.work.stories.record import Loop
 from interlock.work.stories.yard import Limits, Yard
-from interlock.world.agents.scripted.adapter import Scripted
+from interlock.world.agents.command import Command
 from interlock.world.memory import EmbeddedMemory
 
-__all__ = ["measure"]
+__all__ = ["Field", "measure"]
 
-_TASKS = 5
-_ROUNDS = 5
+_AGENT = "echo x >> work.txt"
 _TEST = "grep -q . work.txt"
+_TASKS = 10
+"""Subtasks a story; the last one is judged as well, so most iterations have one agent."""
+_FEW = 5
+_MANY = {"full": 1_000, "quick": 100}
+_LOUD = {"full": 1_000_000_000, "quick": 100_000_000}
+_WARM_UP = 3
+_SAMPLE = 30
+_BARE = "the same agent and tests, bare"
 _AIM_MILLISECONDS = 100.0
+_AIM_MEGABYTES = 100.0
 
 
 def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
-    """One loop over a few subtasks, and the same with nothing around it."""
+    """A loop over a few stories; one over many, at its beginning and at its end; and one whose agent talks a lot."""
     if shutil.which("git") is None:
         return
     place = directory.resolve() / "stories"
     place.mkdir()
-    rates = by_turns({"ours": _ours(place), "bare": _bare(place)}, min(effort.rounds, _ROUNDS), 0)
-    title = f"a loop over {_TASKS} subtasks"
-    yield compare(title, "the same agent, tests and commits, bare", rates["ours"], rates["bare"], unit=" subtasks/s")
-    beyond = statistics.median(
-        1000 / ours - 1000 / bare for ours, bare in zip(rates["ours"], rates["bare"], strict=True)
-    )
+    how = "full" if effort.sizes[-1] > 10_000 else "quick"
+    many = _MANY[how]
+    few = _timed(Field(place / "few", stories=_FEW, iterations=_WARM_UP + _SAMPLE))
+    yield from _compared("an iteration", few)
+    lot = _timed(Field(place / "many", stories=many, iterations=many))
+    yield from _compared(f"an iteration, {many:,} stories", lot.first())
+    yield from _compared(f"an iteration, {many:,} stories and {many:,} iterations done", lot.last())
+    yield _talked(place / "loud", _LOUD[how])
+
+
+@dataclass(slots=True)
+class _Times:
+    """Milliseconds an iteration took here, and right after it the same agent and tests alone."""
+
+    ours: list[float] = field(default_factory=list)
+    bare: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    """The same of the processor, for the driver and all that it starts: others have less of a say in that."""
+
+    def first(self) -> _Times:
+        return _Times(self.ours[:_SAMPLE], self.bare[:_SAMPLE], self.busy[:_SAMPLE])
+
+    def last(self) -> _Times:
+        return _Times(self.ours[-_SAMPLE:], self.bare[-_SAMPLE:], self.busy[-_SAMPLE:])
+
+
+def _compared(subject: str, times: _Times) -> Iterator[Comparison]:
+    yield compare(subject, _BARE, times.ours, times.bare, unit=" ms")
+    beyond = statistics.median(ours - bare for ours, bare in zip(times.ours, times.bare, strict=True))
     note = f"aim ≤ {_AIM_MILLISECONDS:g} ms: {'met' if beyond <= _AIM_MILLISECONDS else 'missed'}"
-    yield Comparison("an iteration beyond the agent", "nothing", " ms", ours=beyond, note=note)
+    note += f"; {statistics.median(times.busy):.0f} ms of CPU in all"
+    yield Comparison(f"{subject}: beyond the agent", "nothing", " ms", ours=beyond, note=note)
 
 
-def _repository(path: Path) -> dict[str, str]:
-    """A repository with one story of several subtasks, and an agent that does one at a time."""
-    path.mkdir(parents=True)
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-    for words in (("init", "-q"), ("config", "user.name", "Ann"), ("config", "user.email", "ann@example.org")):
-        subprocess.run(["git", *words], cwd=path, env=environment, check=True)
-    (path / "stories").mkdir()
-    boxes = "".join(f"- [ ] Task {number}: part {number}\n" for number in range(1, _TASKS + 1))
-    story = f"# Story 1.1: Parts\n\n## Acceptance Criteria\n\n1. They are there\n\n## Tasks\n\n{boxes}"
-    (path / "stories" / "1-1-parts.md").write_text(story)
-    (path / "progress.txt").write_text(template("bench", [("story-1-1", None)], "2026-01-01T00:00:00Z"))
-    (path / ".gitignore").write_text(".ralf/\n*.json\n*.state\n")
-    runs = [
-        [{"write": {"path": "work.txt", "text": f"{number}\n"}}, {"finish": True}] for number in range(1, _TASKS + 1)
-    ]
-    (path / "agent.json").write_text(json.dumps({"state": "agent.state", "iterations": runs}))
-    judged = [{"say": "AC-1: They are there - ✓ work.txt:1"}, {"finish": True}]
-    (path / "judge.json").write_text(json.dumps({"iterations": [judged]}))
-    subprocess.run(["git", "add", "-A"], cwd=path, env=environment, check=True)
-    subprocess.run(["git", "commit", "-qm", "start"], cwd=path, env=environment, check=True)
-    return environment
+def _timed(place: Field) -> _Times:
+    """Drive a loop. Others use this machine too, so each iteration has its bare one at its side."""
+    times = _Times()
+    began = busy = 0.0
+    number = 0
+
+    def look(loop: Loop) -> None:
+        nonlocal began, busy, number
+        if loop.state != "MEMORY_LOAD":
+            return
+        is_wanted = number <= _WARM_UP + _SAMPLE or number > place.iterations - _SAMPLE
+        if number > _WARM_UP and is_wanted:
+            times.ours.append((time.perf_counter() - began) * 1000)
+            times.busy.append((_used() - busy) * 1000)
+            times.bare.append(place.bare())
+        number += 1
+        began, busy = time.perf_counter(), _used()
+
+    place.drive(look)
+    return times
 
 
-def _ours(place: Path) -> Side:
-    count = iter(range(1_000_000))
+def _used() -> float:
+    """Seconds of the processor that this process and those that it has waited for have used."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in both)
 
-    def side() -> int:
-        path = place / f"ours-{next(count)}"
-        environment = _repository(path)
-        journal = open_journal(path / ".ralf" / "journal.db")
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A repository with stories, and an agent that does a subtask at a time."""
+
+    root: Path
+    stories: int
+    iterations: int
+    agent: str = _AGENT
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+
+    def drive(self, look: Callable[[Loop], None]) -> None:
+        """Drive a loop over them for so many iterations, and take everything away."""
+        self._make()
         stop = threading.Event()
+
+        def hear(what: object) -> None:
+            if isinstance(what, Loop):
+                look(what)
+                if what.state == "MEMORY_LOAD" and what.iteration >= self.iterations:
+                    stop.set()
+
+        journal = open_journal(self.root / ".ralf" / "journal.db")
         yard = Yard(
             journal=journal,
-            root=path,
-            state_directory=path / ".ralf",
-            agents=(Scripted(path / "agent.json"),),
-            judge=Scripted(path / "judge.json"),
+            root=self.root,
+            state_directory=self.root / ".ralf",
+            agents=(Command(("/bin/sh", "-c", self.agent), "shell"),),
+            judge=Command(("/bin/echo", "AC-1: They are there - ✓ work.txt:1"), "judge"),
             tests=(_TEST,),
-            limits=Limits(),
+            limits=Limits(iterations=0),
             memory=EmbeddedMemory(),
             is_server=False,
-            environment=environment,
-            tell=lambda what: None,
+            environment=self.environment,
+            tell=hear,
             stop=stop,
             wait=lambda seconds: None,
         )
         driven = drive(yard, begin(yard))
         journal.close()
-        assert driven.loop.outcome == "all_complete", driven
-        shutil.rmtree(path)
-        return _TASKS
+        done = driven.loop.progress.metrics.tasks_completed_this_session
+        assert done == self.iterations, (done, driven.loop.failure, driven.loop.explanation)
+        shutil.rmtree(self.root)
 
-    return side
+    def bare(self) -> float:
+        """How many milliseconds the agent and the tests take in a directory beside."""
+        beside = self.root.with_name(f"{self.root.name}-bare")
+        beside.mkdir(exist_ok=True)
+        began = time.perf_counter()
+        for words in (self.agent, _TEST):
+            subprocess.run(
+                ["/bin/sh", "-c", words], cwd=beside, env=self.environment, check=True, stdout=subprocess.DEVNULL
+            )
+        return (time.perf_counter() - began) * 1000
+
+    def _make(self) -> None:
+        self.root.mkdir(parents=True)
+        self._git("init", "-q")
+        self._git("config", "user.name", "Ann")
+        self._git("config", "user.email", "ann@example.org")
+        (self.root / "stories").mkdir()
+        boxes = "".join(f"- [ ] Task {number}: part {number}\n" for number in range(1, _TASKS + 1))
+        files = {f"story-1-{number}": f"stories/1-{number}-part.md" for number in range(1, self.stories + 1)}
+        for id_, name in files.items():
+            (self.root / name).write_text(
+                f"# {id_}\n\n## Acceptance Criteria\n\n1. They are there\n\n## Tasks\n\n{boxes}"
+            )
+        (self.root / "progress.txt").write_text(template("bench", files.items(), "2026-01-01T00:00:00Z"))
+        (self.root / ".gitignore").write_text(".ralf/\n")
+        self._git("add", "-A")
+        self._git("commit", "-qm", "start")
+
+    def _git(self, *words: str) -> None:
+        subprocess.run(["git", *words], cwd=self.root, env=self.environment, check=True)
 
 
-def _bare(place: Path) -> Side:
-    count = iter(range(1_000_000))
-    agent = [sys.executable, "-m", "interlock.world.agents.scripted"]
-
-    def side() -> int:
-        path = place / f"bare-{next(count)}"
-        environment = _repository(path)
-        for number in range(_TASKS):
-            for words in ([*agent, "agent.json"], ["sh", "-c", _TEST]):
-                subprocess.run(words, cwd=path, env=environment, check=True, input=b"", stdout=subprocess.DEVNULL)
-            if number == _TASKS - 1:
-                subprocess.run([*agent, "judge.json"], cwd=path, env=environment, input=b"", stdout=subprocess.DEVNULL)
-            subprocess.run(["git", "add", "-A"], cwd=path, env=environment, check=True)
-            subprocess.run(["git", "commit", "-qm", "part"], cwd=path, env=environment, check=True)
-        shutil.rmtree(path)
-        return _TASKS
-
-    return side
+def _talked(directory: Path, size: int) -> Comparison:
+    """The peak of the memory of a driver whose agent prints so many bytes."""
+    words = [sys.executable, "-m", "bench.talkative", str(directory), str(size)]
+    told = subprocess.run(words, check=True, capture_output=True, text=True)
+    peak = int(told.stdout) / 1e6
+    note = f"aim ≤ {_AIM_MEGABYTES:g} MB: {'met' if peak <= _AIM_MEGABYTES else 'missed'}"
+    return Comparison(f"memory while an agent prints {size / 1e6:,.0f} MB", "nothing", " MB", ours=peak, note=note)

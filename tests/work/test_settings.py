@@ -9,22 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.work.settings import FILE, SETTINGS, Settings, in_force, read, template
+from interlock.work.settings import FILE, SETTINGS, Settings, read, read_file, template
 
 
 def test_a_new_file_sets_every_setting_to_its_default() -> None:
     assert read(template()) == {setting.key: setting.default for setting in SETTINGS}
 
 
-def test_without_a_file_the_defaults_are_in_force(tmp_path: Path) -> None:
-    assert in_force(tmp_path) == in_force(None) == Settings()
-    (tmp_path / FILE).write_text(template())
-    assert in_force(tmp_path) == Settings()
-
-
-def test_what_a_file_sets_is_in_force(tmp_path: Path) -> None:
-    (tmp_path / FILE).write_text('[session]\nenforcement = "strict"\ntimeout_minutes = 5\n')
-    found = in_force(tmp_path)
+def test_a_text_sets_what_it_names_and_the_rest_is_as_ever() -> None:
+    assert Settings.of("") == Settings.of(template()) == Settings()
+    found = Settings.of('[session]\nenforcement = "strict"\ntimeout_minutes = 5\n')
     assert (found.text("session.enforcement"), found.number("session.timeout_minutes")) == ("strict", 5)
     assert found.text("ticket.plan_review") == "human"
 
@@ -54,7 +48,7 @@ def test_a_wrong_key_or_value_is_named_with_what_is_right(text: str, named: str)
 def test_a_file_that_is_no_text_is_an_error(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InterlockError) as caught:
-        in_force(tmp_path)
+        read_file(tmp_path)
     assert caught.value.code == "settings_invalid"
 
 

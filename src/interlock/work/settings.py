@@ -12,7 +12,7 @@ from typing import Any
 
 from interlock.errors import UsageError
 
-__all__ = ["FILE", "SETTINGS", "Setting", "Settings", "in_force", "read", "template"]
+__all__ = ["FILE", "SETTINGS", "Setting", "Settings", "read", "read_file", "template"]
 
 FILE = "ralph.toml"
 
@@ -91,33 +91,135 @@ SETTINGS = (
         most=86_400,
     ),
     Setting(
-        "story.agent",
+        "agent.name",
         "claude",
-        "The agent that works on stories: claude, codex, opencode, gemini, qwen, acp, command or scripted.",
+        "The agent that works: claude, codex, opencode, gemini, qwen, acp, command or scripted.",
         pattern=r"[a-z]{1,40}",
     ),
-    Setting("story.rotation", (), "Agents that take turns, one attempt each; without any, story.agent works alone."),
     Setting(
-        "story.judge",
+        "agent.rotation", (), "Agents that take turns, `name` or `name:model`; without any, agent.name works alone."
+    ),
+    Setting(
+        "agent.selection",
+        "round_robin",
+        "Who is next in a rotation: round_robin takes turns, priority asks the first that has reached no limit.",
+        values=("round_robin", "priority"),
+    ),
+    Setting(
+        "agent.judge",
         "",
-        "The agent that judges the acceptance criteria; without one, story.agent does, in a run of its own.",
+        "The agent that judges the criteria; without one, agent.name does, in a run of its own.",
         pattern=r"[a-z]{0,40}",
     ),
-    Setting("story.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
-    Setting("story.arguments", (), "Flags of your own for the agent, behind ours."),
-    Setting("story.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),
-    Setting("story.judge_script", "", "The script of a judge that is scripted.", pattern=r"[^\0\n]{0,500}"),
+    Setting("agent.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
+    Setting("agent.arguments", (), "Flags of your own for the agent, behind ours."),
+    Setting("agent.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),
+    Setting("agent.judge_script", "", "The script of a judge that is scripted.", pattern=r"[^\0\n]{0,500}"),
+    Setting("agent.minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
+    Setting("agent.idle_minutes", 15, "How long an agent may be silent; 0 is no limit.", least=0, most=10_080),
+    Setting(
+        "agent.cooldown_minutes",
+        15,
+        "How long an agent rests that took too long, while others take its turn.",
+        least=0,
+        most=10_080,
+    ),
+    Setting(
+        "thread.mode",
+        "methodical",
+        "How a new thread goes on: methodical waits for a person at each step, quick only at the gates.",
+        values=("methodical", "quick"),
+    ),
+    Setting(
+        "thread.iterations", 5, "How many iterations a thread's loop may take; 0 is no limit.", least=0, most=10**6
+    ),
+    Setting(
+        "thread.driver",
+        "plain",
+        "What runs a thread's loop: plain gives an agent the spec, story is a story loop.",
+        values=("plain", "story"),
+    ),
+    Setting(
+        "thread.isolation",
+        "none",
+        "Where a thread works: none is the repository's own work tree, worktree is one of its own.",
+        values=("none", "worktree"),
+    ),
+    Setting("thread.budget_minutes", 0, "How long agents may work for a thread; 0 is no limit.", least=0, most=10**6),
+    Setting("thread.budget_usd", 0, "How many dollars a thread may cost; 0 is no limit.", least=0, most=10**6),
+    Setting("thread.budget_tokens", 0, "How many tokens a thread may use; 0 is no limit.", least=0, most=10**12),
     Setting("story.tests", (), "The commands that must pass before a subtask is judged, each run by a shell."),
     Setting(
         "story.max_iterations", 100, "How many runs of an agent a loop may take; 0 is no limit.", least=0, most=10**6
     ),
-    Setting("story.agent_minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
-    Setting("story.idle_minutes", 15, "How long an agent may be silent; 0 is no limit.", least=0, most=10_080),
     Setting("story.test_minutes", 30, "How long one test command may take; 0 is no limit.", least=0, most=10_080),
-    Setting("story.budget_minutes", 0, "How long agents may work in one loop; 0 is no limit.", least=0, most=10**6),
-    Setting("story.budget_usd", 0, "How many dollars one loop may cost; 0 is no limit.", least=0, most=10**6),
+    Setting(
+        "story.stuck_after",
+        3,
+        "After how many subtasks in a row that fail in the very same way the loop pauses and says so; 0 is never.",
+        least=0,
+        most=10_000,
+    ),
+    Setting("story.task_minutes", 0, "How long agents may work on one subtask; 0 is no limit.", least=0, most=10**6),
+    Setting("story.task_tokens", 0, "How many tokens one subtask may use; 0 is no limit.", least=0, most=10**12),
     Setting("story.task_usd", 0, "How many dollars one subtask may cost; 0 is no limit.", least=0, most=10**6),
+    Setting("story.budget_minutes", 0, "How long agents may work in one loop; 0 is no limit.", least=0, most=10**6),
     Setting("story.budget_tokens", 0, "How many tokens one loop may use; 0 is no limit.", least=0, most=10**12),
+    Setting("story.budget_usd", 0, "How many dollars one loop may cost; 0 is no limit.", least=0, most=10**6),
+    Setting(
+        "story.day_iterations",
+        0,
+        "How many iterations all loops of a day (UTC) may begin; 0 is no limit.",
+        least=0,
+        most=10**6,
+    ),
+    Setting(
+        "story.day_minutes",
+        0,
+        "How long agents may work in all loops of a day (UTC); 0 is no limit.",
+        least=0,
+        most=10**6,
+    ),
+    Setting(
+        "story.day_tokens", 0, "How many tokens all loops of a day (UTC) may use; 0 is no limit.", least=0, most=10**12
+    ),
+    Setting(
+        "story.day_usd", 0, "How many dollars all loops of a day (UTC) may cost; 0 is no limit.", least=0, most=10**6
+    ),
+    Setting(
+        "verify.commands",
+        (),
+        "The commands that must exit with 0 before work is done, each run by a shell; `name: command` names one.",
+    ),
+    Setting(
+        "verify.prepare",
+        "",
+        "A command that makes a checkout of the exact tree ready; with it, the verifiers run there and not in the work "
+        "tree.",
+        pattern=r"[^\0\n]{0,1000}",
+    ),
+    Setting(
+        "verify.carry",
+        (),
+        "Ignored paths that are copied into that checkout, such as .venv or node_modules; the receipt holds their "
+        "hashes.",
+    ),
+    Setting("verify.minutes", 30, "How long one command may take; 0 is no limit.", least=0, most=10_080),
+    Setting(
+        "verify.protected",
+        (),
+        "Globs of what must be as it was when the work began; the settings of test runners are protected anyway.",
+    ),
+    Setting("verify.allowed", (), "Globs of what may change even so: tests, and the settings of test runners."),
+    Setting(
+        "verify.tests",
+        (
+            *("tests/**", "test/**", "**/tests/**", "**/__tests__/**", "spec/**", "e2e/**"),
+            *("**/test_*.py", "**/*_test.py", "**/conftest.py", "**/*_test.go", "**/*_spec.rb"),
+            *("**/*.test.*", "**/*.spec.*", "**/*Test.java", "**/*Tests.cs"),
+        ),
+        "Globs of the files that hold tests: none of them may go, skip more or check less than it did.",
+    ),
     Setting(
         "memory.uri",
         "",
@@ -138,6 +240,11 @@ class Settings:
     """What is in force, by key."""
 
     values: Mapping[str, str | int | tuple[str, ...]] = field(default_factory=lambda: _DEFAULTS)
+
+    @classmethod
+    def of(cls, text: str) -> Settings:
+        """What a text sets, and the defaults for the rest."""
+        return cls(_DEFAULTS | read(text))
 
     def text(self, key: str) -> str:
         """A setting that is a word or a text."""
@@ -165,10 +272,15 @@ def template() -> str:
         if table != section:
             lines += ["", f"[{table}]"]
             section = table
-        value = f'"{setting.default}"' if isinstance(setting.default, str) else str(setting.default)
-        value = "[]" if isinstance(setting.default, tuple) else value
+        value = _quoted(setting.default) if isinstance(setting.default, str) else str(setting.default)
+        if isinstance(setting.default, tuple):
+            value = f"[{', '.join(_quoted(one) for one in setting.default)}]"
         lines += [f"# {setting.meaning}", f"{name} = {value}"]
     return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
 
 
 def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
@@ -188,13 +300,11 @@ def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
     return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
 
 
-def in_force(root: Path | None) -> Settings:
-    """The settings of a repository: its file's, and the defaults for the rest."""
-    path = None if root is None else root / FILE
-    if path is None or not path.is_file():
-        return Settings()
+def read_file(root: Path) -> str | None:
+    """What `ralph.toml` says in a directory; None where there is none."""
+    path = root / FILE
     try:
-        return Settings(_DEFAULTS | read(path.read_text(encoding="utf-8")))
+        return path.read_text(encoding="utf-8") if path.is_file() else None
     except (OSError, UnicodeDecodeError) as error:
         raise _invalid(f"{path} cannot be read: {error}", "Make it a text in UTF-8 that you may read.") from None
 

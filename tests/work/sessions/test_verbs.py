@@ -160,7 +160,7 @@ def test_a_report_off_the_path_is_recorded_and_marked(journal: Journal) -> None:
 
 @pytest.mark.requirement("session:strict")
 def test_a_strict_machine_refuses_what_is_off_the_path_and_says_what_is_allowed(address: Address) -> None:
-    journal = open_journal(address, machine_finder({}, "strict"))
+    journal = open_journal(address, machine_finder({}, lambda: "strict"))
     try:
         session = begun(journal)
         error = refused(journal, update(session, "committing", AGENT), address)
@@ -174,7 +174,7 @@ def test_a_strict_machine_refuses_what_is_off_the_path_and_says_what_is_allowed(
 
 
 def test_in_a_strict_machine_the_same_state_again_is_told_and_what_is_no_report_stays_refused(address: Address) -> None:
-    journal = open_journal(address, machine_finder({}, "strict"))
+    journal = open_journal(address, machine_finder({}, lambda: "strict"))
     try:
         session = begun(journal)
         assert refused(journal, update(session, "idle", AGENT), address).code == "target_not_allowed"

@@ -126,7 +126,7 @@ def _pruned(value: object) -> object:
 @given(PLACES, SETS)
 def test_another_installation_takes_our_entries_over(texts: dict[str, str | None], agents: set[Agent]) -> None:
     other = {file: f"Another {text}" for file, text in OURS.claude.items()}
-    elsewhere = Supplies("/opt/a b/ralph", "/opt/a b/ralph-hook", OURS.settings, "Other guide.\n", OURS.plugin, other)
+    elsewhere = Supplies("/opt/a b/ralph", "/opt/a b/ralph-hook", OURS.settings, "Other guide.\n", other)
     first, record = _set_up(texts, agents, brought=elsewhere)
     second, record = _set_up(first, agents, record)
     assert _set_up(texts, agents)[0].items() - second.items() <= {("ralph.toml", second["ralph.toml"])}
@@ -156,7 +156,7 @@ def test_what_is_written_is_what_each_agent_reads() -> None:
 
 
 def test_a_path_with_spaces_is_quoted_where_a_shell_reads_it() -> None:
-    brought = Supplies("/a b/ralph", "/a b/ralph-hook", OURS.settings, OURS.guide, OURS.plugin)
+    brought = Supplies("/a b/ralph", "/a b/ralph-hook", OURS.settings, OURS.guide)
     after, _ = _set_up(NOTHING, set(Agent), brought=brought)
     command = jsonc.get(after[".codex/hooks.json"] or "", ("hooks", "Stop", 0, "hooks", 0, "command"))
     assert shlex.split(str(command)) == ["/a b/ralph-hook", "stop"]
@@ -256,7 +256,7 @@ SKILL = ".claude/skills/ralph-plan/SKILL.md"
 
 
 def test_a_skill_that_nobody_changed_follows_the_machine_and_one_that_somebody_did_is_theirs() -> None:
-    later = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, OURS.plugin, {SKILL: "Later.\n"})
+    later = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, {SKILL: "Later.\n"})
     after, record = _set_up(NOTHING, {Agent.CLAUDE})
     renewed, record_of_renewed = _set_up(after, {Agent.CLAUDE}, record, later)
     assert renewed[SKILL] == "Later.\n"
@@ -277,7 +277,7 @@ def test_a_skill_that_was_there_before_us_is_left_alone() -> None:
 
 def test_a_skill_of_a_machine_that_is_no_longer_in_force_goes_with_the_rest() -> None:
     file = ".claude/skills/ralph-deploy/SKILL.md"
-    other = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, OURS.plugin, {**OURS.claude, file: "Deploy.\n"})
+    other = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, {**OURS.claude, file: "Deploy.\n"})
     after, record = _set_up({**NOTHING, file: None}, {Agent.CLAUDE}, brought=other)
     known = all_targets(OURS, record.files)
     assert [target.file for target in known if target.file not in FILES] == [file]

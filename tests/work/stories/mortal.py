@@ -1,54 +1,30 @@
-"""A driver in a process of its own, which dies at the n-th write of its journal.
+"""A driver in a process of its own, which is killed at the n-th moment at which it would change the world.
 
     python -m work.stories.mortal DIRECTORY OPTIONS
 
-Options are JSON: `agent`, `judge` (scripts), `tests`, and `dies`, a pair of a number and "before" or "after". It prints
-what it is told, then how often it wrote.
+Options are JSON: `agent`, `judge` (scripts), `tests`, and `dies`, the number of the moment or null. It prints what it
+is told, then every moment that it lived through, a line each.
+
+What a moment is, `mortality` says; the memory's file is one of the place.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from interlock.journal.journal import Journal
-from interlock.journal.sqlite import SqliteStore
 from interlock.work.stories.loop import begin, drive
 from interlock.world.agents.happenings import Said
 from interlock.world.agents.scripted.adapter import Scripted
 from interlock.world.memory import EmbeddedMemory, MemoryEvent
+from mortality import LIVED, Fate, MortalStore, say, watch
 from work.stories.yards import Ground
 
-if TYPE_CHECKING:
-    from interlock.journal.store import Sql
-
-__all__ = ["DIED", "FileMemory", "MortalStore"]
-
-DIED = 86
-Result = TypeVar("Result")
-
-
-class MortalStore(SqliteStore):
-    """A store whose process dies right before or right after one of its writes, as if it were pulled from the wall."""
-
-    def __init__(self, path: Path, now: Callable[[], int], dies: tuple[int, str] | None) -> None:
-        super().__init__(path, now)
-        self.dies = dies
-        self.writes = 0
-
-    def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
-        if self.dies == (self.writes, "before"):
-            os._exit(DIED)
-        result = super().write(work, decides_first=decides_first)
-        if self.dies == (self.writes, "after"):
-            os._exit(DIED)
-        self.writes += 1
-        return result
+__all__ = ["FileMemory"]
 
 
 class FileMemory(EmbeddedMemory):
@@ -70,13 +46,13 @@ class FileMemory(EmbeddedMemory):
 
 def main(directory: Path, options: dict[str, Any]) -> None:
     ground = Ground(directory, uses_clock=False)
-    dies = options["dies"]
+    fate = Fate(directory, options["dies"])
     (ground.root / ".ralf").mkdir(exist_ok=True)
-    store = MortalStore(ground.root / ".ralf" / "journal.db", time.time_ns, dies and (dies[0], dies[1]))
+    store = MortalStore(ground.root / ".ralf" / "journal.db", time.time_ns, fate)
 
     def tell(happening: object) -> None:
         if isinstance(happening, Said | str):
-            _say(happening.text if isinstance(happening, Said) else happening)
+            say(happening.text if isinstance(happening, Said) else happening)
 
     ground.hear = tell
     yard = ground.yard(
@@ -86,13 +62,10 @@ def main(directory: Path, options: dict[str, Any]) -> None:
         tests=tuple(options["tests"]),
         memory=FileMemory(directory / "memory"),
     )
+    watch(fate)
     drive(yard, begin(yard))
-    _say(store.writes)
-
-
-def _say(what: object) -> None:
-    sys.stdout.write(f"{what}\n")
-    sys.stdout.flush()
+    for moment in fate.lived:
+        say(f"{LIVED}{moment}")
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -15,16 +16,18 @@ from typing import Any
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
 from interlock.work.stories.loop import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
-from work.stories.mortal import DIED, FileMemory
+from mortality import moments_in
+from work.stories.mortal import FileMemory
 from work.stories.yards import MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
-ALL = os.environ.get("RALPH_TEST_CRASHES") == "all"
-"""Whether every moment is tried: some hundred deaths, a few seconds each."""
-SAMPLE = 10
+DEATHS = 48 if EXHAUSTIVE else 8
+"""How many tests kill drivers: each one of them, or all of them together every moment that there is."""
+COSTS: Steps = [{"usage": {"input": 70, "output": 7, "cached": 0}}, {"cost": 0.25}]
 TESTS = ("if [ $(git rev-list --count HEAD) = 1 ]; then grep -q 'retry_count: 1' progress.txt; else exit 127; fi",)
 """The first story passes at its second attempt; for the second one there is no runner."""
 STORIES = {"1-1": ("greet",), "1-2": ("leave",)}
@@ -40,7 +43,7 @@ class Mortal:
     judge: Scripted
     tests: tuple[str, ...]
 
-    def start(self, dies: tuple[int, str] | None = None) -> subprocess.Popen[str]:
+    def start(self, dies: int | None = None) -> subprocess.Popen[str]:
         """A driver in a process of its own."""
         options = {"agent": str(self.agent.script), "judge": str(self.judge.script), "tests": self.tests, "dies": dies}
         paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
@@ -51,7 +54,7 @@ class Mortal:
             text=True,
         )
 
-    def run(self, dies: tuple[int, str] | None = None) -> tuple[int, str]:
+    def run(self, dies: int | None = None) -> tuple[int, str]:
         """How a driver ended, and what it told."""
         with self.start(dies) as driver:
             told, _ = driver.communicate(timeout=120)
@@ -68,74 +71,113 @@ class Mortal:
         """What came of it, without times and what is made of them."""
         ground, memory = self.ground, FileMemory(self.ground.directory / "memory")
         loop = ground.loop()
-        lines = ground.progress_file.read_text().splitlines()
+        ids = [line[0] for line in memory.lines()]
+        made = ground.git("log", "--reverse", "--format=%H", "HEAD").split()
+        trailers = ground.git("log", "--format=%(trailers:key=Ralph-Event,valueonly,separator=)").split()
         return {
-            "commits": ground.commits(),
-            "progress": [line for line in lines if not line.strip().startswith(TIMES)],
-            "memory": Counter(tuple(line[1:]) for line in memory.lines()),
+            "commits": ground.git("log", "--reverse", "--format=%an %ae %s").splitlines(),
+            "trees": [_tree(ground, commit) for commit in made],
+            "progress": _timeless(ground.progress_file.read_text()),
+            "memory": sorted(line[1:] for line in memory.lines()),
+            "doubled": [id_ for id_ in ids if ids.count(id_) > 1],
+            "linked": [line[2:] for line in memory.lines() if line[0] in trailers],
+            "charges": [(one.number, one.task, one.role, one.cost_usd, one.tokens) for one in loop.attempts],
+            "unsent": loop.unsent,
             "iterations": loop.iteration,
             "moves": ground.moves(),
             "boxes": [ground.boxes(one) for one in ground.stories],
             "clean": ground.is_clean(),
             "kept": len(ground.git("for-each-ref", "refs/ralf").splitlines()),
+            "sessions": _open_sessions(ground),
         }
+
+
+def _tree(ground: Ground, commit: str) -> list[str]:
+    """What a commit holds; of `progress.txt`, what it says besides times."""
+    listed = [line for line in ground.git("ls-tree", "-r", commit).splitlines() if not line.endswith("progress.txt")]
+    return [*listed, *_timeless(ground.git("show", f"{commit}:progress.txt"))]
+
+
+def _timeless(text: str) -> list[str]:
+    return [line for line in text.splitlines() if not line.strip().startswith(TIMES)]
+
+
+def _open_sessions(ground: Ground) -> int:
+    journal = ground.journal()
+    found = len(journal.open_instances("session"))
+    journal.close()
+    return found
 
 
 def _place(directory: Path, script: Steps = WORK, tests: tuple[str, ...] = TESTS) -> Mortal:
     ground = Ground(directory, STORIES, uses_clock=False).made()
-    judge = ground.agent(MET, name="judge", counted=False)
-    return Mortal(ground, ground.agent(script, counted=False), judge, tests)
+    judge = ground.agent([*COSTS, *MET], name="judge", counted=False)
+    return Mortal(ground, ground.agent([*COSTS, *script], counted=False), judge, tests)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
-    """What one driver does that lives, and how often it writes."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[str]]:
+    """What one driver does that lives, and its moments."""
     place = _place(tmp_path_factory.mktemp("undisturbed"))
     code, told = place.run()
     assert code == 0
-    return place.result(), int(told.splitlines()[-1])
+    return place.result(), moments_in(told)
 
 
-def test_the_scenario_of_these_tests_commits_fails_and_blocks(undisturbed: tuple[dict[str, Any], int]) -> None:
-    result, _ = undisturbed
-    assert result["commits"] == ["story-1-1 task 1: greet", "progress: the loop ends after 3 iterations"]
+def test_the_scenario_of_these_tests_commits_fails_and_blocks(undisturbed: tuple[dict[str, Any], list[str]]) -> None:
+    result, moments = undisturbed
+    made = ["start", "story-1-1 task 1: greet", "progress: the loop ends after 3 iterations"]
+    assert result["commits"] == [f"Ann ann@example.org {one}" for one in made]
     assert result["moves"].count("tests_failed") == result["moves"].count("test_runner_missing") == 1
-    assert result["kept"] == 1
-    assert result["clean"]
+    assert (result["kept"], result["clean"], result["sessions"]) == (1, True, 0)
+    assert len(result["charges"]) == 4, "three attempts and a judgement"
+    assert result["linked"] == [["story-1-1", "1"]]
+    kinds = Counter(one.partition(" ")[0] for one in moments)
+    assert {"journal", "open", "os.rename", "start", "started"} <= kinds.keys()
+    assert {"open memory", "start git commit-tree", "start git update-ref", "os.rename repository/progress.txt"} <= {
+        *moments
+    }
 
 
-@pytest.mark.parametrize("place", range(400 if ALL else SAMPLE))
-def test_a_driver_that_dies_is_followed_by_one_that_goes_on(
-    undisturbed: tuple[dict[str, Any], int], tmp_path: Path, place: int
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(DEATHS))
+def test_a_driver_that_is_killed_is_followed_by_one_that_goes_on(
+    undisturbed: tuple[dict[str, Any], list[str]], tmp_path: Path, part: int
 ) -> None:
-    expected, writes = undisturbed
-    chance = random.Random(place)
-    number = place // 2 if ALL else chance.randrange(writes)
-    when = ("before", "after")[place % 2]
-    if number >= writes:
-        pytest.skip("it does not write so often")
-    mortal = _place(tmp_path)
-    code, _ = mortal.run((number, when))
-    assert code == DIED
-    mortal.go_on()
-    assert mortal.result() == expected, (number, when)
+    expected, moments = undisturbed
+    every = range(part, len(moments), DEATHS) if EXHAUSTIVE else [random.Random(part).randrange(len(moments))]
+    wrong: dict[tuple[int, str], object] = {}
+    for number in every:
+        place = tmp_path / str(number)
+        mortal = _place(place)
+        code, _ = mortal.run(number)
+        assert code == -signal.SIGKILL or number > len(moments) - 5, "processes that are read do not always say as much"
+        mortal.go_on()
+        result = mortal.result()
+        if result != expected:
+            wrong[number, moments[number]] = {
+                key: (result[key], one) for key, one in expected.items() if result[key] != one
+            }
+        shutil.rmtree(place)
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_drivers_that_die_again_and_again_come_to_the_same(
-    undisturbed: tuple[dict[str, Any], int], tmp_path: Path, seed: int
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(20 if EXHAUSTIVE else 2))
+def test_drivers_that_are_killed_again_and_again_come_to_the_same(
+    undisturbed: tuple[dict[str, Any], list[str]], tmp_path: Path, seed: int
 ) -> None:
-    expected, writes = undisturbed
+    expected, moments = undisturbed
     chance = random.Random(seed)
     mortal = _place(tmp_path)
     for _ in range(4):
-        mortal.run((chance.randrange(writes // 2), chance.choice(("before", "after"))))
+        mortal.run(chance.randrange(len(moments) // 2))
     mortal.go_on()
     assert mortal.result() == expected
 
 
 def test_a_driver_that_is_killed_while_its_agent_works_leaves_nobody_behind(
-    undisturbed: tuple[dict[str, Any], int], tmp_path: Path
+    undisturbed: tuple[dict[str, Any], list[str]], tmp_path: Path
 ) -> None:
     go, pids = tmp_path / "go", tmp_path / "pids"
     script: Steps = [shell(f"echo $PPID >> {pids}"), {"say": "at work"}, {"wait": str(go)}, *WORK]
@@ -153,7 +195,7 @@ def test_a_driver_that_is_killed_while_its_agent_works_leaves_nobody_behind(
 
 
 def test_a_driver_that_is_killed_while_tests_run_runs_them_again(
-    undisturbed: tuple[dict[str, Any], int], tmp_path: Path
+    undisturbed: tuple[dict[str, Any], list[str]], tmp_path: Path
 ) -> None:
     go = tmp_path / "go"
     waits = f"test -f {go} || {{ echo at the tests; echo mine > progress.txt; mkfifo ../pipe; cat ../pipe; }}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
 from interlock.work.stories.record import Loop
 from interlock.work.stories.yard import Limits
@@ -13,6 +14,7 @@ from interlock.world.agents.command import Command
 from work.stories.yards import FINE, IDLE, MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
+FLOOD = 1_000_000_000 if EXHAUSTIVE else 20_000_000
 LIES: Steps = [{"lie": True}, {"promise": "COMPLETED"}, {"say": "AC-1: it - ✓ all done"}, {"finish": True}]
 
 
@@ -122,11 +124,80 @@ def test_children_that_do_not_want_to_end_are_ended(ground: Ground, tmp_path: Pa
     assert are_gone(pids)
 
 
+@pytest.mark.exhaustive
 def test_a_flood_is_heard_and_not_kept(ground: Ground) -> None:
-    flood: Steps = [{"flood": 50_000_000}, {"say": "x" * 1_000_000}, *WORK]
+    flood: Steps = [{"flood": FLOOD}, {"say": "x" * 1_000_000}, *WORK]
     ground.drive(agents=[ground.agent(flood, WORK)])
     assert ground.moves()[-1] == "all_complete"
     assert max(len(one.evidence) for one in ground.entries()) < 64 * 1024
+
+
+NOTHING = "the agent ended without changing anything"
+ODD: dict[str, tuple[Steps, str]] = {
+    "no_line_end": ([{"bytes": FLOOD}, *WORK], ""),
+    "does_nothing": ([{"exit": 0}], NOTHING),
+    "claims": ([{"lie": True}, {"promise": "COMPLETED"}], NOTHING),
+    "fails": ([*WORK[:1], {"complain": "no key"}, {"exit": 3}], "the agent failed (exit 3)"),
+}
+HANGS: dict[str, tuple[Steps, str]] = {
+    "does_not_want_to_end": ([{"ignore": ["SIGTERM", "SIGINT"]}, {"wait": "never"}], "the agent took too long"),
+}
+if EXHAUSTIVE:  # it is waited for, ten seconds
+    HANGS["closes_and_hangs"] = ([{"close": True}, {"wait": "never"}], "the agent closed its output and did not end")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("how", [*ODD, *HANGS])
+def test_each_is_told_for_what_it_was(ground: Ground, how: str) -> None:
+    steps, why = {**ODD, **HANGS}[how]
+    limits = Limits(iterations=1, idle_seconds=1.5 if how in HANGS else 900.0)
+    ground.drive(agents=[ground.agent(steps)], limits=limits)
+    failures = [data["failure"].splitlines()[0] for data in ground.brought("attempt_failed")]
+    assert [one[: len(why)] for one in failures] == ([why] if why else [])
+    assert ground.moves().count("committed") == (0 if why else 1)
+
+
+def test_a_claim_with_failing_tests_is_a_failure_with_what_they_said(ground: Ground) -> None:
+    claims: Steps = [*WORK[:1], *LIES]
+    ground.drive(agents=[ground.agent(claims)], tests=("echo 1 failed, 41 passed; exit 1",))
+    assert "tests_passed" not in ground.moves()
+    [first, *_] = ground.brought("tests_failed")
+    assert first["failure"].splitlines()[1:] == ["1 failed, 41 passed"]
+    assert ground.promises() == ["<promise>BLOCKED</promise>"]
+
+
+TESTED = "def test_greets():\n    assert greeting() == 'hello'\n    assert polite()\n"
+GONE = "the test file tests/test_greeting.py is gone"
+WEAKENED = {
+    "deleted": ("rm tests/test_greeting.py", GONE),
+    "committed": ("git rm -q tests/test_greeting.py; git commit -qm tidy", GONE),
+    "emptied": ("sed -i '/assert/d' tests/test_greeting.py", "a test checks less than it did: assert polite()"),
+    "skipped": (
+        "sed -i '1i @pytest.mark.skip' tests/test_greeting.py",
+        "a test is skipped that was not: tests/test_greeting.py: @pytest.mark.skip",
+    ),
+    "changed": ("echo '# it' >> tests/test_greeting.py", "the test file tests/test_greeting.py was changed"),
+    "added": ("echo 'def test_more(): ...' > tests/test_more.py", None),
+}
+
+
+@pytest.mark.parametrize("how", WEAKENED)
+def test_tests_that_an_agent_weakens_are_named_to_people_and_to_the_judge(tmp_path: Path, how: str) -> None:
+    command, sentence = WEAKENED[how]
+    ground = Ground(tmp_path).made()
+    (ground.root / "tests").mkdir()
+    (ground.root / "tests" / "test_greeting.py").write_text(TESTED)
+    ground.git("add", "-A")
+    ground.git("commit", "-qm", "a test")
+    answers = "cat > ../asked; echo 'AC-1: It can greet - ✗ its test is gone'"
+    judge = Command(("/bin/sh", "-c", answers), "judge")
+    ground.drive(agents=[ground.agent([shell(command), *WORK])], judge=judge, limits=Limits(iterations=1))
+    [written] = ground.brought("code_written")
+    assert sentence in written["tests"] if sentence else not written["tests"]
+    told = (tmp_path / "asked").read_text()
+    assert ("Tests that were there before" in told) is (sentence is not None)
+    assert sentence is None or (sentence in told and f"WARNING: {sentence}" in ground.told)
+    assert ground.moves()[-1] == "criteria_failed"
 
 
 def test_an_agent_that_hangs_is_stopped_with_the_loop_and_that_is_no_attempt(ground: Ground) -> None:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from interlock.machine import Accepted, Event, Evidence, load_shipped, start, step
-from interlock.work.stories.progress import parse, template
+from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
 from interlock.work.stories.yard import DRIVER
 from interlock.world.agents.command import Command
+from seeds.manifest import ENTRIES, TRANSITIONS
 from work.stories.yards import DETACH, FINE, IDLE, MET, UNMET, WORK, Ground, Steps, UnsteadyMemory, shell, wrote
 
 LOAD = ("progress_found", "memory_loaded")
@@ -43,6 +45,8 @@ class Scenario:
     meddle: Callable[[Ground, Loop], None] = lambda ground, loop: None
     last: Mapping[str, Any] = field(default_factory=dict)
     """What the first story must say in the end."""
+    ids: Sequence[str] = ()
+    """What else of the seed it holds."""
     leaves: bool = False
     """Whether git is left in a state in which the loop's files cannot be committed."""
 
@@ -74,7 +78,7 @@ def _stuck(*events: str, count: int, kind: str = "permanent", end: tuple[str, ..
 COMPLETE = {"status": "complete", "tasks_completed": 1, "tasks_total": 1}
 TRIED = ("task_selected", "attempt_failed", "attempt_failed", "attempt_failed")
 SCENARIOS: dict[str, Scenario] = {
-    "progress_missing": Scenario(("progress_missing",), before=_without_progress),
+    "progress_missing": Scenario(("progress_missing",), before=_without_progress, ids=("story:init:progress",)),
     "progress_wrong": Scenario(("progress_missing",), before=_with_a_wrong_one),
     "progress_torn": Scenario((*LOAD, "progress_invalid"), meddle=_torn),
     "story_file_gone": Scenario((*LOAD, "progress_invalid"), meddle=_gone),
@@ -101,6 +105,7 @@ SCENARIOS: dict[str, Scenario] = {
     "tests_fail": Scenario(
         scripts=(BAD,),
         tests=(*FINE, "exit 3"),
+        ids=("story:decision:test",),
         **_stuck("task_selected", *("code_written", "tests_failed") * 3, count=3),
     ),
     "criteria_met_later": Scenario(
@@ -108,6 +113,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "criteria_unmet": Scenario(
         judge=(UNMET,),
+        ids=("story:decision:validate",),
         **_stuck("task_selected", *("code_written", "tests_passed", "criteria_failed") * 3, count=3),
     ),
     "mixed_failures_share_the_count": Scenario(
@@ -120,7 +126,11 @@ SCENARIOS: dict[str, Scenario] = {
             count=3,
         ),
     ),
-    "no_runner": Scenario(tests=NO_RUNNER, **_stuck("task_selected", "code_written", "test_runner_missing", count=1)),
+    "no_runner": Scenario(
+        tests=NO_RUNNER,
+        ids=("story:runner:blocked",),
+        **_stuck("task_selected", "code_written", "test_runner_missing", count=1),
+    ),
     "no_tests": Scenario(tests=(), **_stuck("task_selected", "code_written", "test_runner_missing", count=1)),
     "context_used_up": Scenario(
         (*LOAD, "task_selected", "context_exhausted", *LOAD, *DONE, *CLOSED), scripts=(FULL, WORK), last=COMPLETE
@@ -133,7 +143,15 @@ SCENARIOS: dict[str, Scenario] = {
         judge=([{"context": 90}, {"finish": False}],),
         **_stuck(*(*DONE[:3], "context_exhausted", *LOAD) * 3, *DONE[:3], "context_exhausted", count=1),
     ),
-    "detached": Scenario(scripts=(DETACH,), leaves=True, **_stuck(*DONE[:4], "git_failed", count=1)),
+    "detached": Scenario(
+        scripts=(DETACH,), leaves=True, ids=("story:git:unresolvable",), **_stuck(*DONE[:4], "git_failed", count=1)
+    ),
+    "another_branch": Scenario(
+        scripts=([shell("git checkout -qb mine"), *WORK],),
+        leaves=True,
+        ids=("story:git:unresolvable",),
+        **_stuck(*DONE[:4], "git_failed", count=1),
+    ),
     "merging": Scenario(
         scripts=([shell("git rev-parse HEAD > .git/MERGE_HEAD"), *WORK],),
         leaves=True,
@@ -169,7 +187,42 @@ SCENARIOS: dict[str, Scenario] = {
 }
 
 
-@pytest.fixture(params=SCENARIOS)
+def _edges(events: Sequence[str]) -> list[tuple[str, str, str]]:
+    """The moves of these events, by the machine's own table."""
+    rows = {one.id: one for one in load_shipped("story").transitions}
+    return [(rows[name].source, rows[name].to, rows[name].on) for name in _ways(events)]
+
+
+def _carried() -> list[ParameterSet]:
+    """Each scenario, with the seed's rows that it goes through: moves and states."""
+    moves = [one for one in TRANSITIONS if one["machine"] == "story"]
+    states = [one for one in ENTRIES if one["id"].startswith("story:state:")]
+    found: list[ParameterSet] = []
+    for name, scenario in SCENARIOS.items():
+        gone = _edges(scenario.events)
+        ids = [one["id"] for one in moves if (one["from"], one["to"], one["on"]) in gone]
+        ids += [one["id"] for one in states if one["path"][1] in {state for edge in gone for state in edge[:2]}]
+        found.append(pytest.param(name, id=name, marks=[pytest.mark.requirement(id_) for id_ in [*ids, *scenario.ids]]))
+    return found
+
+
+def _ways(events: Sequence[str]) -> list[str]:
+    """The transitions that these events make, by the machine's own step."""
+    machine = load_shipped("story")
+    made = start(machine, Event("created", DRIVER))
+    assert isinstance(made, Accepted)
+    snapshot, ways = made.snapshot, []
+    for name in events:
+        named = name in ("task_selected", "blocker_retried")
+        made = step(machine, snapshot, Event(name, DRIVER, evidence=Evidence(task="a" if named else None)))
+        assert isinstance(made, Accepted), (name, made)
+        assert made.transition is not None
+        snapshot = made.snapshot
+        ways.append(made.transition.id)
+    return ways
+
+
+@pytest.fixture(params=_carried())
 def played(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Scenario, Ground, UnsteadyMemory]:
     """A scenario, and what came of it."""
     scenario = SCENARIOS[request.param]
@@ -186,6 +239,8 @@ def test_a_scenario_goes_its_way(played: tuple[Scenario, Ground, UnsteadyMemory]
     scenario, ground, memory = played
     counted = Counter(scenario.events)
     assert ground.moves() == list(scenario.events)
+    entries = [one for one in ground.entries() if one.event not in ("created", "noted")]
+    assert [(one.from_state, one.to_state, one.event) for one in entries] == _edges(scenario.events)
     loop = ground.loop()
     _says_what_the_machine_says(ground, scenario)
     made = [one for one in ground.commits() if one.startswith("story-")]
@@ -247,67 +302,7 @@ def test_the_scenarios_go_every_way_of_the_machine() -> None:
     assert every - gone == by_a_person | nobody_runs_in_test
 
 
-def _ways(events: Sequence[str]) -> list[str]:
-    """The transitions that these events make, by the machine's own step."""
-    machine = load_shipped("story")
-    made = start(machine, Event("created", DRIVER))
-    assert isinstance(made, Accepted)
-    snapshot, ways = made.snapshot, []
-    for name in events:
-        named = name in ("task_selected", "blocker_retried")
-        made = step(machine, snapshot, Event(name, DRIVER, evidence=Evidence(task="a" if named else None)))
-        assert isinstance(made, Accepted), (name, made)
-        assert made.transition is not None
-        snapshot = made.snapshot
-        ways.append(made.transition.id)
-    return ways
-
-
-def test_a_commit_names_its_story_its_task_and_the_event_of_the_memory(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, {"1-1": ("greet", "be polite")}).made()
-    memory = UnsteadyMemory()
-    ground.drive(memory=memory)
-    subjects = ["story-1-1 task 1: greet", "story-1-1 task 2: be polite", "progress: the loop ends after 2 iterations"]
-    assert ground.commits() == subjects
-    trailers = ground.git("log", "--reverse", "--format=%(trailers:key=Ralph-Event,valueonly,separator=)").split()
-    completed = [one for one in memory.inner.events if one.type == "BROOKS_TASK_COMPLETE"]
-    assert [one.id for one in completed] == trailers[:2]
-    assert [one.data["commit"] for one in completed] == ground.git("log", "--reverse", "--format=%H").split()[1:3]
-
-
-def test_the_commit_of_a_subtask_holds_what_is_so_after_it(tmp_path: Path) -> None:
-    ground = Ground(tmp_path, {"1-1": ("greet", "be polite")}).made()
-    ground.drive(agents=[ground.agent(IDLE, WORK)])
-    story = parse(ground.git("show", "HEAD~2:progress.txt")).story("story-1-1")
-    assert story is not None
-    assert (story.current_task, story.retry_count, story.last_action, story.tasks_completed) == ("2", 0, "commit", 1)
-
-
-@pytest.mark.parametrize("attempt", [0, 1, 2])
-def test_the_attempts_carry_0_1_and_2(tmp_path: Path, attempt: int) -> None:
-    ground = Ground(tmp_path).made()
-    seen: list[int] = []
-
-    def look(loop: Loop) -> None:
-        if loop.state == "TEST":
-            seen.append(ground.story().retry_count)
-
-    ground.meddle = look
-    ground.drive(agents=[ground.agent(*[IDLE] * attempt, WORK)])
-    assert seen == [attempt]
-
-
-def test_the_last_action_is_the_state_that_was_executed_last(tmp_path: Path) -> None:
-    ground = Ground(tmp_path).made()
-    seen: dict[str, str | None] = {}
-    ground.meddle = lambda loop: seen.update({loop.state: ground.story().last_action})
-    ground.drive()
-    assert seen["IMPLEMENT"] == "story_select"
-    assert seen["TEST"] == "implement"
-    assert seen["VALIDATE"] == "test"
-    assert seen["COMMIT"] == "validate"
-
-
+@pytest.mark.requirement("story:git:dirty")
 def test_blocked_work_is_put_away_and_can_be_had_again(tmp_path: Path) -> None:
     ground = Ground(tmp_path, {"1-1": ("greet",), "1-2": ("leave",)}).made()
     ground.drive(agents=[ground.agent(BAD, BAD, BAD, WORK)], tests=("test ! -f bad",))
@@ -319,6 +314,8 @@ def test_blocked_work_is_put_away_and_can_be_had_again(tmp_path: Path) -> None:
     assert ground.story("1-2").status == "complete"
 
 
+@pytest.mark.requirement("story:memory:retry")
+@pytest.mark.requirement("story:fallback:queue")
 def test_a_memory_out_of_reach_is_asked_once_more_and_gets_everything_later(tmp_path: Path) -> None:
     ground = Ground(tmp_path, {"1-1": ("greet", "be polite")}).made()
     memory = UnsteadyMemory(fails=4)  # asked twice; then the attempt and the commit are told in vain
@@ -343,13 +340,8 @@ def test_what_went_wrong_and_what_is_known_is_told_to_the_next_agent(tmp_path: P
     assert "the sky fell" in second
 
 
-def test_a_fresh_agent_is_told_what_the_one_before_it_said(tmp_path: Path) -> None:
-    ground = Ground(tmp_path).made()
-    reader = Command(("/bin/sh", "-c", "cat > prompt"), "reader")
-    ground.drive(agents=[ground.agent(FULL), reader])
-    assert "half of it is there" in (ground.root / "prompt").read_text()
-
-
+@pytest.mark.requirement("story:init:output")
+@pytest.mark.requirement("story:error:code-untouched")
 def test_setup_is_explained_and_nothing_is_touched(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
     ground.progress_file.unlink()
@@ -364,6 +356,8 @@ def test_setup_is_explained_and_nothing_is_touched(tmp_path: Path) -> None:
     assert ground.commits() == []
 
 
+@pytest.mark.requirement("story:prd:loaded")
+@pytest.mark.requirement("story:memory:prd")
 def test_the_stories_of_a_prd_are_worked_on_and_pass(tmp_path: Path) -> None:
     ground = Ground(tmp_path, {}).made()
     rows = [{"id": f"US-{n}", "title": f"Story {n}", "acceptanceCriteria": ["It is so"]} for n in (1, 2)]
@@ -388,6 +382,9 @@ def test_from_70_percent_of_the_context_on_it_is_warned(tmp_path: Path) -> None:
     assert "context_exhausted" not in ground.moves()
 
 
+@pytest.mark.requirement("story:memory:fallback")
+@pytest.mark.requirement("story:fallback:warning")
+@pytest.mark.requirement("story:fallback:flag")
 def test_without_the_memory_it_is_told_and_shown(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
     ground.drive(memory=UnsteadyMemory(fails=10_000))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.work.stories.record import Loop
 from interlock.work.stories.yard import Limits
 from interlock.world.agents.command import Command
 from work.stories.yards import IDLE, WORK, Ground, Steps
@@ -28,6 +29,8 @@ def _paused(ground: Ground, iterations: int, steps: Steps = WORK) -> Ground:
     return ground.again()
 
 
+@pytest.mark.requirement("story:blocker:resolution")
+@pytest.mark.requirement("story:memory:progress")
 def test_a_blocked_story_is_unblocked_by_an_edit(ground: Ground) -> None:
     later = _paused(ground, 3, IDLE)
     assert later.story().status == "blocked"
@@ -61,6 +64,32 @@ def test_a_story_that_is_added_while_the_loop_rests_is_done_too(ground: Ground) 
     made = [one.split()[0] for one in later.commits() if one.startswith("story-")]
     assert sorted(made) == ["story-1-1", "story-1-2", "story-1-3", "story-1-4"]
     assert later.moves()[-1] == "all_complete"
+
+
+def test_an_edit_in_mid_run_counts_where_no_agent_worked_and_not_where_one_did(ground: Ground) -> None:
+    """A person moves the last story up while the first is committed; an agent tries the same with the others."""
+
+    def reorder(loop: Loop) -> None:
+        if (loop.state, loop.story) == ("MEMORY_LOAD", None) and loop.iteration == 1:
+            ground.progress_file.write_text(_last_story_first(ground.progress_file.read_text()))
+
+    meddles: Steps = [{"run": ["sed", "-i", "s/not_started/complete/", "progress.txt"]}, *WORK]
+    ground.meddle = reorder
+    ground.drive(agents=[ground.agent(WORK, meddles, WORK)])
+    made = [one.split()[0] for one in ground.commits() if one.startswith("story-")]
+    assert made == ["story-1-1", "story-1-3", "story-1-2"]
+    [edited] = ground.notes("read_back")
+    assert [one["id"] for one in edited["progress"]["stories"]] == ["story-1-3", "story-1-1", "story-1-2"]
+    [rejected] = ground.notes("rejected")
+    assert rejected["file"] == "progress.txt"
+
+
+def _last_story_first(text: str) -> str:
+    head, stories, rest = text.partition("stories:\n")
+    stories_text, empty, rest = rest.partition("\n\n")
+    items = stories_text.split("  - id: ")[1:]
+    ordered = [items[-1].rstrip("\n") + "\n", *items[:-1]]
+    return f"{head}{stories}{''.join(f'  - id: {item}' for item in ordered).rstrip()}{empty}{rest}"
 
 
 def test_a_story_cannot_be_completed_by_hand(ground: Ground) -> None:
@@ -103,7 +132,14 @@ def test_a_note_pauses_and_another_goes_on(ground: Ground) -> None:
         (Limits(loop_usd=1.2), "the money for the loop is used up", 2),
         (Limits(task_usd=1.0), "the money for the task is used up", 2),
         (Limits(day_usd=1.0), "the money for the day is used up", 2),
-        (Limits(loop_tokens=3), "the tokens for the loop are used up", 2),
+        (Limits(day_iterations=2), "2 iterations of the day are used up", 2),
+        (Limits(loop_tokens=4), "the tokens for the loop are used up", 2),
+        (Limits(loop_tokens=5), "the tokens for the loop are used up", 2),
+        (Limits(task_tokens=4), "the tokens for the task are used up", 2),
+        (Limits(day_tokens=4), "the tokens for the day are used up", 2),
+        (Limits(loop_seconds=0.001), "the time for the loop is used up", 1),
+        (Limits(task_seconds=0.001), "the time for the task is used up", 1),
+        (Limits(day_seconds=0.001), "the time for the day is used up", 1),
     ],
     ids=lambda one: "" if isinstance(one, Limits | int) else one.replace(" ", "-"),
 )
@@ -138,6 +174,7 @@ def test_a_new_loop_does_not_forget_the_attempts_that_the_file_knows_of(ground: 
     assert ground.story().retry_count == 3
 
 
+@pytest.mark.requirement("story:context:injected")
 def test_what_a_person_adds_is_told_to_the_next_agent_that_works_and_to_no_other(ground: Ground) -> None:
     reads = "n=$(git rev-list --count HEAD); cat > prompt-$n"
     reader = Command(("/bin/sh", "-c", reads), "reader")

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.machine.demand import is_task
 from interlock.work.stories.plan import (
     AllComplete,
@@ -134,7 +135,8 @@ _sets = st.frozensets(_ids)
 _texts = st.one_of(st.just("lost"), st.lists(st.booleans(), min_size=1, max_size=3).map(lambda done: story("x", *done)))
 
 
-@settings(max_examples=300)
+@pytest.mark.exhaustive
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(_entries, unique_by=lambda one: one.id).map(tuple),
     st.dictionaries(_ids, _texts),
@@ -189,6 +191,8 @@ def test_a_task_is_called_by_its_story_and_its_id() -> None:
     assert task_name("story-2-1", "1.2") == "story-2-1 1.2"
 
 
+@pytest.mark.exhaustive
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_every_name_of_a_task_can_be_counted_for(story_id: str, task_id: str) -> None:
     assert is_task(task_name(story_id, task_id))

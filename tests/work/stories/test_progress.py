@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from ruamel.yaml import YAML
 
+from exhaustive import examples
 from interlock.errors import InterlockError, Refusal
 from interlock.work.stories.progress import (
     SHOWN,
@@ -207,7 +208,8 @@ def test_a_text_that_says_it_already_is_left_alone(text: str) -> None:
     assert written(text, parse(text)) == text
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.exhaustive
+@settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(list(STYLES)), progresses)
 @example("comments everywhere", Progress(current_iteration=Iteration(pending_neo4j_logs=1), metrics=Metrics(1, 2, 3)))
 def test_what_was_written_is_read_again(style: str, progress: Progress) -> None:
@@ -216,7 +218,8 @@ def test_what_was_written_is_read_again(style: str, progress: Progress) -> None:
     assert written(result, progress) == result
 
 
-@settings(deadline=None)
+@pytest.mark.exhaustive
+@settings(max_examples=examples(200), deadline=None)
 @given(progresses, progresses)
 def test_any_text_that_was_written_can_be_written_again(one: Progress, other: Progress) -> None:
     assert parse(written(written(None, one), other)) == other

@@ -13,11 +13,14 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
+from interlock.work.settings import Settings
 from interlock.work.stories.loop import Driven, begin, drive, open_loop
 from interlock.work.stories.progress import Progress, StoryProgress, parse, template
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.stories.yard import Limits, Yard
+from interlock.world.agents.agent import Launch
+from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.scripted.adapter import Scripted
 from interlock.world.memory import EmbeddedMemory, Memory, MemoryEvent, Node
 from journal.histories import Clock
@@ -30,6 +33,7 @@ __all__ = [
     "UNMET",
     "WORK",
     "Ground",
+    "Recorded",
     "Steps",
     "UnsteadyMemory",
     "shell",
@@ -86,6 +90,17 @@ class UnsteadyMemory:
 
     def close(self) -> None:
         self.inner.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Scripted):
+    """An agent that plays a script, and whose prompts are kept."""
+
+    prompts: list[str] = field(default_factory=list)
+
+    def launch(self, assignment: Assignment) -> Launch:
+        self.prompts.append(assignment.prompt)
+        return Scripted.launch(self, assignment)
 
 
 @dataclass
@@ -150,12 +165,12 @@ class Ground:
 
     # Agents
 
-    def agent(self, *iterations: Steps, name: str = "implementer", counted: bool = True) -> Scripted:
+    def agent(self, *iterations: Steps, name: str = "implementer", counted: bool = True) -> Recorded:
         """An agent that plays one list of steps after the other, the last one again and again."""
         path = self.directory / f"{name}.json"
         state = {"state": f"{name}.state"} if counted else {}
         path.write_text(json.dumps({**state, "iterations": list(iterations)}))
-        return Scripted(path, name)
+        return Recorded(path, name)
 
     def runs_of(self, name: str = "implementer") -> int:
         """How often an agent has run."""
@@ -177,6 +192,7 @@ class Ground:
         tests: tuple[str, ...] = FINE,
         memory: Memory | None = None,
         limits: Limits | None = None,
+        is_server: bool | None = None,
         **more: Any,
     ) -> Yard:
         return Yard(
@@ -188,12 +204,12 @@ class Ground:
             tests=tests,
             limits=limits or Limits(),
             memory=memory or EmbeddedMemory(),
-            is_server=isinstance(memory, UnsteadyMemory),
+            is_server=isinstance(memory, UnsteadyMemory) if is_server is None else is_server,
             environment=self.environment,
             tell=self.hear or self._hear,
             stop=self.stop,
             wait=self._wait,
-            **more,
+            **{"test_files": Settings().texts("verify.tests"), **more},
         )
 
     def _hear(self, happening: object) -> None:
@@ -236,6 +252,10 @@ class Ground:
     def notes(self, type_: str) -> list[dict[str, Any]]:
         data = (one.decoded_evidence().data for one in self.entries() if one.event == "noted")
         return [one for one in data if one["type"] == type_]
+
+    def brought(self, event: str) -> list[dict[str, Any]]:
+        """What each of the moves by an event brought."""
+        return [one.decoded_evidence().data for one in self.entries() if one.event == event]
 
     def note(self, type_: str, **data: Any) -> None:
         """What a person tells the open loop."""

@@ -5,6 +5,7 @@ Whoever has the journal open does this first: the MCP server, `ralph serve`, `ra
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.sessions.findings import Written
 from interlock.work.sessions.record import moment, record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, is_present, note
-from interlock.world.git import files
+from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.processes import client_process
 
@@ -102,23 +103,26 @@ def adopt(address: str, session: str) -> None:
         journal.close()
 
 
-def written_since(journal: Journal, reference: str) -> list[Written]:
-    """The files of a session's work tree that were written since it began; none where that cannot be known."""
+def written_since(journal: Journal, reference: str, repository: Repository | None = None) -> list[Written]:
+    """The files of a session's work tree that were written since it began; none where that cannot be known.
+
+    `repository` is that of the work tree, where it is open already.
+    """
     try:
         record = record_of(journal.history(reference))
         if record.work_tree is None or not record.started:
             return []
         root = Path(record.work_tree)
-        names = files(root)[:_MOST_FILES]
+        names = files(repository or root)[:_MOST_FILES]
     except InterlockError:
         return []
     since = moment(record.started)
-    written = [Written(name, at) for name in names if (at := _last_written(root / name)) > since]
+    written = [Written(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
     return sorted(written, key=lambda one: one.at)
 
 
-def _last_written(path: Path) -> float:
+def _last_written(path: str) -> float:
     try:
-        return path.lstat().st_mtime
+        return os.lstat(path).st_mtime
     except OSError:
         return 0.0

@@ -303,8 +303,8 @@ def _tests(data: dict[str, Any]) -> str:
 def _vacated(transaction: Transaction, above: str, role: str | None, made: str) -> list[str]:
     """End the sessions of this place whose agent is gone; refuse where one lives. The ids of those ended."""
     closed = []
-    for other in transaction.children(above):
-        if other.machine != MACHINE or other.outcome is not None or other.id == made:
+    for other in transaction.open_children(above, MACHINE):
+        if other.id == made:
             continue
         record = record_of(transaction.history(other.id))
         if record.role != role:

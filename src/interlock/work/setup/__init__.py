@@ -1,7 +1,8 @@
 """Setting up agents: registers our server and hooks in a repository, and takes them out again.
 
 `agents` says what is registered where; `entries`, `targets` and `plan` are pure and make new texts of old ones;
-`surroundings`, `proposal` and `apply` see and change the world. It imports `world`, and nothing of the journal.
+`surroundings`, `proposal` and `apply` see and change the world; `outfits` says what a run must be given where nobody
+set anything up. It imports `world`, and nothing of the journal.
 """
 
 from __future__ import annotations

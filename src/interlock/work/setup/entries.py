@@ -15,6 +15,8 @@ __all__ = [
     "SetupFault",
     "has_hooks",
     "has_server",
+    "hook_trails",
+    "is_server",
     "put_hooks",
     "put_server",
     "take_hooks",
@@ -48,10 +50,15 @@ def put_server(text: str, trail: Trail, wanted: Mapping[str, Any]) -> str:
     return _updated(text, trail, wanted)
 
 
+def is_server(entry: object) -> bool:
+    """Whether what is registered as a server is ours."""
+    return _is_ours(words_of(entry), "ralph", "mcp")
+
+
 def has_server(text: str, trail: Trail) -> bool:
     """Whether our server is registered."""
     try:
-        return _is_ours(words_of(jsonc.get(text, trail)), "ralph", "mcp")
+        return is_server(jsonc.get(text, trail))
     except jsonc.JsonFault:
         jsonc.get(text)  # no JSON at all is a fault; a value of another kind on the way is not ours
         return False
@@ -127,6 +134,11 @@ def put_hooks(text: str, wanted: Mapping[str, Mapping[str, Any]]) -> str:
 def has_hooks(text: str) -> bool:
     """Whether any hook is ours."""
     return next(_ours(text), None) is not None
+
+
+def hook_trails(text: str) -> list[Trail]:
+    """Where each hook is that is ours."""
+    return [trail for trail, _ in _ours(text)]
 
 
 def take_hooks(text: str) -> tuple[str, list[Trail]]:

@@ -19,7 +19,7 @@ from interlock.work.tickets.skills import agent_files, skill_file, skill_path, s
 from interlock.world.machines import find_machine
 from interlock.world.repository import find_root
 
-__all__ = ["Seen", "find_agents", "look", "supplies", "work_tree"]
+__all__ = ["Seen", "called", "find_agents", "look", "supplies", "work_tree"]
 
 _LARGEST = 4_000_000
 
@@ -51,19 +51,17 @@ def find_agents(root: Path, environment: Mapping[str, str]) -> dict[Agent, str]:
 
 def supplies(environment: Mapping[str, str]) -> Supplies:
     """What this installation brings."""
-    plugin = Path(__file__).with_name("opencode.js").read_text(encoding="utf-8")
     ticket = find_machine("ticket", environment)
     return Supplies(
-        _called("ralph", environment),
-        _called("ralph-hook", environment),
+        called("ralph", environment),
+        called("ralph-hook", environment),
         template(),
         progress_reporting(),
-        plugin,
         {**{skill_path(one): skill_file(one) for one in skills(ticket)}, **agent_files(ticket)},
     )
 
 
-def _called(program: str, environment: Mapping[str, str]) -> str:
+def called(program: str, environment: Mapping[str, str]) -> str:
     """A program of ours by its name, if that finds this installation's own; else by its path."""
     own = Path(sys.executable).parent / program
     found = shutil.which(program, path=environment.get("PATH", ""))

@@ -7,7 +7,6 @@
     stories      what a story is
       story_files  story files: read, ticked, recorded in
       criteria     their acceptance criteria
-      markdown     the outline that they have
       prd          `prd.json`: read, and passed in
     plan         what to do next
     prompts      what agents are told, and how their judgement is read

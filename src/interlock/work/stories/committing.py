@@ -14,12 +14,13 @@ from interlock.machine import Event
 from interlock.work.stories.files import guard, project, put_back
 from interlock.work.stories.prd import PRD, passed
 from interlock.work.stories.remembering import remember
-from interlock.work.stories.replay import after, loop_of
+from interlock.work.stories.replay import after
 from interlock.work.stories.stories import Story, Task
 from interlock.work.stories.story_files import checked, recorded, with_status
+from interlock.work.stories.stuck import Facts, fingerprint
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import named, read_text, write_text
-from interlock.world.git import changed_between, commit, find_commit, identity
+from interlock.world.git import changed_by, commit, find_commit, identity
 from interlock.world.memory import EventType
 
 __all__ = ["commit_aside", "commit_end", "commit_task"]
@@ -33,7 +34,7 @@ def commit_task(visit: Visit) -> Event | None:
     loop = visit.loop
     story = visit.shelf().get(loop.story or "")
     if isinstance(story, str):
-        return visit.failed("git_failed", f"{loop.story}: {story}", "story_invalid")
+        return visit.failed("git_failed", f"{loop.story}: {story}", Facts(loop.tested, fingerprint("story_invalid")))
     task = story.task(loop.task or "") or story.tasks[-1]
     event_id = f"{loop.id}-{loop.entered}"  # the same for every try to commit this subtask
     left = [one for one in story.tasks if not one.done and one.id != task.id]
@@ -50,7 +51,7 @@ def commit_task(visit: Visit) -> Event | None:
         if error.code not in _GIT:
             raise
         put_back(visit.yard, loop, visit.lease)
-        return visit.failed("git_failed", error.message, error.code)
+        return visit.failed("git_failed", error.message, Facts(loop.tested, fingerprint(error.message)))
     logged = _log(visit, event_id, made)
     visit.yard.tell("<promise>READY_FOR_NEXT_TASK</promise>")
     return visit.event("committed", commit=made, logged=logged, **told)
@@ -58,15 +59,17 @@ def commit_task(visit: Visit) -> Event | None:
 
 def _made(visit: Visit, story: Story, task: Task, told: dict[str, Any]) -> str | None:
     """The commit, made now or before a crash; none where there are to be none."""
-    root, trailer = visit.yard.root, f"{_TRAILER}: {told['event_id']}"
-    made = find_commit(root, trailer) if visit.yard.commits else None
-    if made is not None:
-        return made
+    trailer = f"{_TRAILER}: {told['event_id']}"
+    if visit.yard.commits and visit.loop.guarded:  # else no try came so far
+        made = find_commit(visit.repository(), trailer)
+        if made is not None:
+            return made
     _written(visit, story, task, told)
     if not visit.yard.commits:
         return None
     message = f"{story.id} task {task.id}: {task.text[:100]}\n\n{trailer}"
-    return commit(root, message, author=identity(root))
+    repository, looking = visit.repository(), visit.yard.desk.looking
+    return commit(repository, message, author=identity(repository), branch=visit.loop.branch, looking=looking)
 
 
 def _written(visit: Visit, story: Story, task: Task, told: dict[str, Any]) -> None:
@@ -76,13 +79,13 @@ def _written(visit: Visit, story: Story, task: Task, told: dict[str, Any]) -> No
         put_back(yard, loop, visit.lease)  # an earlier try was cut off
     guard(yard, loop, visit.lease)
     _tick(visit, story, task)
-    then = loop_of(yard.journal.history(loop.id))
+    then = yard.desk.loop(yard.journal, loop.id)
     after(then, "committed", {**told, "commit": None})
     project(yard, then, visit.lease)
 
 
 def _log(visit: Visit, event_id: str, made: str | None) -> bool:
-    files = named(one.path for one in changed_between(visit.yard.root, f"{made}^", made)) if made else []
+    files = named(one.path for one in changed_by(visit.repository(), made)) if made else []
     return remember(
         visit.yard,
         visit.loop,
@@ -117,7 +120,8 @@ def commit_aside(visit: Visit, percent: float) -> str | None:
     trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-wip"
     message = f"wip: {loop.story} task {loop.task} ({percent:.0f} % of the context used)\n\n{trailer}"
     try:
-        return find_commit(yard.root, trailer) or commit(yard.root, message, author=identity(yard.root))
+        made = find_commit(yard.root, trailer)
+        return made or commit(yard.root, message, author=identity(yard.root), branch=loop.branch)
     except InterlockError as error:
         if error.code not in _GIT:
             raise
@@ -134,7 +138,9 @@ def commit_end(visit: Visit) -> str | None:
     message = f"progress: the loop ends after {loop.iteration} iterations\n\n{trailer}"
     try:
         made = find_commit(yard.root, trailer)
-        return made or commit(yard.root, message, author=identity(yard.root), paths=visit.own()) or loop.last_commit
+        if made is None:
+            made = commit(yard.root, message, author=identity(yard.root), paths=visit.own(), branch=loop.branch)
+        return made or loop.last_commit
     except InterlockError as error:
         if error.code not in _GIT:
             raise

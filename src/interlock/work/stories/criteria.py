@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.work.stories.markdown import Line, Page
+from interlock.work.markdown import Line, Page
 from interlock.work.stories.stories import Criterion
 
 __all__ = ["criteria_of"]

@@ -25,7 +25,7 @@ from ruamel.yaml.events import (
 
 from interlock.errors import Refusal
 
-__all__ = ["FILE", "Entry", "Fields", "Items", "Node", "Plain", "Scalar", "invalid", "read"]
+__all__ = ["FILE", "Entry", "Fields", "Items", "Node", "Plain", "Scalar", "invalid", "is_allowed", "read"]
 
 FILE: Final = "progress.txt"
 Plain = str | int | bool | None
@@ -136,6 +136,11 @@ def read(text: str) -> Fields:
         raise invalid(f"it is no YAML: {said}", mark.line + 1 if mark else None) from None
     except (ValueError, OverflowError) as error:
         raise invalid(f"it is no YAML: {error}", None) from None
+
+
+def is_allowed(text: str) -> bool:
+    """Whether a text is not too long and holds no character that may not be in it."""
+    return len(text) <= _MAX_BYTES and not _FORBIDDEN.search(text) and len(text.encode()) <= _MAX_BYTES
 
 
 def _line_at(text: str, index: int) -> int:

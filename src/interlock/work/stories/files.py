@@ -16,18 +16,26 @@ from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.progress import FILE, Progress, Status, parse, written
+from interlock.work.stories.progress import FILE, Progress, Status, written
 from interlock.work.stories.record import Loop
-from interlock.work.stories.replay import loop_of
-from interlock.work.stories.yard import Yard, note, own_files, plain, read_text, sha, write_bytes, write_text
+from interlock.work.stories.replay import take
+from interlock.work.stories.yard import DRIVER, Yard, note, own, own_files, plain, read_text, sha, write_text
+from interlock.world.files import sweep, write_bytes
+from interlock.world.folder import Folder
 
-__all__ = ["guard", "project", "put_back", "settle"]
+__all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
+
+
+def sweep_up(yard: Yard, loop: Loop) -> None:
+    """Take away what a driver that died was about to write: it would be taken for an agent's work, and committed."""
+    for place in {(yard.root / name).parent for name in own_files(yard.root, loop.progress)}:
+        sweep(place)
 
 
 def settle(yard: Yard, loop: Loop, lease: Lease) -> Loop:
@@ -37,23 +45,62 @@ def settle(yard: Yard, loop: Loop, lease: Lease) -> Loop:
     if loop.guarded:
         put_back(yard, loop, lease)
     elif _read_back(yard, loop, lease):
-        loop = loop_of(yard.journal.history(loop.id))
+        loop = yard.desk.loop(yard.journal, loop.id)
     project(yard, loop, lease)
     return loop
 
 
 def project(yard: Yard, loop: Loop, lease: Lease) -> None:
     """Let `progress.txt` say what the loop says; what people wrote around it stays."""
-    try:
-        current = read_text(yard.progress)
-        if current is None or not loop.progress.stories:
-            return
-        text = written(current, loop.progress)
-    except Refusal:
-        return  # somebody is in the middle of editing it; the selection says so
-    if text != current:
+    current = _current(yard, loop)
+    text = None if current is None else _text_of(yard, loop, current)
+    if text is not None:
         note(yard, loop.id, lease, "projected", sha256=sha(text), file=FILE)
         loop.projected.append(sha(text))
+        write_text(yard.progress, text)
+
+
+def _current(yard: Yard, loop: Loop) -> str | None:
+    """`progress.txt` as it is, where there is anything to say in it."""
+    try:
+        return read_text(yard.progress) if loop.progress.stories else None
+    except Refusal:
+        return None
+
+
+def _text_of(yard: Yard, loop: Loop, current: str) -> str | None:
+    """What the file is to be; None where it is that, or somebody is in the middle of editing it."""
+    try:
+        if not loop.iteration and yard.desk.sheet.parse(current).stories == loop.progress.stories:
+            return None  # a loop in which nothing has happened yet has nothing to say, not even what time it is
+        text = yard.desk.sheet.written(current, loop.progress)
+    except Refusal:
+        return None  # the selection says so
+    return text if text != current else None
+
+
+def move(yard: Yard, id_: str, event: Event, lease: Lease) -> None:
+    """Move the loop by what came of a step, and let `progress.txt` say it: one write of the journal for both.
+
+    Where a person has edited the file meanwhile, or tells the loop something, that is taken in first, by `settle`.
+    """
+    loop = yard.desk.loop(yard.journal, id_)
+    current = _current(yard, loop)
+    is_ours = current is not None and sha(current) in loop.projected
+
+    def work(transaction: Transaction) -> str | None:
+        entry = transaction.append(id_, event, lease=lease).entry
+        if not is_ours or current is None or entry.version != loop.version + 1:
+            return None
+        take(loop, entry)
+        text = _text_of(yard, loop, current) if loop.outcome is None else None
+        if text is not None:
+            data = {"type": "projected", "sha256": sha(text), "file": FILE}
+            transaction.append(id_, Event(NOTED, DRIVER, evidence=Evidence(data=data)), lease=lease)
+        return text
+
+    text = yard.journal.transact(work)
+    if text is not None:
         write_text(yard.progress, text)
 
 
@@ -66,7 +113,7 @@ def _read_back(yard: Yard, loop: Loop, lease: Lease) -> bool:
         text = read_text(yard.progress)
         if text is None or sha(text) in loop.projected or not loop.progress.stories:
             return False
-        theirs = parse(text)
+        theirs = yard.desk.sheet.parse(text)
     except Refusal:
         return False
     now, refused = accepted(loop.progress, theirs)
@@ -99,24 +146,33 @@ def _unblocked(before: Progress, after: Progress) -> list[tuple[str, str]]:
 
 def guard(yard: Yard, loop: Loop, lease: Lease) -> None:
     """Copy the loop's own files and note what they are, before something runs that must not change them."""
-    files: dict[str, str | None] = {}
-    for name in own_files(yard.root, loop.progress):
-        content = _content(yard.root / name)
-        files[name] = None if content is None else _hash(content)
-        if content is not None:
-            write_bytes(_copy(yard, name), content)
-    note(yard, loop.id, lease, "guarded", files=files)
-    loop.guarded = files
+    files = {name: yard.desk.seen.hash(f"{yard.root}/{name}") for name in own(yard, loop.progress)}
+    for name, hash_ in files.items():
+        if hash_ is not None and yard.desk.copies.get(name) != hash_:
+            files[name] = _copied(yard, name)
+    changed = {name: hash_ for name, hash_ in files.items() if loop.listed.get(name, "") != hash_}
+    gone = [name for name in loop.listed if name not in files]
+    note(yard, loop.id, lease, "guarded", changed=changed, gone=gone)
+    loop.guarded, loop.listed = files, dict(files)
+
+
+def _copied(yard: Yard, name: str) -> str | None:
+    """Copy one of the files; the hash of the copy."""
+    content = _content(yard.root / name)
+    if content is None:
+        return None
+    write_bytes(_copy(yard, name), content, is_durable=False)  # it is told by its hash whether it is whole
+    yard.desk.copies[name] = _hash(content)
+    return yard.desk.copies[name]
 
 
 def put_back(yard: Yard, loop: Loop, lease: Lease) -> None:
     """Undo what was done to the guarded files. What was in them is kept for people to look at, and told."""
     if not loop.guarded:
         return
-    for name in {**loop.guarded, **dict.fromkeys(own_files(yard.root, loop.progress))}:
-        path, wanted = yard.root / name, loop.guarded.get(name)
-        content = _content(path)
-        if (None if content is None else _hash(content)) != wanted:
+    for name in {**loop.guarded, **dict.fromkeys(own(yard, loop.progress))}:
+        wanted = loop.guarded.get(name)
+        if yard.desk.seen.hash(f"{yard.root}/{name}") != wanted:
             if loop.state not in _OURS:
                 _reject(yard, loop, lease, name)
             _restore(yard, loop, name, wanted)
@@ -125,18 +181,14 @@ def put_back(yard: Yard, loop: Loop, lease: Lease) -> None:
 
 
 def _reject(yard: Yard, loop: Loop, lease: Lease, name: str) -> None:
-    path = yard.root / name
-    if not path.exists() and not path.is_symlink():
-        message = f"{name} was taken away while it was guarded; it is back"
-        note(yard, loop.id, lease, "rejected", file=name, kept=None, message=message)
+    kept = Folder(yard.state_directory).take_in(yard.root / name, name)
+    if kept is None:
+        where, message = None, f"{name} was taken away while it was guarded; it is back"
     else:
-        kept = yard.state_directory / "rejected" / f"{name.replace('/', '-')}-{loop.version}"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(kept)
-        where = str(kept.relative_to(yard.state_directory.parent))
+        where = f"{yard.state_directory.name}/{kept}"
         message = f"{name} was edited while it was guarded; it was put back, and the edit is kept as {where}"
         message += "; to unblock a story, use `ralph story unblock`" if name == FILE else ""
-        note(yard, loop.id, lease, "rejected", file=name, kept=where, message=message)
+    note(yard, loop.id, lease, "rejected", file=name, kept=where, message=message)
     yard.tell(message)
 
 

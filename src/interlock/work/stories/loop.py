@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from interlock.errors import InterlockError, Refusal
-from interlock.journal import Journal
+from interlock.journal import Journal, Transaction
+from interlock.journal.ids import time_text
 from interlock.machine import Event, Evidence
+from interlock.work.errands import end_left_errands
 from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.ending import ending
-from interlock.work.stories.files import settle
+from interlock.work.stories.files import move, settle, sweep_up
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Status, parse
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.work.stories.runs import end_left_runs
 from interlock.work.stories.steps import STEPS
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import DRIVER, Yard, read_text
+from interlock.work.stories.yard import DRIVER, Yard, plain, read_text
 from interlock.work.tickets.locks import process_holder
+from interlock.world.git import state
 
 __all__ = ["Driven", "begin", "drive", "open_loop"]
 
@@ -38,18 +41,43 @@ class Driven:
 
 
 def open_loop(journal: Journal) -> str | None:
-    """The loop that has not ended; there is one at a time."""
-    found = journal.open_instances(MACHINE)
+    """The loop that has not ended; there is one at a time, besides those that threads drive."""
+    found = [one for one in journal.open_instances(MACHINE) if one.parent is None]
     return found[-1].id if found else None
 
 
-def begin(yard: Yard, **options: str) -> str:
-    """A new loop, or the one that is under way."""
-    known = open_loop(yard.journal)
-    if known is not None:
-        return known
-    evidence = Evidence(data={"options": options, "counters": _counted(yard)})
-    return yard.journal.create(MACHINE, Event("created", DRIVER, evidence=evidence)).entry.instance
+def begin(yard: Yard, parent: str | None = None, **options: str) -> str:
+    """A new loop, or the one that is under way; with a parent, the thread that drives it."""
+    counted = _counted(yard)
+    _refuse_on_a_threads_branch(yard, parent)
+
+    def work(transaction: Transaction) -> str:  # as one, so that two who begin at once begin one loop
+        known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]
+        if known:
+            return known[-1].id
+        day = time_text(int(yard.journal.now() * 1e9))[:10]
+        data = {"options": options, "counters": counted, "carried": _carried(transaction, day)}
+        event = Event("created", DRIVER, evidence=Evidence(data=data))
+        return transaction.create(MACHINE, event, parent=parent).entry.instance
+
+    return yard.journal.transact(work)
+
+
+def _refuse_on_a_threads_branch(yard: Yard, parent: str | None) -> None:
+    """A loop alone works on its user's branch: what a thread does on its own is steered by the thread."""
+    branch = None if parent is not None else state(yard.root).branch
+    if branch is not None and branch.startswith("ralf/"):
+        message = f"{branch} is checked out, the branch of a thread: its loop is driven by the thread alone."
+        raise Refusal("driven_by_thread", message, "`ralph thread` shows where it stands and what to do next.")
+
+
+def _carried(transaction: Transaction, day: str) -> dict[str, Any] | None:
+    """What the loops before have used on the day: the last one of it knows of all."""
+    last = next(iter(transaction.recent(MACHINE, 1)), None)
+    if last is None or last.updated[:10] != day:
+        return None
+    books = loop_of(transaction.history(last.id)).books
+    return {"day": day, "iterations": books.iterations.get(day, 0), **plain(books.of_day(day))}
 
 
 def _counted(yard: Yard) -> dict[str, int]:
@@ -68,10 +96,12 @@ def drive(yard: Yard, id_: str) -> Driven:
     journal = yard.journal
     seconds = _lease_seconds(yard)
     lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), seconds, is_present)
+    renewed = journal.now()
     try:
-        end_left_runs(journal, id_)
+        end_left_errands(journal, id_, yard.state_directory)
+        sweep_up(yard, loop_of(journal.history(id_)))
         while True:
-            loop = loop_of(journal.history(id_))
+            loop = yard.desk.loop(journal, id_)
             if loop.outcome is not None:
                 yard.tell(ending(loop))
                 return Driven(loop, ended=True)
@@ -83,9 +113,12 @@ def drive(yard: Yard, id_: str) -> Driven:
             visit = Visit(yard, loop, instance.snapshot, journal.machine_of(instance), lease)
             event = STEPS[loop.state](visit)
             if event is not None:
-                journal.append(id_, event, lease=lease)
-            journal.renew(lease, seconds)
+                move(yard, id_, event, lease)
+            if journal.now() - renewed > _LEASE_SECONDS / 10:
+                journal.renew(lease, seconds)
+                renewed = journal.now()
     finally:
+        yard.desk.shut()
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
 

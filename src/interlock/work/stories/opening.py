@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
-from interlock.journal import Journal
+from interlock.journal import Entry, Journal
+from interlock.machine.model import NOTED
 from interlock.work.settings import Settings
-from interlock.work.stories.yard import Limits, Yard
-from interlock.world.agents.agent import Agent
+from interlock.work.stories.yard import PROMISES, Limits, Yard
+from interlock.world.agents.agent import Agent, Launch, Now, Reader
+from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import find_agent
+from interlock.world.agents.running import Stop
 from interlock.world.memory import EmbeddedMemory, EventType, Memory, MemoryEvent, connect
 
-__all__ = ["Asked", "Steering", "make_yard"]
+__all__ = ["Asked", "Steered", "make_yard", "pauses"]
 
-_LOOK_SECONDS = 0.5
+_ALLOWING_ALL = {
+    "claude": ("--dangerously-skip-permissions",),
+    "codex": ("--dangerously-bypass-approvals-and-sandbox",),
+    "gemini": ("--yolo",),
+    "opencode": ("--auto",),
+    "qwen": ("--yolo",),
+}
+"""How an agent is told that it may do everything; the others are asked nothing anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,41 +36,53 @@ class Asked:
     prompt: str = ""
     agent: str | None = None
     rotation: tuple[str, ...] = ()
+    """Agents that take turns, each with its model behind a colon if it has one."""
     model: str | None = None
     iterations: int | None = None
     template: str | None = None
     commits: bool = True
+    allows_all: bool = False
+    arguments: tuple[str, ...] = ()
+    """Flags for the agents that work, and not for who judges."""
+    promises: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Steering:
-    """Whether the loop is to stop: Ctrl+C, or a person who paused it from elsewhere."""
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """An agent with a model and flags of its own."""
 
-    journal: Journal
-    clock: Callable[[], float]
-    pressed: threading.Event = field(default_factory=threading.Event)
-    head: int = 0
-    looked: float = 0.0
-    paused: bool = False
+    agent: Agent
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
 
-    def is_set(self) -> bool:
-        if self.pressed.is_set() or self.paused:
-            return True
-        if self.clock() - self.looked >= _LOOK_SECONDS:
-            self.looked = self.clock()
-            head = self.journal.head()
-            notes = self.journal.entries(self.head) if head != self.head and self.head else []
-            self.head = head
-            self.paused = any(
-                one.event == "noted" and one.decoded_evidence().data.get("type") == "paused" for one in notes
-            )
-        return self.pressed.is_set() or self.paused
+    @property
+    def name(self) -> str:
+        return self.agent.name
 
-    def wait(self, seconds: float) -> None:
-        """Wait so long, or until it is to stop."""
-        until = self.clock() + seconds
-        while not self.is_set() and self.clock() < until:
-            self.pressed.wait(min(_LOOK_SECONDS, max(0.0, until - self.clock())))
+    def launch(self, assignment: Assignment) -> Launch:
+        return self.agent.launch(self._own(assignment))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return self.agent.reader(self._own(assignment), now)
+
+    def _own(self, assignment: Assignment) -> Assignment:
+        model, arguments = self.model or assignment.model, (*assignment.arguments, *self.arguments)
+        return replace(assignment, model=model, arguments=arguments)
+
+
+class Steered(Protocol):
+    """Who says whether the loop is to stop, and how it waits."""
+
+    @property
+    def stop(self) -> Stop: ...
+
+    @property
+    def wait(self) -> Callable[[float], None]: ...
+
+
+def pauses(entry: Entry) -> bool:
+    """Whether an entry lets a loop rest: a person said so from elsewhere."""
+    return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "paused"
 
 
 def make_yard(
@@ -70,48 +92,70 @@ def make_yard(
     settings: Settings,
     environment: Mapping[str, str],
     asked: Asked,
-    steering: Steering,
+    steered: Steered,
     tell: Callable[[object], None],
 ) -> Yard:
     """Everything that a loop needs, or an error that says what is missing."""
-    agent = asked.agent or settings.text("story.agent")
-    names = asked.rotation or settings.texts("story.rotation") or (agent,)
+    agent = asked.agent or settings.text("agent.name")
+    names = asked.rotation or settings.texts("agent.rotation") or (agent,)
     memory, is_server = _memory(journal, settings, environment)
     iterations = asked.iterations if asked.iterations is not None else settings.number("story.max_iterations")
     return Yard(
         journal=journal,
         root=root,
         state_directory=state_directory,
-        agents=tuple(_agent(name, settings, root) for name in names),
-        judge=_agent(settings.text("story.judge") or agent, settings, root, "judge"),
+        agents=tuple(_worker(name, asked, settings, root) for name in names),
+        judge=_judge(agent, asked, settings, root),
         tests=settings.texts("story.tests"),
+        test_files=settings.texts("verify.tests"),
         limits=Limits(
             iterations=iterations,
-            agent_seconds=settings.number("story.agent_minutes") * 60.0,
-            idle_seconds=settings.number("story.idle_minutes") * 60.0,
+            agent_seconds=settings.number("agent.minutes") * 60.0,
+            idle_seconds=settings.number("agent.idle_minutes") * 60.0,
             test_seconds=settings.number("story.test_minutes") * 60.0,
+            day_iterations=settings.number("story.day_iterations"),
+            task_seconds=settings.number("story.task_minutes") * 60.0,
             loop_seconds=settings.number("story.budget_minutes") * 60.0,
+            day_seconds=settings.number("story.day_minutes") * 60.0,
+            task_tokens=settings.number("story.task_tokens"),
+            loop_tokens=settings.number("story.budget_tokens"),
+            day_tokens=settings.number("story.day_tokens"),
             task_usd=settings.number("story.task_usd"),
             loop_usd=settings.number("story.budget_usd"),
-            loop_tokens=settings.number("story.budget_tokens"),
+            day_usd=settings.number("story.day_usd"),
+            stuck_after=settings.number("story.stuck_after"),
         ),
         memory=memory,
         is_server=is_server,
         environment=environment,
         tell=tell,
-        stop=steering,
-        wait=steering.wait,
-        model=asked.model,
-        arguments=settings.texts("story.arguments"),
+        stop=steered.stop,
+        wait=steered.wait,
+        arguments=settings.texts("agent.arguments"),
         template=asked.template,
         prompt=asked.prompt,
         commits=asked.commits,
+        promises={**PROMISES, **asked.promises},
     )
 
 
+def _worker(name: str, asked: Asked, settings: Settings, root: Path) -> Agent:
+    """An agent that works: `codex`, or `codex:gpt-5` with a model of its own."""
+    name, _, model = name.partition(":")
+    allowed = _ALLOWING_ALL.get(name, ()) if asked.allows_all else ()
+    return Tuned(_agent(name, settings, root), model or asked.model, (*allowed, *asked.arguments))
+
+
+def _judge(agent: str, asked: Asked, settings: Settings, root: Path) -> Agent:
+    """Who judges; a model that was asked for is the worker's, so another agent does not get it."""
+    other = settings.text("agent.judge")
+    name, _, model = agent.partition(":")
+    return Tuned(_agent(other or name, settings, root, "judge"), None if other else model or asked.model)
+
+
 def _agent(name: str, settings: Settings, root: Path, role: str = "") -> Agent:
-    script = settings.text("story.judge_script" if role else "story.script") or settings.text("story.script")
-    given = {"command": settings.text("story.command"), "script": str(root / script) if script else ""}
+    script = settings.text("agent.judge_script" if role else "agent.script") or settings.text("agent.script")
+    given = {"command": settings.text("agent.command"), "script": str(root / script) if script else ""}
     return find_agent(name, {key: value for key, value in given.items() if value})
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from interlock.work.stories.document import FILE, Fields, Items, Node, Plain, invalid, read
+from interlock.work.stories.document import FILE, Fields, Items, Node, Plain, invalid
 from interlock.work.stories.edits import Kept, Splice, amend, arrange, ended, nested, spliced
+from interlock.work.stories.simple import read
 
 __all__ = [
     "FILE",
@@ -25,6 +26,7 @@ __all__ = [
     "Status",
     "StoryProgress",
     "parse",
+    "progress_of",
     "template",
     "written",
 ]
@@ -121,10 +123,11 @@ Shape = TypeVar("Shape", Iteration, Metrics, StoryProgress)
 
 def parse(text: str) -> Progress:
     """What a text says, or `progress_invalid` with the line that is wrong."""
-    return _progress(read(text))
+    return progress_of(read(text))
 
 
-def _progress(document: Fields) -> Progress:
+def progress_of(document: Fields) -> Progress:
+    """What a text says that was read, or `progress_invalid`."""
     stories = document.get("stories")
     if not isinstance(stories, Items):
         raise invalid("`stories` must be a list", document.line_of("stories"))
@@ -234,7 +237,7 @@ def written(text: str | None, progress: Progress) -> str:
     """
     text = _NEW if text is None else text
     document = read(text)
-    before = _progress(document)
+    before = progress_of(document)
     if before == progress:
         return text
     whole = ended(text)

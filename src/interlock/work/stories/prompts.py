@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from interlock.work.quoting import fenced
 from interlock.work.stories.stories import Criterion, Story, Task
 
 __all__ = ["VARIABLES", "Judgement", "filled", "implement", "judge", "judgements"]
@@ -29,13 +30,28 @@ Write no more than the smallest test that fails.
 2. GREEN: write the least code that makes it pass. No optimisation, no clean-up.
 3. REFACTOR: clean up while the tests stay green. Rename, extract; do not change what it does.
 """
+_WEAKENED: Final = """\
+## Tests that were there before, and were changed or taken away
+
+See in the change whether they still prove what they proved. A criterion that only a weakened test speaks for is not \
+met, unless the story asks for that very change.
+"""
 _JUDGED: Final = re.compile(r"\s*(?:[-*]\s+)?AC-(?P<number>[0-9]{1,6})\s*:(?P<rest>.*)")
 _MARK: Final = re.compile(r" - (?P<mark>[✓✗])\ufe0f?")
 _PLACEHOLDERS: Final = frozenset({"evidence", "implementation evidence", "reason", "reason for failure"})
 
 
 def implement(
-    story: Story, task: Task, *, attempt: int, of: int, failure: str = "", context: str = "", memory: Sequence[str] = ()
+    story: Story,
+    task: Task,
+    *,
+    attempt: int,
+    of: int,
+    failure: str = "",
+    unchanged: Sequence[str] = (),
+    context: str = "",
+    memory: Sequence[str] = (),
+    guide: str = "",
 ) -> str:
     """The prompt for one attempt at a subtask."""
     parts = [
@@ -50,9 +66,14 @@ def implement(
         "- If you cannot go on, say why in your last lines.",
     ]
     if failure:
-        parts.append("## What went wrong in the last attempt\n\n" + _fenced("text", failure))
+        parts.append("## What went wrong in the last attempt\n\n" + fenced("text", failure))
+    if unchanged:
+        same = "\n".join(f"- {one}" for one in unchanged)
+        parts.append(f"## What has not changed\n\n{same}\n\nGo another way than the attempts before.")
     if memory:
         parts.append("## What is known\n\n" + "\n".join(f"- {one}" for one in memory))
+    if guide.strip():
+        parts.append(f"## What this project tells every agent\n\n{guide.strip()}")
     if context:
         parts.append(f"## Added by the person you work for\n\n{context}")
     parts.append(f"## The story\n\n{story.body.strip() or story.title}")
@@ -63,14 +84,14 @@ def _numbered(criteria: Sequence[Criterion]) -> str:
     return "\n".join(f"{one.number}. {one.text}" for one in criteria) or "(none of its own)"
 
 
-def _fenced(kind: str, text: str) -> str:
-    """A block of code that nothing in the text can end."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}{kind}\n{text}\n{fence}"
-
-
-def judge(story: Story, task: Task, criteria: Sequence[Criterion], diff: str, tests: str) -> str:
+def judge(
+    story: Story,
+    task: Task,
+    criteria: Sequence[Criterion],
+    diff: str,
+    tests: str,
+    weakened: Sequence[str] = (),
+) -> str:
     """The prompt for whoever judges the criteria; it must not be who wrote the code."""
     lines = "\n".join(f"AC-{one.number}: {one.text} - ✓ [implementation evidence]" for one in criteria)
     return "\n\n".join(
@@ -80,11 +101,12 @@ def judge(story: Story, task: Task, criteria: Sequence[Criterion], diff: str, te
             "it. Change no file.",
             "Answer with one line for each, in this very form, and with nothing after them. After ✓ stands the "
             "evidence: a file and a line, or a test. What is not met has `- ✗ [reason for failure]` instead.",
-            _fenced("text", lines),
+            fenced("text", lines),
             "## The change",
-            _fenced("diff", diff),
+            fenced("diff", diff),
+            *([_WEAKENED, fenced("text", "\n".join(weakened))] if weakened else []),
             "## What the tests said",
-            _fenced("text", tests) + "\n",
+            fenced("text", tests) + "\n",
         ]
     )
 

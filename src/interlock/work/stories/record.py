@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlock.work.stories.progress import Progress
+from interlock.work.stories.spending import Books
+from interlock.work.stories.stuck import Facts
 
 __all__ = ["Attempt", "Loop", "Ran"]
 
@@ -63,16 +65,29 @@ class Loop:
     """The tree that was there when the task was selected, without the loop's own files."""
     iteration: int = 0
     attempts: list[Attempt] = field(default_factory=list)
+    worked: tuple[int, float] = (0, 0.0)
+    """How many attempts at the work there were, and how many seconds they took."""
+    books: Books = field(default_factory=Books)
     begun: int = 0
     """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
     ran: Ran | None = None
     """What the agent of this state came to, where nothing has been concluded of it yet."""
     guarded: dict[str, str | None] = field(default_factory=dict)
     """The loop's own files, by hash, while something runs that must not change them."""
+    listed: dict[str, str | None] = field(default_factory=dict)
+    """The same, as they were when they were guarded last."""
     failure: str = ""
     """What went wrong in the last attempt at the task."""
-    facts: list[str] = field(default_factory=list)
-    """What was seen after each attempt at the task: tree and failing tests, by hash."""
+    facts: list[Facts] = field(default_factory=list)
+    """What was seen after each attempt at the task that failed."""
+    way: str = ""
+    """In what way the last attempt of all failed, by hash."""
+    way_said: str = ""
+    """And in words."""
+    alike: list[str] = field(default_factory=list)
+    """The tasks, one after the other and the last one last, that failed in that way."""
+    weakened: list[str] = field(default_factory=list)
+    """What was done, for the task, to tests that were there before."""
     tests: str = ""
     tested: str = ""
     """The tree that passed the tests."""
@@ -82,6 +97,8 @@ class Loop:
     context: list[str] = field(default_factory=list)
     """What a person added, and no agent has been told yet."""
     paused: str | None = None
+    is_halted: bool = False
+    """Whether it paused by itself, and needs somebody to look at it."""
     skipped: set[str] = field(default_factory=set)
     limits: dict[str, float] = field(default_factory=dict)
     limited: dict[str, float] = field(default_factory=dict)
@@ -100,6 +117,8 @@ class Loop:
     """Why it ended in ERROR."""
     started: str = ""
     updated: str = ""
+    branch: str | None = None
+    """The branch that was checked out at its start: it commits on no other."""
     last_commit: str | None = None
     version: int = 0
     entered: int = 0
@@ -107,8 +126,13 @@ class Loop:
 
     def spent(self, task: str | None = None) -> tuple[float, float, int]:
         """Seconds, dollars and tokens that agents have used, for one task or in all."""
-        those = [one for one in self.attempts if task in (None, one.task)]
-        return sum(one.seconds for one in those), sum(one.cost_usd for one in those), sum(one.tokens for one in those)
+        used = self.books.total() if task is None else self.books.of_task(task)
+        return used.seconds, used.usd, used.tokens
+
+    def copied(self) -> Loop:
+        """The same, to be changed without changing this one."""
+        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        return Loop(**{name: _copied(value) for name, value in values.items()})
 
     @property
     def next_iteration(self) -> int:
@@ -125,3 +149,7 @@ class Loop:
 
     def set_metrics(self, **values: Any) -> None:
         self.progress = replace(self.progress, metrics=replace(self.progress.metrics, **values))
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, dict | list | set | Books) else value

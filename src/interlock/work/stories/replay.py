@@ -10,10 +10,13 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
+from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Iteration, Metrics, Progress, Status, StoryProgress
 from interlock.work.stories.record import Attempt, Loop, Ran
+from interlock.work.stories.spending import Spent
+from interlock.work.stories.stuck import Facts, first_line
 
-__all__ = ["after", "fresh", "loop_of"]
+__all__ = ["after", "fresh", "loop_of", "take"]
 
 Data = dict[str, Any]
 Tell = Callable[[Loop, Data], None]
@@ -29,15 +32,28 @@ def loop_of(entries: Iterable[Entry]) -> Loop:
     """What these entries, all of one loop from its first on, add up to."""
     loop = Loop()
     for entry in entries:
-        data = entry.decoded_evidence().data
-        loop.version, loop.updated = entry.version, entry.time
-        if entry.version == 1:
-            loop.id, loop.started, loop.options = entry.instance, entry.time, dict(data.get("options", {}))
-        if entry.event == NOTED:
-            _NOTES.get(data.get("type", ""), _nothing)(loop, data)
-        else:
-            _move(loop, entry, data)
+        take(loop, entry)
     return loop
+
+
+def take(loop: Loop, entry: Entry) -> None:
+    """Let a loop be as it is after its next entry."""
+    data = entry.decoded_evidence().data
+    loop.version, loop.updated = entry.version, entry.time
+    if entry.version == 1:
+        loop.id, loop.started, loop.options = entry.instance, entry.time, dict(data.get("options", {}))
+        _carried(loop, data)
+    if entry.event == NOTED:
+        _NOTES.get(data.get("type", ""), _nothing)(loop, data)
+    else:
+        _move(loop, entry, data)
+
+
+def _carried(loop: Loop, data: Data) -> None:
+    """What the day has seen before this loop."""
+    if (carried := data.get("carried")) is not None:
+        spent = Spent(carried["seconds"], carried["tokens"], carried["usd"])
+        loop.books.carry(carried["day"], spent, carried["iterations"])
 
 
 def _move(loop: Loop, entry: Entry, data: Data) -> None:
@@ -78,6 +94,7 @@ def _found(loop: Loop, data: Data) -> None:
     if "progress" in data:
         loop.progress = msgspec.convert(data["progress"], Progress)
         loop.projected = [data["sha256"]]
+        loop.branch = data.get("branch")
 
 
 def _recalled(loop: Loop, data: Data) -> None:
@@ -88,7 +105,7 @@ def _recalled(loop: Loop, data: Data) -> None:
 def _selected(loop: Loop, data: Data) -> None:
     if (loop.story, loop.task) != (data["story"], data["task_id"]):  # a fresh agent goes on with what is there
         loop.story, loop.task, loop.base = data["story"], data["task_id"], data["tree"]
-        loop.failure, loop.facts = "", []
+        loop.failure, loop.facts, loop.weakened = "", [], []
     told = {"current_task": data["task_id"], "last_action": "story_select"}
     loop.set_story(data["story"], status=Status.IN_PROGRESS, **told)
 
@@ -120,7 +137,12 @@ def _unblock(loop: Loop, story: str) -> None:
 
 def _failed(loop: Loop, data: Data) -> None:
     loop.failure = str(data["failure"])
-    loop.facts.append(str(data["facts"]))
+    facts = msgspec.convert(data["facts"], Facts)
+    loop.facts.append(facts)
+    task = task_name(loop.story or "", loop.task or "")
+    loop.alike = [one for one in loop.alike if one != task] if facts.way == loop.way else []
+    loop.alike.append(task)
+    loop.way, loop.way_said = facts.way, first_line(loop.failure)
     loop.tests = str(data.get("output", loop.tests))
     loop.judged = list(data.get("judged", loop.judged))
 
@@ -128,6 +150,10 @@ def _failed(loop: Loop, data: Data) -> None:
 def _exhausted(loop: Loop, data: Data) -> None:
     _failed(loop, data)
     loop.context.append(data["summary"])
+
+
+def _written(loop: Loop, data: Data) -> None:
+    loop.weakened = list(data.get("tests", ()))
 
 
 def _passed(loop: Loop, data: Data) -> None:
@@ -140,6 +166,7 @@ def _met(loop: Loop, data: Data) -> None:
 
 def _committed(loop: Loop, data: Data) -> None:
     loop.last_commit = data["commit"] or loop.last_commit
+    loop.alike = []
     loop.retried.discard(data["story"])  # the next task may be tried once more, too
     loop.set_metrics(tasks_completed_this_session=loop.progress.metrics.tasks_completed_this_session + 1)
     following = data["next"] or data["task_id"]
@@ -192,6 +219,7 @@ _MOVES: Mapping[str, Tell] = {
     "criteria_failed": _failed,
     "git_failed": _failed,
     "context_exhausted": _exhausted,
+    "code_written": _written,
     "tests_passed": _passed,
     "criteria_met": _met,
     "committed": _committed,
@@ -214,7 +242,10 @@ def _read_back(loop: Loop, data: Data) -> None:
 
 
 def _guarded(loop: Loop, data: Data) -> None:
-    loop.guarded = dict(data["files"])
+    before = {} if "files" in data else loop.listed  # where all are told, none is as it was
+    told = data["files"] if "files" in data else data["changed"]
+    loop.listed = {name: one for name, one in {**before, **told}.items() if name not in data.get("gone", ())}
+    loop.guarded = dict(loop.listed)
 
 
 def _released(loop: Loop, data: Data) -> None:
@@ -222,7 +253,12 @@ def _released(loop: Loop, data: Data) -> None:
 
 
 def _begun(loop: Loop, data: Data) -> None:
+    reserved = data["reserved"]
+    likely = Spent(reserved["seconds"], reserved["tokens"], reserved["usd"])
+    loop.books.reserve(data["task"], loop.updated[:10], likely)
     if data["role"] == "implementer":
+        if data["iteration"] != loop.iteration:
+            loop.books.begin(loop.updated[:10])
         loop.iteration, loop.begun = data["iteration"], loop.entered
         loop.progress = replace(loop.progress, iteration=loop.iteration)
         loop.set_iteration(ralph_instance_id=f"ralph-{loop.iteration}", start_time=data["at"])
@@ -240,12 +276,15 @@ def _ended(loop: Loop, data: Data) -> None:
         data["tokens"],
     )
     loop.attempts.append(attempt)
+    if attempt.counts and attempt.role == "implementer":
+        loop.worked = (loop.worked[0] + 1, loop.worked[1] + attempt.seconds)
+    loop.books.settle(attempt.task, loop.updated[:10], Spent(attempt.seconds, attempt.tokens, attempt.cost_usd))
     if attempt.counts:
         percent = data["context_percent"] or 0.0
         loop.ran = Ran(data["ending"], data["exit"], percent, data["said"])
         del loop.context[: data["told"]]
-    spent = [one.seconds for one in loop.attempts if one.role == "implementer" and one.counts]
-    loop.set_metrics(avg_iteration_time_ms=int(1000 * sum(spent) / len(spent)) if spent else 0)
+    number, seconds = loop.worked
+    loop.set_metrics(avg_iteration_time_ms=int(1000 * seconds / number) if number else 0)
     if data["context_percent"] is not None:
         loop.set_iteration(brooks_context_window_used=f"{data['context_percent']:.0f}%")
 
@@ -259,11 +298,12 @@ def _context_cleared(loop: Loop, data: Data) -> None:
 
 
 def _paused(loop: Loop, data: Data) -> None:
-    loop.paused = str(data.get("reason", ""))
+    loop.paused, loop.is_halted = str(data.get("reason", "")), bool(data.get("halted"))
 
 
 def _resumed(loop: Loop, data: Data) -> None:
-    loop.paused = None
+    loop.paused, loop.is_halted = None, False
+    loop.alike = []  # a person has seen it
 
 
 def _skipped(loop: Loop, data: Data) -> None:

@@ -6,31 +6,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlock.errors import InterlockError
-from interlock.journal import Journal
-from interlock.work.sessions.prompt import progress_reporting
-from interlock.work.sessions.upkeep import written_since
-from interlock.work.sessions.verbs import Caller, complete, create
+from interlock.work.errands import Errand, run_errand
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.record import Ran
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.testing import log_path
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import DRIVER
+from interlock.work.stories.yard import plain
 from interlock.world.agents.agent import Agent
-from interlock.world.agents.assignment import Assignment, TimeOuts
-from interlock.world.agents.happenings import Happening, Said
+from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.result import Ending, Result
-from interlock.world.agents.running import run
-from interlock.world.agents.tree import end_marked
 from interlock.world.memory import EventType
 
-__all__ = ["end_left_runs", "free_agent", "ran"]
+__all__ = ["free_agent", "ran"]
 
 _BLIND_WAIT = 300.0
 """How long a limit is waited for that does not say when it ends."""
-_HEARD = 32_000
-"""How many characters of what an agent said last are kept in the journal."""
 
 
 def free_agent(visit: Visit, agents: Sequence[Agent]) -> Agent | None:
@@ -42,6 +34,7 @@ def free_agent(visit: Visit, agents: Sequence[Agent]) -> Agent | None:
             return agent
     seconds = min(waits.values())
     visit.yard.tell(f"{' and '.join(waits)} reached a limit; waiting {seconds:.0f} s")
+    visit.yard.desk.shut()
     visit.yard.wait(seconds)
     return None
 
@@ -51,77 +44,43 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
     yard, loop = visit.yard, visit.loop
     number = loop.next_iteration if role == "implementer" else loop.iteration
     guard(yard, loop, visit.lease)
-    visit.note("begun", iteration=number, role=role, agent=agent.name, at=loop.updated)
+    likely = plain(loop.books.likely())
+    visit.note(
+        "begun", iteration=number, role=role, agent=agent.name, at=loop.updated, task=_task(visit), reserved=likely
+    )
     if role == "implementer":
         event_id = f"{loop.id}-{loop.entered}-attempt"
         remember(yard, loop, visit.lease, EventType.TASK_ATTEMPT, event_id, retry_count=visit.retries)
-    caller = Caller(DRIVER, agent.name, None, str(yard.root))
-    session = yard.journal.transact(create(caller, parent=loop.id, role=role)).session_id
-    said = _Ear(visit)
-    assignment = Assignment(
-        prompt=_with_reporting(visit, prompt, session) if role == "implementer" else prompt,
+    errand = Errand(
+        agent=agent,
+        role=role,
+        prompt=prompt,
+        parent=loop.id,
+        root=yard.root,
         directory=yard.root,
         log=log_path(visit, role),
-        environment={**yard.environment, "RALPH_SESSION_ID": session, "RALPH_ROOT": str(yard.root)},
+        environment=yard.environment,
         time_outs=TimeOuts(wall=yard.limits.agent_seconds or None, idle=yard.limits.idle_seconds or None),
+        state_directory=yard.state_directory,
         model=yard.model,
         arguments=yard.arguments,
-        marker=loop.id,
+        reports=role == "implementer",
     )
-    result = run(agent, assignment, said.hear, yard.stop)
-    _close(visit, session, result)
+    yard.desk.shut()
+    heard = run_errand(yard.journal, errand, yard.tell, yard.stop, visit.repository)
     put_back(yard, loop, visit.lease)
-    return _account(visit, agent, role, number, result, said.text)
+    return _account(visit, agent, role, number, heard.result, heard.said)
 
 
-def _with_reporting(visit: Visit, prompt: str, session: str) -> str:
-    """The prompt with how to report, where `ralph init` gave the agents of this repository our server and hooks."""
-    if not (visit.yard.state_directory / "init.json").is_file():
-        return prompt
-    machine = visit.yard.journal.machine_of(visit.yard.journal.instance(session))
-    return f"{prompt}\n{progress_reporting(machine, session)}"
-
-
-class _Ear:
-    """Hears what an agent says: all of it is told on, its end is kept."""
-
-    def __init__(self, visit: Visit) -> None:
-        self._tell = visit.yard.tell
-        self.text = ""
-
-    def hear(self, happening: Happening) -> None:
-        if isinstance(happening, Said):
-            self.text = f"{self.text}\n{happening.text}"[-_HEARD:].lstrip("\n")
-        self._tell(happening)
-
-
-def end_left_runs(journal: Journal, loop: str) -> None:
-    """End what a driver that died left of its runs: their processes, and their sessions."""
-    end_marked(loop)
-    for session in journal.open_instances("session"):
-        if session.parent == loop:
-            _end(journal, session.id, "cancelled", "the driver of the run died")
-
-
-def _close(visit: Visit, session: str, result: Result) -> None:
-    """End the session of a run that did not end it itself."""
-    ended = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
-    _end(visit.yard.journal, session, ended.get(result.ending, "failure"))
-
-
-def _end(journal: Journal, session: str, outcome: str, why: str | None = None) -> None:
-    try:
-        journal.transact(complete(session, outcome, DRIVER, why, written=written_since(journal, session)))
-    except InterlockError as error:
-        if error.code != "session_completed":
-            raise
+def _task(visit: Visit) -> str:
+    return visit.snapshot.task or task_name(visit.loop.story or "", visit.loop.task or "")
 
 
 def _account(visit: Visit, agent: Agent, role: str, number: int, result: Result, said: str) -> Ran | None:
     """Write down what a run cost and how it ended, before anything is concluded of it."""
     told: dict[str, Any] = {
         "iteration": number,
-        "task": visit.snapshot.task or task_name(visit.loop.story or "", visit.loop.task or ""),
+        "task": _task(visit),
         "role": role,
         "agent": agent.name,
         "ending": str(result.ending),

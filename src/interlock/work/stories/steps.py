@@ -14,13 +14,14 @@ from interlock.work.stories import plan
 from interlock.work.stories.agents import judged, worked
 from interlock.work.stories.committing import commit_end, commit_task
 from interlock.work.stories.files import guard, put_back
-from interlock.work.stories.progress import FILE, Progress, parse
+from interlock.work.stories.progress import FILE, Progress
 from interlock.work.stories.remembering import recall, remember
 from interlock.work.stories.replay import fresh
+from interlock.work.stories.stuck import first_line, standstill
 from interlock.work.stories.testing import tested
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import plain, read_text, sha
-from interlock.world.git import log, park
+from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
 
 __all__ = ["STEPS", "Step"]
@@ -36,7 +37,11 @@ def _init(visit: Visit) -> Event | None:
         return visit.event("progress_missing", explanation=f"{error.message} {error.hint}")
     if visit.loop.progress.stories:  # a fresh agent, and not a fresh loop
         return visit.event("progress_found")
-    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha(text))
+    branch = state(visit.yard.root).branch
+    if branch is None and visit.yard.commits:
+        why = "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
+        return visit.event("progress_missing", explanation=why)
+    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha(text), branch=branch)
 
 
 def _read(visit: Visit) -> tuple[str, Progress]:
@@ -44,7 +49,7 @@ def _read(visit: Visit) -> tuple[str, Progress]:
     text = read_text(visit.yard.progress)
     if text is None:
         raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
-    return text, parse(text)
+    return text, visit.yard.desk.sheet.parse(text)
 
 
 def _memory_load(visit: Visit) -> Event | None:
@@ -104,7 +109,7 @@ def _blocker(visit: Visit) -> Event | None:
     loop, yard = visit.loop, visit.yard
     is_transient = _is_passing(loop.failure) and loop.story not in loop.retried
     kept = _put_away(visit)
-    fixes = tuple(f"attempt {place + 1}: {fact[:200]}" for place, fact in enumerate(loop.facts))
+    fixes = tuple(f"attempt {place}: {str(fact)[:200]}" for place, fact in enumerate(loop.facts, 1))
     event_id = f"{loop.id}-{loop.entered}"
     logged = remember(
         yard,
@@ -112,7 +117,7 @@ def _blocker(visit: Visit) -> Event | None:
         visit.lease,
         EventType.TASK_BLOCKER,
         event_id,
-        reason=loop.failure[:2000] or "unknown",
+        reason="\n".join([loop.failure[:2000] or "unknown", *standstill(loop.base, loop.facts)]),
         attempted_fixes=fixes or ("none",),
         fix_sources_tried=("story file", "test output", "known issues"),
     )
@@ -120,7 +125,7 @@ def _blocker(visit: Visit) -> Event | None:
         "blocker_logged",
         story=loop.story,
         task_id=loop.task,
-        reason=(loop.failure.strip().splitlines() or ["unknown"])[0][:300],
+        reason="; ".join([first_line(loop.failure), *standstill(loop.base, loop.facts)])[:600],
         type="transient" if is_transient else "permanent",
         logged=logged,
         event_id=event_id,

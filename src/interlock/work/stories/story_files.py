@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from interlock.errors import Refusal
+from interlock.work.markdown import Page, Section
 from interlock.work.stories.criteria import criteria_of
-from interlock.work.stories.markdown import Page, Section
 from interlock.work.stories.stories import Story, Task
 
 __all__ = ["checked", "parse_story", "recorded", "with_status"]
@@ -31,6 +31,8 @@ _FOR: Final = re.compile(r"[(\[]\s*ACs?(?=[\s:#\d-])(?P<numbers>[\s:#,;&.\dACand
 _STATUS: Final = re.compile(
     r"[ \t]*(?:[-*][ \t]+)?(?:\*\*|__)?Status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*", re.IGNORECASE
 )
+_BOLD: Final = re.compile(r"\*\*((?:Acceptance Criteria|Tasks|Dev Notes|Dev Agent Record)\b[^*]*)\*\*:?", re.IGNORECASE)
+"""What some write in bold instead of a heading."""
 _RECORD: Final = "Dev Agent Record"
 _DONE: Final = "done"
 
@@ -45,7 +47,7 @@ def parse_story(id_: str, text: str, file: str | None = None) -> Story:
     """
     if len(text) > _MAX_BYTES:
         raise _invalid(f"{file or id_} has more than {_MAX_BYTES} characters.", "Put what is no story elsewhere.")
-    page = Page(text)
+    page = Page(text, _BOLD)
     title = next((_TITLE.sub("", one.name, count=1) for one in page.sections if one.level == 1), "") or id_
     criteria = criteria_of(page)
     if not criteria:
@@ -141,7 +143,7 @@ def checked(text: str, id_: str) -> str:
 
     The one task of a story without boxes is ticked by the status.
     """
-    page = Page(text)
+    page = Page(text, _BOLD)
     boxes = _boxes(page)
     if not boxes and id_ == "1":
         return with_status(text, _DONE)
@@ -161,7 +163,7 @@ def checked(text: str, id_: str) -> str:
 
 def with_status(text: str, status: str) -> str:
     """A story file with this status; it is said below the title if it was not said yet."""
-    page = Page(text)
+    page = Page(text, _BOLD)
     lines = [line.raw for line in page.lines]
     found = _status(page)
     if found:
@@ -189,7 +191,7 @@ def recorded(text: str, notes: Iterable[str] = (), files: Iterable[str] = ()) ->
 
 
 def _listed(text: str, heading: str, items: Sequence[str]) -> str:
-    page = Page(text)
+    page = Page(text, _BOLD)
     record = page.section(_RECORD.lower())
     section = next((one for one in page.sections if record and _is_in(one, record, heading)), None)
     there = {line.raw.strip().lstrip("-*+").strip() for line in page.body(section)}

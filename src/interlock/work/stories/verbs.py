@@ -6,10 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlock.errors import NotFound, UsageError
+from interlock.errors import NotFound, Refusal, UsageError
 from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.stories.budget import LIMITS
 from interlock.work.stories.loop import open_loop
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, written
@@ -18,7 +19,6 @@ from interlock.work.stories.replay import loop_of
 from interlock.world.redaction import redacted
 
 __all__ = [
-    "LIMITS",
     "add_context",
     "clear_context",
     "known_loop",
@@ -30,8 +30,6 @@ __all__ = [
     "unblocked",
 ]
 
-LIMITS = ("iterations", "loop_seconds", "loop_tokens", "loop_usd", "task_usd")
-"""What can be changed while a loop runs; 0 is no limit."""
 _MAX_CONTEXT = 10_000
 
 
@@ -44,6 +42,10 @@ def known_loop(journal: Journal) -> Loop:
 
 
 def _open(journal: Journal) -> Loop:
+    driven = [one for one in journal.open_instances("story") if one.parent is not None]
+    if open_loop(journal) is None and driven:
+        message = f"The loop {driven[-1].id} is driven by the thread {driven[-1].parent}."
+        raise Refusal("driven_by_thread", message, "`ralph thread` steers it: pause, resume, context, configure.")
     loop = known_loop(journal)
     if loop.outcome is not None:
         raise NotFound("unknown_loop", "The loop has ended.", "`ralph story run` begins a new one.")

@@ -8,8 +8,9 @@ from typing import Any
 from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import DRIVER, Shelf, Yard, named, note, own_files
-from interlock.world.git import state, tree_hash
+from interlock.work.stories.stuck import Facts, NoProgress, fingerprint, standstill
+from interlock.work.stories.yard import DRIVER, Shelf, Yard, named, note, own, plain
+from interlock.world.git import Look, Repository
 
 __all__ = ["Visit"]
 
@@ -28,11 +29,18 @@ class Visit:
         """What came of it, as an event of the machine."""
         return Event(name, DRIVER, evidence=Evidence(task=task, data=data))
 
-    def failed(self, name: str, failure: str, facts: str, **data: Any) -> Event:
+    def facts(self, output: str, **more: Any) -> Facts:
+        """What is seen after an attempt that failed with this."""
+        return Facts(self.tree(), fingerprint(output), **more)
+
+    def failed(self, name: str, failure: str, facts: Facts, **data: Any) -> Event:
         """A failure, with the count that the machine makes of it: `progress.txt` says what the machine says."""
+        unchanged = standstill(self.loop.base, [*self.loop.facts, facts])
+        if unchanged:
+            self.yard.tell(NoProgress(len(self.loop.facts) + 1, unchanged))
         made = step(self.machine, self.snapshot, self.event(name))
         count = _retries(made.snapshot) if isinstance(made, Accepted) else self.retries
-        return self.event(name, failure=failure, facts=facts, retry_count=count, **data)
+        return self.event(name, failure=failure, facts=plain(facts), retry_count=count, **data)
 
     @property
     def retries(self) -> int:
@@ -45,16 +53,23 @@ class Visit:
 
     def own(self) -> tuple[str, ...]:
         """The files that are the loop's own, and no agent's work."""
-        return own_files(self.yard.root, self.loop.progress)
+        return own(self.yard, self.loop.progress)
+
+    def look(self) -> Look:
+        """The work as it is now, without the loop's own files."""
+        return self.yard.desk.look(self.yard.root, self.own())
 
     def tree(self) -> str:
         """The work as it is now, by hash, without the loop's own files."""
-        return tree_hash(self.yard.root, exclude=self.own())
+        return self.look().tree
 
     def touched(self) -> list[str]:
         """What is not as it was committed, without the loop's own files."""
-        now = state(self.yard.root)
-        return named({*now.staged, *now.unstaged, *now.untracked} - {*self.own()})
+        return named(self.look().changed)
+
+    def repository(self) -> Repository:
+        """The repository, for git."""
+        return self.yard.desk.repository(self.yard.root)
 
     def note(self, type_: str, **data: Any) -> None:
         note(self.yard, self.loop.id, self.lease, type_, **data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,40 +13,46 @@ from typing import Any
 
 import msgspec
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
 from interlock.journal import Journal, Lease
-from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
+from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.errands import DRIVER
+from interlock.work.quoting import shown
+from interlock.work.stories.desk import Desk, Owned
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
+from interlock.work.stories.seen import stamp
 from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.running import Stop
+from interlock.world.files import write_bytes
 from interlock.world.memory import Memory
 
 __all__ = [
     "DRIVER",
+    "PROMISES",
     "Limits",
     "Shelf",
     "Yard",
     "known_stories",
     "named",
     "note",
+    "own",
     "own_files",
     "plain",
     "read_text",
     "sha",
-    "write_bytes",
     "write_text",
 ]
 
-DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
 _PLACES = (
     *("_bmad-output/implementation-artifacts", "_bmad-output/stories", "docs/stories", "docs/sprint-artifacts"),
     *("docs/implementation-artifacts", "stories", "docs"),
 )
 """Where story files lie, in the order in which they are looked for."""
+PROMISES: Mapping[str, str] = {"completion": "COMPLETED", "task": "READY_FOR_NEXT_TASK"}
 _MAX_NAME = 500
 _MAX_FILE = 4 * 1024 * 1024
 
@@ -55,14 +62,21 @@ class Limits:
     """How long things may take, and how much may be spent; 0 is no limit."""
 
     iterations: int = 100
+    day_iterations: int = 0
     agent_seconds: float = 3600.0
     idle_seconds: float = 900.0
     test_seconds: float = 1800.0
+    task_seconds: float = 0.0
     loop_seconds: float = 0.0
+    day_seconds: float = 0.0
+    task_tokens: int = 0
+    loop_tokens: int = 0
+    day_tokens: int = 0
     task_usd: float = 0.0
     loop_usd: float = 0.0
     day_usd: float = 0.0
-    loop_tokens: int = 0
+    stuck_after: int = 3
+    """How many tasks may fail alike, one after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +104,11 @@ class Yard:
     template: str | None = None
     prompt: str = ""
     commits: bool = True
+    test_files: tuple[str, ...] = ()
+    """Globs of the files that hold tests."""
+    promises: Mapping[str, str] = field(default_factory=lambda: PROMISES)
+    """What a template calls its promises; one that is called `abort` is listened for."""
+    desk: Desk = field(default_factory=Desk, compare=False, repr=False)
 
     @property
     def progress(self) -> Path:
@@ -108,8 +127,7 @@ def sha(text: str) -> str:
 
 def named(paths: Iterable[str]) -> list[str]:
     """Paths as a text can hold them, in order: git gives every byte of a name, and an agent chooses its names."""
-    whole = (path.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for path in paths)
-    return sorted("".join(one if one.isprintable() else "\ufffd" for one in path)[:_MAX_NAME] for path in whole)
+    return sorted(shown(path, _MAX_NAME) for path in paths)
 
 
 def read_text(path: Path) -> str | None:
@@ -129,24 +147,6 @@ def read_text(path: Path) -> str | None:
 def write_text(path: Path, text: str) -> None:
     """Replace a file as a whole: whoever reads it sees the old text or the new one."""
     write_bytes(path, text.encode("utf-8", "surrogateescape"))
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file as a whole, and make the directory that it is in."""
-    scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            scratch.chmod(path.stat().st_mode & 0o777)
-        scratch.replace(path)
-    except OSError as error:
-        scratch.unlink(missing_ok=True)
-        message = f"{path} cannot be written: {error.strerror}."
-        raise InterlockError("story_unwritable", message, "Make room, or give yourself write permission.") from None
 
 
 def note(yard: Yard, loop: str, lease: Lease | None, type_: str, actor: Actor = DRIVER, **data: object) -> None:
@@ -206,8 +206,12 @@ def known_stories(root: Path) -> list[tuple[str, str | None]]:
 def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
     """The files that are the loop's own, and no agent's work: `progress.txt`, `prd.json`, the files of the stories."""
     shelf = Shelf(root, lines={one.id: one for one in progress.stories})
+    plainly = _plain_paths(root)
     found: dict[str, None] = {FILE: None, PRD: None}
     for one in progress.stories:
+        if one.file is not None and plainly(one.file):
+            found[one.file] = None
+            continue
         with suppress(Refusal):  # one that lies outside is nobody's here
             path = shelf.path(one.id)
             if path is not None:
@@ -215,12 +219,53 @@ def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _plain_paths(root: Path) -> Callable[[str], bool]:
+    """Whether a path is that of a file below a root which no link leads to; of others no more is said."""
+    whole = os.path.realpath(root)
+    plain: dict[str, bool] = {}
+
+    def is_plain(path: str) -> bool:
+        directory, _, name = path.rpartition("/")
+        if directory not in plain:
+            above = os.path.join(whole, directory) if directory else whole  # noqa: PTH118
+            plain[directory] = not directory.startswith("/") and os.path.realpath(above) == above
+        try:
+            return plain[directory] and bool(name) and stat.S_ISREG(os.lstat(f"{whole}/{path}").st_mode)
+        except (OSError, ValueError):
+            return False
+
+    return is_plain
+
+
+def own(yard: Yard, progress: Progress) -> tuple[str, ...]:
+    """`own_files`, found out anew only where a story or a directory of stories has changed."""
+    known = yard.desk.own
+    if known is None or not _are_same(known.stories, progress.stories):
+        files = (one.file for one in progress.stories)
+        places = {*_PLACES, *(file.rpartition("/")[0] for file in files if file)}
+        known = yard.desk.own = Owned(progress.stories, tuple(f"{yard.root}/{place}" for place in sorted(places)))
+    now = stamp(known.places)
+    if now is None or now != known.stamp:
+        known.stamp, known.files = now, own_files(yard.root, progress)
+    return known.files
+
+
+def _are_same(before: tuple[StoryProgress, ...], after: tuple[StoryProgress, ...]) -> bool:
+    """Whether they are the same stories with the same files."""
+    pairs = zip(before, after, strict=False)
+    return len(before) == len(after) and all(a is b or (a.id == b.id and a.file == b.file) for a, b in pairs)
+
+
 def _found(root: Path) -> Iterator[tuple[str, Path]]:
     """Story files by their number: `2-1-greeting.md` is story 2-1. The first place that has one counts."""
     for place in reversed(_PLACES):
         directory = root / place
-        for path in sorted(directory.glob("*.md")) if directory.is_dir() else ():
-            first, _, rest = path.stem.partition("-")
+        try:
+            names = sorted(name for name in os.listdir(directory) if name.endswith(".md"))  # noqa: PTH208
+        except OSError:
+            continue
+        for name in names:
+            first, _, rest = name.removesuffix(".md").partition("-")
             second = rest.partition("-")[0]
             if first.isdigit() and second.isdigit():
-                yield f"{first}-{second}", path
+                yield f"{first}-{second}", directory / name

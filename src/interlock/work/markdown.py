@@ -12,10 +12,6 @@ __all__ = ["Line", "Page", "Section"]
 
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
-_LABEL: Final = re.compile(
-    r"\*\*((?:Acceptance Criteria|Tasks|Dev Notes|Dev Agent Record)\b[^*]*)\*\*:?", re.IGNORECASE
-)
-"""What some write in bold instead of a heading."""
 _FENCE: Final = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})(.*)")
 
 
@@ -42,11 +38,14 @@ class Section:
 
 
 class Page:
-    """A Markdown text. An opening of code or a comment that is never closed is no opening: the rest still counts."""
+    """A Markdown text. An opening of code or a comment that is never closed is no opening: the rest still counts.
 
-    def __init__(self, text: str) -> None:
+    A label is a line that some write instead of a heading, for example in bold; what it says is its first group.
+    """
+
+    def __init__(self, text: str, label: re.Pattern[str] | None = None) -> None:
         self.lines: Final = tuple(_lines(text))
-        self.sections: Final = tuple(_sections(self.lines))
+        self.sections: Final = tuple(_sections(self.lines, label))
 
     def section(self, name: str) -> Section | None:
         """The first section with a name that begins so, whatever signs are before it."""
@@ -116,18 +115,18 @@ def _without_comments(line: str, inside: bool, can_go_on: bool) -> tuple[str, bo
             return "".join(parts), True
 
 
-def _sections(lines: tuple[Line, ...]) -> Iterator[Section]:
+def _sections(lines: tuple[Line, ...], label: re.Pattern[str] | None) -> Iterator[Section]:
     """A label ends whatever section it stands in, and is itself ended by any heading."""
-    found = [(line.number, *heading) for line in lines if (heading := _heading(line.live))]
+    found = [(line.number, *heading) for line in lines if (heading := _heading(line.live, label))]
     for place, (number, level, _, name) in enumerate(found):
         ends = (found[other][0] for other in range(place + 1, len(found)) if found[other][2] <= level)
         yield Section(level, name, number, next(ends, len(lines)))
 
 
-def _heading(line: str) -> tuple[int, int, str] | None:
+def _heading(line: str, label: re.Pattern[str] | None) -> tuple[int, int, str] | None:
     """The level of a heading, the level of the sections that it ends, and what it says."""
     heading = _HEADING.fullmatch(line)
     if heading:
         return len(heading[1]), len(heading[1]), heading[2].strip().rstrip("#").rstrip()
-    label = _LABEL.fullmatch(line.strip())
-    return (6, 2, label[1].rstrip(": ")) if label else None
+    labelled = label.fullmatch(line.strip()) if label else None
+    return (6, 2, labelled[1].rstrip(": ")) if labelled else None

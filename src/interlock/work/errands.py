@@ -1,0 +1,139 @@
+"""One run of one agent for somebody who drives it: heard, watched, and a session of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from interlock.errors import InterlockError
+from interlock.journal import Journal
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.sessions.findings import Written
+from interlock.work.sessions.prompt import progress_reporting
+from interlock.work.sessions.upkeep import take_in, written_since
+from interlock.work.sessions.verbs import Caller, complete, create
+from interlock.work.setup.outfits import outfit_for
+from interlock.world.agents.agent import Agent
+from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
+from interlock.world.agents.happenings import Happening, Said
+from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.running import Stop, run
+from interlock.world.agents.tree import end_marked
+from interlock.world.git import Repository
+
+__all__ = ["DRIVER", "Errand", "Heard", "end_left_errands", "run_errand"]
+
+DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
+_HEARD = 32_000
+"""How many characters of what an agent said last are kept in the journal."""
+_OUTCOMES = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What an agent is sent for, by whom, and where."""
+
+    agent: Agent
+    role: str
+    prompt: str
+    parent: str
+    """The instance that it works for; every process of it carries this as its mark."""
+    root: Path
+    """The repository that its journal is of."""
+    directory: Path
+    log: Path
+    environment: Mapping[str, str]
+    time_outs: TimeOuts
+    state_directory: Path
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+    reports: bool = False
+    """Whether it is told how to report what it does; who only reads has nothing to report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """How it ended, and the end of what was said."""
+
+    result: Result
+    said: str
+
+
+def run_errand(
+    journal: Journal,
+    errand: Errand,
+    tell: Callable[[object], None],
+    stop: Stop,
+    repository: Callable[[], Repository] | None = None,
+) -> Heard:
+    """Send an agent once. It is a session from its first moment to its last, whatever becomes of it.
+
+    `repository` gives an open one for the look at what it wrote, where somebody has one.
+    """
+    caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
+    session = journal.transact(create(caller, parent=errand.parent, role=errand.role)).session_id
+    ear = _Ear(tell)
+    outfit = outfit_for(errand.agent.name, errand.directory, errand.environment) if errand.reports else None
+    given = {
+        "RALPH_SESSION_ID": session,
+        "RALPH_ROOT": str(errand.root),
+        "RALPH_REPORTING": "optional" if errand.reports else "expected",
+    }
+    assignment = Assignment(
+        prompt=_with_reporting(journal, errand, session, outfit) if errand.reports else errand.prompt,
+        directory=errand.directory,
+        log=errand.log,
+        environment={**errand.environment, **given},
+        time_outs=errand.time_outs,
+        model=errand.model,
+        arguments=errand.arguments,
+        marker=errand.parent,
+        outfit=outfit,
+    )
+    result = run(errand.agent, assignment, ear.hear, stop)
+    take_in(journal, errand.state_directory)  # everything that its hooks saw, before the session ends
+    written = written_since(journal, session, repository() if repository is not None else None)
+    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written)
+    said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-_HEARD:])
+    return Heard(result, said)
+
+
+def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> None:
+    """End what a driver that died left of its errands: their processes, and their sessions."""
+    end_marked(parent)
+    take_in(journal, state_directory)
+    for session in journal.open_instances("session"):
+        if session.parent == parent:
+            why = "the driver of the run died"
+            _end(journal, session.id, "cancelled", written_since(journal, session.id), why)
+
+
+def _with_reporting(journal: Journal, errand: Errand, session: str, outfit: Outfit | None) -> str:
+    """The prompt with how to report, where the agent has our server: from this run, or from `ralph init`."""
+    if outfit is None and not (errand.state_directory / "init.json").is_file():
+        return errand.prompt
+    machine = journal.machine_of(journal.instance(session))
+    return f"{errand.prompt}\n{progress_reporting(machine, session)}"
+
+
+def _end(journal: Journal, session: str, outcome: str, written: Sequence[Written], why: str | None = None) -> None:
+    """End a session that did not end itself."""
+    try:
+        journal.transact(complete(session, outcome, DRIVER, why, written=written))
+    except InterlockError as error:
+        if error.code != "session_completed":
+            raise
+
+
+class _Ear:
+    """Hears what an agent says: all of it is told on, its end is kept."""
+
+    def __init__(self, tell: Callable[[object], None]) -> None:
+        self._tell = tell
+        self.text = ""
+
+    def hear(self, happening: Happening) -> None:
+        if isinstance(happening, Said):
+            self.text = f"{self.text}\n{happening.text}"[-_HEARD:].lstrip("\n")
+        self._tell(happening)

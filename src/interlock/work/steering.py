@@ -1,0 +1,71 @@
+"""Steering something that runs: Ctrl+C here, or a person's word in the journal from elsewhere."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from interlock.journal import Entry, Journal
+
+__all__ = ["Pressed", "Steering"]
+
+_LOOK_SECONDS = 0.5
+
+
+@dataclass(slots=True)
+class Steering:
+    """Whether what runs is to end now: pressed often enough, or told so in the journal."""
+
+    journal: Journal
+    is_told: Callable[[Entry], bool]
+    """Whether an entry that was just written says to stop."""
+    clock: Callable[[], float] = time.monotonic
+    patience: int = 1
+    """How often Ctrl+C is pressed until whatever runs is ended."""
+    presses: int = 0
+    was_told: bool = False
+    _head: int = 0
+    _looked: float = 0.0
+    _woken: threading.Event = field(default_factory=threading.Event)
+
+    def press(self) -> None:
+        """Ctrl+C was pressed."""
+        self.presses += 1
+        self._woken.set()
+
+    def is_set(self) -> bool:
+        if self.presses >= self.patience or self.was_told:
+            return True
+        if self.clock() - self._looked >= _LOOK_SECONDS:
+            self._looked = self.clock()
+            self._look()
+        return self.was_told
+
+    def _look(self) -> None:
+        head = self.journal.head()
+        news = self.journal.entries(self._head) if self._head and head != self._head else []
+        self._head = head
+        self.was_told = any(self.is_told(one) for one in news)
+
+    @property
+    def stop(self) -> Steering:
+        return self
+
+    def wait(self, seconds: float) -> None:
+        """Wait so long, or until it is to stop, or somebody pressed."""
+        until = self.clock() + seconds
+        pressed = self.presses
+        while not self.is_set() and self.presses == pressed and self.clock() < until:
+            self._woken.wait(min(_LOOK_SECONDS, max(0.0, until - self.clock())))
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """Whether Ctrl+C was pressed at all, or the journal says to stop."""
+
+    steering: Steering
+
+    def is_set(self) -> bool:
+        return self.steering.presses > 0 or self.steering.is_set()

@@ -1,0 +1,68 @@
+"""What a driver has at hand from one step to the next. All of it can be made anew; none of it is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from interlock.journal import Journal
+from interlock.work.stories.progress import StoryProgress
+from interlock.work.stories.record import Loop
+from interlock.work.stories.replay import take
+from interlock.work.stories.seen import Seen
+from interlock.work.stories.sheet import Sheet
+from interlock.world.git import Look, Looking, Repository, opened
+
+__all__ = ["Desk", "Owned"]
+
+
+@dataclass(slots=True)
+class Owned:
+    """The loop's own files, with what they were found by: the stories, and the directories as they were."""
+
+    stories: tuple[StoryProgress, ...]
+    places: tuple[str, ...]
+    stamp: object = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Desk:
+    """What need not be found out again, each with what tells whether it still holds."""
+
+    _loop: Loop = field(default_factory=Loop)
+    sheet: Sheet = field(default_factory=Sheet)
+    """`progress.txt` as it was last."""
+    seen: Seen = field(default_factory=Seen)
+    copies: dict[str, str] = field(default_factory=dict)
+    """The hashes of the copies of guarded files that this driver has made."""
+    own: Owned | None = None
+    looking: Looking = field(default_factory=Looking)
+    _open: ExitStack = field(default_factory=ExitStack)
+    _repository: Repository | None = None
+
+    def loop(self, journal: Journal, id_: str) -> Loop:
+        """A loop as its entries tell it now: only those are read that are new, whoever wrote them."""
+        known = self._loop if self._loop.id == id_ else Loop()
+        self._loop = Loop()  # what is cut off in between is not half known
+        for entry in journal.history(id_, known.version):
+            take(known, entry)
+        self._loop = known
+        return known.copied()
+
+    def repository(self, root: Path) -> Repository:
+        """The repository, open for git until something else is let run."""
+        if self._repository is None:
+            self._repository = self._open.enter_context(opened(root))
+        return self._repository
+
+    def shut(self) -> None:
+        """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in."""
+        self._repository = None
+        self._open.close()
+
+    def look(self, root: Path, exclude: Sequence[str]) -> Look:
+        """The work tree as it is now."""
+        return self.looking.look(self.repository(root), exclude)

@@ -1,0 +1,85 @@
+"""Where agents are sent to work, and what a driver has at hand for it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from interlock.journal import Journal
+from interlock.work.errands import Errand, Heard, run_errand
+from interlock.work.settings import Settings
+from interlock.world.agents.agent import Agent
+from interlock.world.agents.assignment import TimeOuts
+from interlock.world.agents.catalogue import find_agent
+from interlock.world.agents.running import Stop
+
+__all__ = ["Workshop", "sha"]
+
+
+def sha(text: str) -> str:
+    """The hash by which a text is known again."""
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """One repository with a driver in it."""
+
+    journal: Journal
+    root: Path
+    state_directory: Path
+    settings: Settings
+    environment: Mapping[str, str]
+    tell: Callable[[object], None]
+    stop: Stop
+    """Whether whatever runs is to be ended now."""
+    pausing: Stop
+    """Whether the driver is to rest after what runs now."""
+    wait: Callable[[float], None]
+    """Wait so many seconds, or until it is to stop."""
+    projected: set[str] = field(default_factory=set)
+    """The hashes of what was written into files from here: to know it again without the journal."""
+
+    def agent(self, name: str, *, judge: bool = False) -> Agent:
+        """An agent by its name, made from the settings."""
+        settings, name = self.settings, name.partition(":")[0]
+        script = (settings.text("agent.judge_script") if judge else "") or settings.text("agent.script")
+        given = {"command": settings.text("agent.command"), "script": str(self.root / script) if script else ""}
+        return find_agent(name, {key: value for key, value in given.items() if value})
+
+    @property
+    def time_outs(self) -> TimeOuts:
+        wall, idle = self.settings.number("agent.minutes") * 60.0, self.settings.number("agent.idle_minutes") * 60.0
+        return TimeOuts(wall=wall or None, idle=idle or None)
+
+    def send(
+        self,
+        name: str,
+        role: str,
+        prompt: str,
+        *,
+        parent: str,
+        log: Path,
+        directory: Path | None = None,
+        reports: bool = False,
+        judge: bool = False,
+    ) -> Heard:
+        """Send an agent, `name` or `name:model`, on an errand for an instance."""
+        errand = Errand(
+            agent=self.agent(name, judge=judge),
+            role=role,
+            prompt=prompt,
+            parent=parent,
+            root=self.root,
+            directory=directory or self.root,
+            log=log,
+            environment=self.environment,
+            time_outs=self.time_outs,
+            state_directory=self.state_directory,
+            model=name.partition(":")[2] or None,
+            arguments=self.settings.texts("agent.arguments"),
+            reports=reports,
+        )
+        return run_errand(self.journal, errand, self.tell, self.stop)

@@ -1,0 +1,50 @@
+"""What a driver has at hand is what the journal and the files say, at every step."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+
+from interlock.work.stories.loop import begin, drive
+from interlock.work.stories.record import Loop
+from interlock.work.stories.replay import loop_of
+from work.stories.yards import IDLE, WORK, Ground
+
+TESTS = ("test $(git rev-list --count HEAD) -ge 2 || grep -q 'retry_count: 1' progress.txt",)
+
+
+def test_the_loop_at_hand_is_that_of_all_entries_at_every_step(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, {"1-1": ("greet", "wave"), "1-2": ("leave",)}).made()
+    journal, other = ground.journal(), ground.journal()
+    seen: list[str] = []
+
+    def look(happening: object) -> None:
+        if isinstance(happening, Loop):
+            if len(seen) % 3 == 0:  # a person, by another process
+                ground.note("context_added", text=f"hint {len(seen)}")
+            assert yard.desk.loop(journal, happening.id) == loop_of(other.history(happening.id))
+            seen.append(happening.state)
+
+    ground.hear = look
+    yard = ground.yard(journal, agents=[ground.agent(WORK, IDLE, WORK)], tests=TESTS)
+    driven = drive(yard, begin(yard))
+    assert driven.ended
+    assert driven.loop == loop_of(other.history(driven.loop.id))
+    assert len(driven.loop.context) + sum(one.role == "implementer" for one in driven.loop.attempts) > 2
+    assert {"MEMORY_LOAD", "STORY_SELECT", "IMPLEMENT", "TEST", "VALIDATE", "COMMIT"} <= set(seen)
+    journal.close()
+    other.close()
+
+
+def test_a_loop_that_was_handed_out_can_be_changed_without_harm(tmp_path: Path) -> None:
+    ground = Ground(tmp_path).made()
+    journal = ground.journal()
+    yard = ground.yard(journal)
+    id_ = drive(yard, begin(yard)).loop.id
+    first = yard.desk.loop(journal, id_)
+    for one in fields(Loop):
+        value = getattr(first, one.name)
+        if isinstance(value, dict | list | set):
+            value.clear()
+    assert yard.desk.loop(journal, id_) == loop_of(journal.history(id_))
+    journal.close()
