@@ -1,0 +1,101 @@
+"""Which settings are in force: the text of `ralph.toml` that a person accepted, and not whatever the file says now.
+
+The file lies where agents work and where a clone brings it. What it says decides which commands are run and how strict
+the rules are, so a change of it is shown and waits until a person has accepted its hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+
+from interlock.errors import Refusal, UsageError
+from interlock.journal import Journal
+from interlock.machine import Event, Evidence
+from interlock.work.gates import Presence, approval
+from interlock.work.gates.statement import digest_of
+from interlock.work.gates.trust import trust_instance
+from interlock.work.settings import FILE, Settings, read, read_file
+
+__all__ = ["Standing", "accept", "standing"]
+
+ACCEPTED = "settings_accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is in force in a repository, and what its file says."""
+
+    accepted: str | None
+    """The text in force; None where nobody accepted any."""
+    file: str | None
+    """The text of the file; None where there is none."""
+
+    @property
+    def settings(self) -> Settings:
+        return Settings() if self.accepted is None else Settings.of(self.accepted)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the file says something that is not in force; what `ralph init` writes says the defaults."""
+        if self.file is None or self.file == self.accepted:
+            return False
+        try:
+            return Settings.of(self.file) != self.settings
+        except UsageError:
+            return True
+
+    @property
+    def change(self) -> str:
+        """What accepting the file would change."""
+        lines = unified_diff(
+            (self.accepted or "").splitlines(), (self.file or "").splitlines(), "in force", FILE, lineterm=""
+        )
+        return "\n".join(lines)
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of what is in force."""
+        return None if self.accepted is None else hashlib.sha256(self.accepted.encode()).hexdigest()
+
+
+def standing(journal: Journal, root: Path | None) -> Standing:
+    """What is in force, and what the file says."""
+    return Standing(_accepted(journal), None if root is None else read_file(root))
+
+
+def _accepted(journal: Journal) -> str | None:
+    trust = journal.named("trust", "trust")
+    texts = [
+        entry.decoded_evidence().data["text"]
+        for entry in (journal.history(trust.id) if trust is not None else ())
+        if entry.event == ACCEPTED
+    ]
+    return str(texts[-1]) if texts else None
+
+
+def accept(journal: Journal, presence: Presence, root: Path) -> Standing:
+    """Put the file's text in force: a person has read what it changes."""
+    found = standing(journal, root)
+    if found.file is None:
+        message = f"There is no {FILE} in {root}."
+        raise Refusal("settings_missing", message, "`ralph init` makes one; without it the defaults are in force.")
+    read(found.file)  # what cannot be used is not accepted
+    if not found.is_waiting:
+        return found
+    given = approval(
+        journal,
+        presence,
+        trust_instance(journal),
+        "settings",
+        digest_of(found.file),
+        event=ACCEPTED,
+        shown=found.change,
+        subject="settings",
+        word="accept",
+    )
+    data = {"text": found.file, "approval": given}
+    journal.append(trust_instance(journal), Event(ACCEPTED, presence.actor, evidence=Evidence(data=data)))
+    return Standing(found.file, found.file)

@@ -1,0 +1,73 @@
+"""A second agent asked to judge: one run of it, in its own words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from interlock.work.verification.receipt import Heard
+from interlock.work.verification.request import Answer
+from interlock.world.agents.agent import Agent
+from interlock.world.agents.assignment import Assignment, TimeOuts
+from interlock.world.agents.happenings import Happening, Said
+from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.running import Stop, run
+
+__all__ = ["Asking", "heard_of"]
+
+_HEARD = 64_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Asks an agent; it is a `Judge`."""
+
+    agent: Agent
+    log: Path
+    environment: Mapping[str, str]
+    marker: str
+    tell: Callable[[object], None]
+    stop: Stop
+    time_outs: TimeOuts = field(default_factory=TimeOuts)
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    def __call__(self, prompt: str, directory: Path) -> Answer | None:
+        said: list[str] = []
+
+        def hear(happening: Happening) -> None:
+            if isinstance(happening, Said):
+                said.append(happening.text)
+            self.tell(happening)
+
+        assignment = Assignment(
+            prompt=prompt,
+            directory=directory,
+            log=self.log,
+            environment=self.environment,
+            time_outs=self.time_outs,
+            model=self.model,
+            arguments=self.arguments,
+            marker=self.marker,
+        )
+        result = run(self.agent, assignment, hear, self.stop)
+        if result.ending is Ending.STOPPED:
+            return None
+        return Answer("\n".join(said)[-_HEARD:], heard_of(self.agent, result, self.log))
+
+
+def heard_of(agent: Agent, result: Result, log: Path) -> Heard:
+    """What a receipt says of the run of a judge."""
+    last = " ".join(result.last_lines[-1:])[:200]
+    return Heard(
+        agent=agent.name,
+        ending=str(result.ending),
+        seconds=round(result.seconds, 3),
+        cost_usd=result.cost_usd,
+        tokens=result.usage.input + result.usage.output,
+        limited_until=result.limit.until if result.limit else None,
+        log=log.name,
+        log_sha256=result.log_sha256,
+        why="" if result.ending is Ending.FINISHED else f"the judge did not finish: {result.ending} {last}".strip(),
+    )

@@ -1,0 +1,104 @@
+"""Where a verification is done: a checkout of the exact tree in a temporary directory, or the work tree itself.
+
+A checkout is named after the process that made it, so that what a crash left is found by whoever comes next, and
+nobody's who is still at work is touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from interlock.world.ancestry import boot, host, started
+from interlock.world.git import export_tree
+
+__all__ = ["Snapshot", "checkout", "snapshot", "sweep"]
+
+_PREFIX = "ralph-verify"
+_NAME = re.compile(rf"{_PREFIX}-(?P<host>[0-9a-f]{{8}})-(?P<boot>[0-9a-f]{{8}})-(?P<pid>[0-9]+)-(?P<began>\w+)-\w+")
+
+Snapshot = Mapping[str, str]
+"""What the files of a directory are, by hash: made to be compared."""
+
+
+@contextmanager
+def checkout(root: Path, tree: str) -> Iterator[Path]:
+    """The exact files of a tree, in a directory that is gone afterwards. It is no repository, and lies in none."""
+    whole = Path(tempfile.gettempdir()) / f"{_own_prefix()}-{secrets.token_hex(8)}"
+    whole.mkdir(mode=0o700)
+    try:
+        place = whole / root.name
+        export_tree(root, tree, place)
+        yield place
+    finally:
+        _remove(whole)
+
+
+def sweep() -> None:
+    """Remove the checkouts of processes of this host and user that are dead."""
+    here, now = _short(host()), _short(boot())
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}-*"):
+        found = _NAME.fullmatch(path.name)
+        if found is None or found["host"] != here:
+            continue
+        is_alive = found["boot"] == now and _began(int(found["pid"])) == found["began"]
+        with suppress(OSError):
+            seen = path.lstat()
+            if not is_alive and stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid():
+                _remove(path)
+
+
+def _own_prefix() -> str:
+    pid = os.getpid()
+    return f"{_PREFIX}-{_short(host())}-{_short(boot())}-{pid}-{_began(pid)}"
+
+
+def _began(pid: int) -> str:
+    return re.sub(r"\W", "", started(pid) or "") or "0"
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _remove(whole: Path) -> None:
+    """Remove a directory with everything below it, also what was made read-only, as package caches are."""
+    for directory, names, _ in os.walk(whole):
+        for name in names:
+            path = Path(directory) / name
+            if not path.is_symlink():
+                with suppress(OSError):
+                    path.chmod(0o700)
+    shutil.rmtree(whole, ignore_errors=True)
+
+
+def snapshot(directory: Path, paths: Iterable[str] | None = None) -> Snapshot:
+    """What files below a directory are now: those paths, or all that there are."""
+    return {path: _digest(directory / path) for path in (_files(directory) if paths is None else paths)}
+
+
+def _files(directory: Path) -> Iterator[str]:
+    for place, names, files in os.walk(directory):
+        for name in [*files, *(one for one in names if (Path(place) / one).is_symlink())]:
+            yield os.path.relpath(Path(place) / name, directory)
+
+
+def _digest(path: Path) -> str:
+    try:
+        seen = path.lstat()
+        if stat.S_ISLNK(seen.st_mode):
+            return f"link {os.fsencode(path.readlink()).hex()}"
+        if not stat.S_ISREG(seen.st_mode):
+            return "no file"
+        with path.open("rb") as file:
+            return f"{seen.st_mode & 0o100:o} {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    except OSError as error:
+        return f"unreadable: {error.strerror}"

@@ -1,0 +1,235 @@
+"""One verification: the tree's hash, what differs from the baseline, the commands, the criteria, the hash again.
+
+    hash → compare with the baseline → prepare → verifiers → criteria by command → criteria by the judge → hash
+
+All verifiers are run, and everything that fails is named. The judge is asked only where all else is well: it costs
+money, and what does not pass its tests is not done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from interlock.work.quoting import shown
+from interlock.work.verification.carrying import carry
+from interlock.work.verification.commands import Runner
+from interlock.work.verification.counting import counted
+from interlock.work.verification.judging import judge_prompt, judgements
+from interlock.work.verification.places import Snapshot, checkout, snapshot, sweep
+from interlock.work.verification.protecting import Touched, edited, is_of_interest
+from interlock.work.verification.receipt import Carried, Heard, Judged, Place, Ran, Receipt, bounded
+from interlock.work.verification.request import Criterion, Request
+from interlock.world.agents.running import Stop
+from interlock.world.agents.tree import end_marked
+from interlock.world.git import changed_between, contents, diff, state, tree_hash
+
+__all__ = ["verify"]
+
+_NAMED = 10
+_MOST_CRITERIA = 200
+_MOST_VERIFIERS = 50
+_Found = TypeVar("_Found")
+_NOT_JUDGED = "not judged, because something else failed first"
+
+
+class _Stopped(Exception):
+    """It is to end now; nothing came of it."""
+
+
+def verify(request: Request, tell: Callable[[object], None], stop: Stop) -> Receipt | None:
+    """Verify the work as it is now, and say what was seen; None where it was stopped.
+
+    What an earlier one that died left of itself is ended and removed first: processes with the same marker, and
+    checkouts. When it returns or raises, no
+    process of it is left and no checkout. Raises only what git raises.
+    """
+    end_marked(request.marker)
+    sweep()
+    try:
+        return bounded(_Verification(request, tell, stop).receipt())
+    except _Stopped:
+        return None
+
+
+@dataclass(slots=True)
+class _Verification:
+    """One verification under way."""
+
+    request: Request
+    tell: Callable[[object], None]
+    stop: Stop
+    troubles: list[str] = field(default_factory=list)
+    meddled: list[str] = field(default_factory=list)
+
+    def receipt(self) -> Receipt:
+        request = self.request
+        tree = tree_hash(request.root)
+        blank = Receipt(tree, request.spec, request.baseline, self._place, (), self._unjudged(""), tree)
+        touched = self._touched(tree)
+        deciding = [one.command for one in request.criteria if one.command]
+        compared = replace(
+            blank,
+            protected=edited(touched, request.plan, deciding, request.vouched),
+            tests=counted(touched, request.plan.tests, request.plan.allowed),
+        )
+        if not self._is_feasible():
+            return replace(compared, criteria=self._unjudged(_NOT_JUDGED), troubles=tuple(self.troubles))
+        with self._opened(tree) as place:
+            seen = self._verified(compared, place, touched)
+        return replace(seen, troubles=tuple(self.troubles), meddled=tuple(self.meddled))
+
+    @property
+    def _place(self) -> Place:
+        return "checkout" if self.request.plan.is_apart else "work tree"
+
+    def _is_feasible(self) -> bool:
+        """Whether there is anything that could pass; what is in the way is told."""
+        if not self.request.plan.is_apart:
+            self.troubles += _outside_the_tree(self.request.root)
+        if len(self.request.criteria) > _MOST_CRITERIA:
+            self.troubles.append(f"the spec has more than {_MOST_CRITERIA} criteria")
+        if len(self.request.plan.verifiers) > _MOST_VERIFIERS:
+            self.troubles.append(f"there are more than {_MOST_VERIFIERS} verifiers")
+        return not self.troubles and bool(self.request.plan.verifiers)
+
+    def _touched(self, tree: str) -> list[Touched]:
+        """What differs from the baseline, with its content where that has to be looked at."""
+        root, baseline, plan = self.request.root, self.request.baseline, self.request.plan
+        changes = changed_between(root, baseline, tree)
+        wanted = [one.path for one in changes if is_of_interest(one.path, plan) or one.path in self.request.vouched]
+        before, after = contents(root, baseline, wanted), contents(root, tree, wanted)
+        return [Touched(one.path, one.status, before.get(one.path), after.get(one.path)) for one in changes]
+
+    @contextmanager
+    def _opened(self, tree: str) -> Iterator[Path]:
+        if not self.request.plan.is_apart:
+            yield self.request.root
+            return
+        with checkout(self.request.root, tree) as place:
+            yield place
+
+    def _verified(self, blank: Receipt, place: Path, touched: list[Touched]) -> Receipt:
+        watch = _Watch(self.request, place, blank.tree, snapshot(place) if self.request.plan.is_apart else {})
+        carried = self._carried(place)
+        runner = Runner(self.request, place, self.tell, self.stop)
+        prepare = self._prepared(runner) if not self.troubles else None
+        if self.troubles or (prepare and not prepare.passed):
+            criteria = self._unjudged(_NOT_JUDGED)
+            return replace(blank, criteria=criteria, carried=carried, prepare=prepare)
+        verifiers = tuple(
+            _or_stop(runner.run(one.name, one.command, one.seconds)) for one in self.request.plan.verifiers
+        )
+        decided = tuple(_or_stop(runner.decide(one, one.command)) for one in self.request.criteria if one.command)
+        self.meddled += watch.changes("the verifiers")
+        seen = replace(blank, verifiers=verifiers, criteria=decided, carried=carried, prepare=prepare)
+        others = tuple(one for one in self.request.criteria if not one.command)
+        judged, heard = self._judged(seen, others, place, touched)
+        if heard is not None and not self.meddled:
+            self.meddled += watch.changes("the judge")
+        criteria = tuple(sorted((*decided, *judged), key=lambda one: one.number))
+        return replace(seen, criteria=criteria, judge=heard, tree_after=watch.tree)
+
+    def _carried(self, place: Path) -> tuple[Carried, ...]:
+        found: list[Carried] = []
+        for path in self.request.plan.carry:
+            one = carry(self.request.root, path, place, self.stop)
+            if one is None:
+                raise _Stopped
+            if isinstance(one, str):
+                self.troubles.append(one)
+            else:
+                found.append(one)
+        return tuple(found)
+
+    def _prepared(self, runner: Runner) -> Ran | None:
+        plan = self.request.plan
+        return _or_stop(runner.run("prepare", plan.prepare, plan.seconds)) if plan.prepare else None
+
+    def _judged(
+        self, seen: Receipt, criteria: tuple[Criterion, ...], place: Path, touched: list[Touched]
+    ) -> tuple[tuple[Judged, ...], Heard | None]:
+        """The criteria that no command decides."""
+        if not criteria:
+            return (), None
+        if self.meddled or replace(seen, criteria=(*seen.criteria, _MET)).failures:
+            return self._unjudged(_NOT_JUDGED, criteria), None
+        if self.request.judge is None:
+            return self._unjudged("no judge is configured", criteria), None
+        if self.stop.is_set():
+            raise _Stopped
+        files = sorted(shown(one.path) for one in touched)
+        patch = diff(self.request.root, self.request.baseline, seen.tree).text
+        prompt = judge_prompt(self.request.title, criteria, files, patch, seen.verifiers)
+        answer = _or_stop(self.request.judge(prompt, place))
+        if answer.heard.ending != "finished":
+            return self._unjudged(answer.heard.why or "the judge did not finish", criteria), answer.heard
+        judged = judgements(criteria, answer.said, answer.heard.agent)
+        for one in judged:
+            self.tell(f"criterion {one.number}: {'met' if one.met else f'not met: {one.why}'}")
+        return judged, answer.heard
+
+    def _unjudged(self, why: str, criteria: tuple[Criterion, ...] | None = None) -> tuple[Judged, ...]:
+        wanted = self.request.criteria if criteria is None else criteria
+        return tuple(Judged(one.number, one.text, False, why, "") for one in wanted[:_MOST_CRITERIA])
+
+
+_MET = Judged(0, "", True, "", "")
+"""Stands for the criteria that are yet to be judged, where it is asked whether all else is well."""
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Sees whether the files are still those of the tree."""
+
+    request: Request
+    place: Path
+    before: str
+    files: Snapshot
+    """Those of the checkout, where it is one."""
+    tree: str = ""
+
+    def changes(self, who: str) -> list[str]:
+        """What is not as it was, a sentence each."""
+        self.tree = tree_hash(self.request.root)
+        found = []
+        if self.tree != self.before:
+            paths = [one.path for one in changed_between(self.request.root, self.before, self.tree)]
+            found.append(f"the tree changed while {who} ran, so nothing of it counts: {_few(paths)}")
+        if self.place == self.request.root and not found:
+            found += _outside_the_tree(self.place)
+        if self.files:
+            now = snapshot(self.place, self.files)
+            paths = [path for path, known in self.files.items() if now[path] != known]
+            if paths:
+                found.append(f"{who} changed files of the checkout, so it is not the tree any more: {_few(paths)}")
+        return found
+
+
+def _outside_the_tree(root: Path) -> list[str]:
+    """Files of the work tree that a verifier would see and that no hash of the tree covers, a sentence each kind."""
+    now = state(root)
+    found = []
+    if now.hidden:
+        found.append(
+            f"git was told not to look at files that are changed, so they are not of the tree: {_few([*now.hidden])}; "
+            "`git update-index --no-skip-worktree --no-assume-unchanged` shows them"
+        )
+    if now.nested:
+        found.append(f"other repositories lie in the work tree, which are not of the tree: {_few([*now.nested])}")
+    return [f"{one}; with verify.prepare a checkout of the tree alone is verified" for one in found]
+
+
+def _few(paths: list[str]) -> str:
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(shown(path, 200) for path in sorted(paths)[:_NAMED]) + more
+
+
+def _or_stop(found: _Found | None) -> _Found:
+    """What came of a part of it; where that is nothing, it was stopped."""
+    if found is None:
+        raise _Stopped
+    return found
