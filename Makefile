@@ -2,6 +2,7 @@
 #
 #   make demo     the main job, in a few seconds
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
+#   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, floods of full size
 #   make check    the linter, the formatter, the type checker and the docs
 #   make test-node    the MCP project's own tools and GitHub's schema against ours; Node and they come from the registries
 #   make test-memory  the memory against a real server that speaks Bolt, from PyPI (106 MB)
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-node test-agents test-memory check bench docs generate format clean
+.PHONY: demo test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
@@ -24,13 +25,16 @@ demo: $(VENV)/ready-base
 test: $(VENV)/ready-test
 	@$(BIN)/pytest -n auto --dist worksteal
 
+test-exhaustive: $(VENV)/ready-test
+	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m exhaustive -n auto --dist worksteal
+
 test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
 	@$(BIN)/pytest -m $* -n 2 --dist worksteal tests/$* -p no:cacheprovider
 
 # What PyPI does not give is skipped by the tests themselves, as "not run".
 test-memory: $(VENV)/ready-test
 	@$(SYNC) --extra all --group memory || echo "not run: ArcadeDB cannot be installed" >&2
-	@$(BIN)/pytest -m memory tests/world/memory -p no:cacheprovider
+	@$(BIN)/pytest -m memory tests/world/memory tests/work/stories -p no:cacheprovider
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -44,11 +45,18 @@ def test_every_dependency_is_used_and_everything_used_is_a_dependency() -> None:
         for some in PROJECT["project"]["optional-dependencies"].values()
         for one in some
     } - {"interlock"}
-    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
-    imported = set(re.findall(r"^\s*(?:from|import) (\w+)", source, re.MULTILINE)) - {"interlock"}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src").rglob("*.py")]
+    imported = {name for tree in trees for node in ast.walk(tree) for name in _imported(node)} - {"interlock"}
     # Packages of a namespace are called by its first part.
     needed = {name.replace("-", "_").partition(".")[0] for name in listed | extras}
     assert imported - sys.stdlib_module_names == needed
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The packages that a statement imports from, by their first names."""
+    if isinstance(node, ast.Import):
+        return [one.name.partition(".")[0] for one in node.names]
+    return [node.module.partition(".")[0]] if isinstance(node, ast.ImportFrom) and node.module else []
 
 
 def test_the_guide_for_agents_is_the_guide_for_everybody() -> None:

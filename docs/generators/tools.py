@@ -59,6 +59,9 @@ def settings() -> str:
         values = f"One of {', '.join(code(value) for value in one.values)}"
         if not one.values:
             values = "A text" if one.pattern else f"A number from {one.least} to {one.most}"
-        default = code(one.default) if one.default != "" else "nothing"
+        if isinstance(one.default, tuple):
+            values = "A list of texts"
+        given = one.default if isinstance(one.default, tuple) else (one.default,)
+        default = ", ".join(code(value) for value in given if value != "") or "nothing"
         parts += [f"### {one.key}", f"{prose(one.meaning)}\n\n{values}; without it, {default}."]
     return "\n\n".join(parts)

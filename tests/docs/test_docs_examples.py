@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from documents import DOCS, PAGES, README, ROOT, Block, blocks, name_of, text_of
 
+from faces.programs import run_in_terminal
 from interlock.errors import CODES
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
@@ -24,6 +25,13 @@ from interlock.machine.load import compile_machine, parse
 _SHOWN = [README, *PAGES]
 _MACHINES = [block for page in _SHOWN for block in blocks(page, "toml")]
 _SESSIONS = [page for page in _SHOWN if blocks(page, "console")]
+_GATES = {
+    "ralph config accept": "accept",
+    **{f"ralph thread {gate}": gate for gate in ("finalize", "approve", "commit")},
+}
+"""What a page has its reader do in a terminal, and the word that is typed there."""
+_STYLING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What makes a screen bold, hides its cursor or clears a line: no reader sees it as text."""
 _ERROR = re.compile(r"^ralph: .* \[(\w+)\]$|^\{\"ok\":false,\"error\":\{\"code\":\"(\w+)\"", re.MULTILINE)
 
 
@@ -87,6 +95,9 @@ class _Session:
         if command.split()[0] == "make":
             _must_be_targets(command)
             return
+        if command in _GATES:
+            self._pass(command, shown)
+            return
         script = f"(exit {self._status})\n{command}\nstatus=$?; pwd > {shlex.quote(str(self._pwd))}; exit $status"
         done = subprocess.run(
             ["bash", "-c", script],
@@ -104,6 +115,18 @@ class _Session:
         assert not shown or _pattern(shown).fullmatch(_stripped(done.stdout)), where
         codes = [one or other for one, other in _ERROR.findall(done.stdout)]
         assert done.returncode == (CODES[codes[-1]][0] if codes else 0), where
+
+    def _pass(self, command: str, shown: str) -> None:
+        """Pass a gate as its reader does: in a terminal, with the word typed."""
+        word = _GATES[command]
+        answers = [(f"Type {word}", f"{word}\n")]
+        self._status, screen = run_in_terminal(
+            *command.split()[1:], cwd=self._directory, env=self._environment, answers=answers
+        )
+        screen = _STYLING.sub("", screen)
+        where = f"{name_of(self._page)}: $ {command}\n{screen}"
+        assert not shown or _pattern(shown).fullmatch(_stripped(screen)), where
+        assert self._status == 0, where
 
 
 def _environment(directory: Path) -> dict[str, str]:

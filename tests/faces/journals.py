@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,23 @@ import apsw
 
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
+from interlock.work.configuration import accept
+from interlock.work.gates.trust import Key
+from interlock.world.repository import exclude_state
+from interlock.world.ssh import Signature
 
-__all__ = ["AGENT", "PERSON", "STATES", "SYSTEM", "journal_file", "opened", "reports", "tampered", "write_session"]
+__all__ = [
+    "AGENT",
+    "PERSON",
+    "STATES",
+    "SYSTEM",
+    "journal_file",
+    "opened",
+    "reports",
+    "settle",
+    "tampered",
+    "write_session",
+]
 
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.TEST)
 PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.TEST)
@@ -63,3 +78,26 @@ def tampered(repository: Path, statement: str, *values: str) -> None:
         database.execute(statement, values)
     finally:
         database.close()
+
+
+class Person:
+    """Somebody in a test who accepts what is asked; keys are not theirs to use."""
+
+    actor = PERSON
+
+    def enter(self, journal: Journal) -> None:
+        """Every journal of a test is theirs."""
+
+    def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
+        return True
+
+    def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
+        return None
+
+
+def settle(repository: Path, text: str) -> None:
+    """Write settings, and accept them as a person does with `ralph config accept`."""
+    (repository / "ralph.toml").write_text(text)
+    exclude_state(repository)
+    with opened(repository) as journal:
+        accept(journal, Person(), repository)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,11 +99,16 @@ def clean_environment(home: Path, **more: str) -> dict[str, str]:
 
 
 def run(
-    *words: str | Path, cwd: Path, env: Mapping[str, str], program: Path = RALPH, stdin: bytes | None = b""
+    *words: str | Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    program: Path = RALPH,
+    stdin: bytes | None = b"",
+    seconds: float = SECONDS,
 ) -> Result:
     """Run a program to its end."""
     done = subprocess.run(
-        [program, *words], cwd=cwd, env=dict(env), input=stdin, capture_output=True, timeout=SECONDS, check=False
+        [program, *words], cwd=cwd, env=dict(env), input=stdin, capture_output=True, timeout=seconds, check=False
     )
     return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -174,14 +179,25 @@ def followed(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Iterator[
 
 
 def run_in_terminal(
-    *words: str | Path, cwd: Path, env: Mapping[str, str], columns: int = 100, typed: str = ""
+    *words: str | Path,
+    cwd: Path,
+    env: Mapping[str, str],
+    columns: int = 100,
+    typed: str = "",
+    answers: Sequence[tuple[str, str | Callable[[], str]]] = (),
+    program: Path = RALPH,
+    seconds: float = SECONDS,
 ) -> tuple[int, str]:
-    """Run a program in a terminal of its own, with keys typed; its exit status, and all that reached the screen."""
+    """Run a program in a terminal of its own, with keys typed; its exit status, and all that reached the screen.
+
+    Each of the answers is typed when the question before it has appeared, one after the other. One that is a function
+    is made then: what it does happens while the person looks.
+    """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, columns))
     size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
     process = subprocess.Popen(
-        [RALPH, *words],
+        [program, *words],
         cwd=cwd,
         env={**env, **size},
         stdin=theirs,
@@ -193,7 +209,7 @@ def run_in_terminal(
     os.close(theirs)
     try:
         os.write(ours, typed.encode())
-        screen = _read_to_the_end(ours)
+        screen = _read_to_the_end(ours, answers, seconds)
         return process.wait(SECONDS), screen
     finally:
         os.close(ours)
@@ -206,9 +222,9 @@ def _control() -> None:
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
-def _read_to_the_end(terminal: int) -> str:
-    chunks: list[bytes] = []
-    deadline = time.monotonic() + SECONDS
+def _read_to_the_end(terminal: int, answers: Sequence[tuple[str, str | Callable[[], str]]], seconds: float) -> str:
+    seen, looked, waiting = b"", 0, list(answers)
+    deadline = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
         while True:
@@ -218,5 +234,10 @@ def _read_to_the_end(terminal: int) -> str:
             except OSError:  # Linux says so when the other end is closed
                 chunk = b""
             if not chunk:
-                return b"".join(chunks).decode()
-            chunks.append(chunk)
+                assert not waiting, (waiting, seen)
+                return seen.decode()
+            seen += chunk
+            if waiting and (found := seen.find(waiting[0][0].encode(), looked)) >= 0:
+                looked = found + 1
+                answer = waiting.pop(0)[1]
+                os.write(terminal, (answer if isinstance(answer, str) else answer()).encode())

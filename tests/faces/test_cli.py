@@ -32,6 +32,9 @@ COMMANDS = {
     ("ticket", "board"): (),
     ("session", "list"): (),
     ("session", "create"): (),
+    ("thread", "list"): (),
+    ("gate", "list"): (),
+    ("config", "show"): (),
     ("init", ""): ("--dry-run",),
     ("doctor", ""): (),
     ("demo", ""): (),
@@ -42,9 +45,11 @@ STREAMS = {("journal", "export")}
 """Commands whose result is a line for each entry."""
 ELSEWHERE = {("mcp", ""), ("serve", ""), *(("session", verb) for verb in ("show", "watch", "update", "complete"))}
 ELSEWHERE |= {("story", verb) for verb in ("init", "run", "status", "unblock", "skip", "limit", "context", "pause")}
-ELSEWHERE |= {("story", "resume")}
+ELSEWHERE |= {("story", "resume"), ("story", "tasks")}
 ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
-"""Commands that go on, or that need a session or a ticket: they have tests of their own."""
+ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
+ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
+"""Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]
 
 GIT = Path(shutil.which("git") or "git")
@@ -68,7 +73,9 @@ def test_every_command_speaks_to_people_and_succeeds(
 ) -> None:
     result = run(noun, *filter(None, [verb]), *COMMANDS[noun, verb], cwd=repository, env=environment)
     assert result.code == 0, result
-    assert result.out or result.err.startswith(("Nothing has happened", "There are no s", "There is nothing to do"))
+    assert result.out or result.err.startswith(
+        ("Nothing has happened", "There are no s", "There are no t", "There is nothing to do")
+    )
     assert '"ok"' not in result.out
     assert "\x1b" not in result.out
 
@@ -127,7 +134,8 @@ def test_help_of_a_noun_names_every_verb_of_it(noun: str, outside: Path, environ
 def test_help_of_a_verb_shows_how_it_is_called(noun: str, verb: str, ralph: Ralph) -> None:
     result = ralph(noun, *filter(None, [verb]), "--help")
     assert (result.code, result.err) == (0, "")
-    assert f"usage: ralph {noun} {verb}".rstrip() in result.out
+    expected = "usage: " if verb or len(verbs_of(noun)) == 1 else ""
+    assert f"{expected}ralph {noun} {verb}".rstrip() in result.out
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
-"""`ralph demo`: a whole ticket through the five machines, seen from outside."""
+"""`ralph demo`: a ticket from Backlog to a merged commit, seen from outside."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import pytest
 
 from faces.programs import SECONDS, run
-from interlock.machine import SHIPPED
 
+PLAYED = {"ticket", "thread", "story", "session"}
 REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,28 +26,27 @@ def data(outside: Path, environment: dict[str, str]) -> dict[str, Any]:
 
 
 def test_every_machine_takes_part_and_ends_in_success(data: dict[str, Any]) -> None:
-    assert {one["machine"] for one in data["ends"] if one["outcome"] == "success"} == set(SHIPPED)
+    assert {one["machine"] for one in data["ends"] if one["outcome"] == "success"} == PLAYED
     assert {one["outcome"] for one in data["ends"]} == {"success", None}
     assert data["verified"] is True
 
 
 def test_what_is_refused_is_told_with_what_is_allowed_instead(data: dict[str, Any]) -> None:
-    assert data["refused"]
+    assert {refused["code"] for refused in data["refused"]} == REFUSED
     for refused in data["refused"]:
-        assert refused["code"] in REFUSED
-        assert refused["allowed"]
-        assert all(one["event"] and one["to"] and one["by"] for one in refused["allowed"])
-    assert "person_needed" in {refused["code"] for refused in data["refused"]}
+        if refused["code"] != "person_needed":  # at a gate, who is no person is told nothing else
+            assert all(one["event"] and one["to"] and one["by"] for one in refused["allowed"])
 
 
 def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: dict[str, str]) -> None:
     directory = Path(data["directory"])
     assert (directory / ".ralf" / "journal.db").is_file()
     verified = run("journal", "verify", "--json", cwd=directory, env=environment).data
-    assert verified == {"entries": data["moves"] + data["noted"], "instances": 9}
+    signed = 5 if shutil.which("ssh-keygen") else 0
+    told = {"instances": len(data["ends"]), "gates": signed or 4, "signed": signed}
+    assert verified == {"entries": data["moves"] + data["noted"], **told}
     entries = run("log", "-n", "1000", "--json", cwd=directory, env=environment).data
     assert len(entries) == data["moves"] + data["noted"]
-    assert data["noted"] == 6
     assert data["blocked"] == 3
     assert {one["channel"] for one in entries if one["actor_kind"] != "system"} == {"demo"}
 
@@ -58,16 +58,10 @@ def test_nothing_is_written_where_it_is_called(data: dict[str, Any], outside: Pa
 def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, environment: dict[str, str]) -> None:
     result = run("demo", cwd=outside, env=environment)
     assert (result.code, result.err) == (0, "")
-    for name in SHIPPED:
+    for name in PLAYED:
         assert re.search(rf"^  {name} .* ends: success$", result.out, re.MULTILINE)
-    assert "✗ refused" in result.out
-    told = [line for line in result.out.splitlines() if "allowed instead: " in line or "Possible now: " in line]
-    assert len(told) == result.out.count("✗ refused") - 1, "only who finds a lock held is told to take other work"
-    [(moves, refused)] = re.findall(
-        r"^✓ (\d+) moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", result.out, re.MULTILINE
-    )
+    [refused] = re.findall(r"moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", result.out, re.MULTILINE)
     assert int(refused) == result.out.count("✗ refused")
-    assert int(moves) == len(re.findall(rf"^  ({'|'.join(SHIPPED)}) +(?!✗|next_ticket)\S", result.out, re.MULTILINE))
     [directory] = re.findall(r"cd (\S+) && ralph log$", result.out, re.MULTILINE)
     assert run("journal", "verify", cwd=Path(directory), env=environment).code == 0
 

@@ -35,7 +35,7 @@ def ralph(repository: Path, environment: dict[str, str]) -> Ralph:
 
 def test_reading_a_journal_that_is_not_there_gives_nothing_and_makes_nothing(ralph: Ralph, repository: Path) -> None:
     before = sorted(repository.rglob("*"))
-    assert ralph("verify", "--json").data == {"entries": 0, "instances": 0}
+    assert ralph("verify", "--json").data == {"entries": 0, "instances": 0, "gates": 0, "signed": 0}
     assert ralph("rebuild", "--json").data == {"instances": 0}
     assert ralph("export") == Result(0, "", "")
     assert sorted(repository.rglob("*")) == before
@@ -51,7 +51,7 @@ def test_verify_accepts_a_journal_as_it_was_written(
     assert result.code == 0
     assert result.out.startswith(f"✓ {ENTRIES} entries of 1 instances")
     data = run("journal", "verify", "--json", cwd=repository, env=environment).data
-    assert data == {"entries": ENTRIES, "instances": 1}
+    assert data == {"entries": ENTRIES, "instances": 1, "gates": 0, "signed": 0}
 
 
 def test_verify_works_in_every_directory_of_the_repository(

@@ -16,6 +16,8 @@ from faces.programs import HOOK, RALPH, Result, followed, run, run_here, run_in_
 from interlock.machine import load_shipped
 from interlock.world.processes import calling_agent
 
+from .journals import settle
+
 STATES = load_shipped("session").states
 WAY = ("analyzing", "implementing", "testing", "committing", "reviewing")
 NOBODY = "01m7fhajrb1mtzp073r5yf47zk"
@@ -165,7 +167,7 @@ def test_below_an_agents_process_the_caller_is_that_agent(
 
 
 def test_a_strict_repository_refuses_what_is_off_the_path(agent: Agent, repository: Path) -> None:
-    (repository / "ralph.toml").write_text('[session]\nenforcement = "strict"\n')
+    settle(repository, '[session]\nenforcement = "strict"\n')
     agent.begin()
     error = agent.ralph("update", "committing").error
     assert error["code"] == "target_not_allowed"
@@ -175,12 +177,14 @@ def test_a_strict_repository_refuses_what_is_off_the_path(agent: Agent, reposito
 @pytest.mark.parametrize(
     "text", ["[session]\nenforcment = 'strict'\n", "[session]\ntimeout_minutes = 0\n", "= nonsense", "[nope]\n"]
 )
-def test_settings_that_are_not_known_are_an_error_and_nothing_is_written(
+def test_settings_that_nobody_accepted_are_not_in_force_and_it_is_said_why(
     agent: Agent, repository: Path, text: str
 ) -> None:
     (repository / "ralph.toml").write_text(text)
-    assert agent.ralph("create").error["code"] == "settings_invalid"
-    assert not (repository / ".ralf" / "journal.db").exists()
+    agent.begin()
+    told = run_here("ticket", "list", cwd=repository, env=agent.environment)
+    assert "ralph config accept" in told.err
+    assert "ralph.toml" in told.err
 
 
 # What people see

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from faces.journals import settle
 from faces.programs import RALPH, SECONDS, Result, followed, run, run_here, run_in_terminal
+from interlock.faces.cli.command import Parser
+from interlock.faces.cli.main import RUN_OPTIONS, verbs_of
 
 Ralph = Callable[..., Result]
 
@@ -44,9 +47,10 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
     (repository / "stories").mkdir()
     (repository / "stories" / "1-1-greet.md").write_text(STORY.format(number="1.1", title="greeting"))
     (repository / ".gitignore").write_text(".ralf/\n*.state\n*.json\nralph_prompt.md\n")
-    (repository / "ralph.toml").write_text(
-        '[story]\nagent = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
-        'tests = ["grep -q good work.txt"]\n'
+    settle(
+        repository,
+        '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+        '[story]\ntests = ["grep -q good work.txt"]\n',
     )
     _script(repository, "agent", [WRITES])
     _script(repository, "judge", [JUDGED])
@@ -70,6 +74,8 @@ def _lines(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.out.splitlines()]
 
 
+@pytest.mark.requirement("story:start:command")
+@pytest.mark.requirement("story:status:command")
 @pytest.mark.parametrize(
     "words",
     [
@@ -77,6 +83,10 @@ def _lines(result: Result) -> list[dict[str, Any]]:
         ("Execute next BMAD story subtask", "--agent", "scripted"),
         ("Execute next BMAD story subtask", "--agent", "scripted", "--prompt-template", "ralph_prompt.md"),
         ("go", "--max-iterations", "5"),
+        ("--max-iterations=5", "go"),
+        ("-f", "prompt.md"),
+        ("go on", "--min-iterations", "1", "--no-questions", "--no-allow-all", "--verbose-tools"),
+        ("go", "--agent", "scripted", "--", "--json", "--help"),
     ],
     ids=" ".join,
 )
@@ -84,6 +94,8 @@ def test_the_loop_runs_to_its_end_in_each_of_its_forms(
     project: Path, environment: dict[str, str], words: tuple[str, ...]
 ) -> None:
     (project / "ralph_prompt.md").write_text("{{prompt}}\n{{tasks}}\n{{unknown}}\n")
+    (project / ".git" / "info" / "exclude").write_text("prompt.md\n")
+    (project / "prompt.md").write_text("go on")
     result = run(*words, cwd=project, env=environment)
     assert result.code == 0, result
     assert "<promise>READY_FOR_NEXT_TASK</promise>" in result.out
@@ -111,6 +123,8 @@ def test_json_is_a_line_for_each_thing_that_happens_and_the_result_last(
     assert (last["ok"], last["data"]["outcome"]) == (True, "all_complete")
 
 
+@pytest.mark.requirement("story:error:instructions")
+@pytest.mark.requirement("story:error:template")
 def test_without_progress_txt_the_setup_is_explained(repository: Path, environment: dict[str, str]) -> None:
     result = run("story", "run", "--agent", "claude", cwd=repository, env=environment)
     assert result.code == 5
@@ -119,6 +133,7 @@ def test_without_progress_txt_the_setup_is_explained(repository: Path, environme
     assert "ralph story init" in result.err
 
 
+@pytest.mark.requirement("story:git:dirty")
 def test_a_loop_does_not_begin_on_somebodys_unfinished_work(project: Path, environment: dict[str, str]) -> None:
     (project / "mine.txt").write_text("half done")
     refused = run_here("story", "run", "--json", cwd=project, env=environment)
@@ -155,6 +170,7 @@ def test_a_blocked_loop_needs_a_person_who_can_unblock_it(project: Path, environ
     assert again.code == 0, again
 
 
+@pytest.mark.requirement("story:context:injected")
 def test_a_loop_is_paused_and_steered_from_elsewhere_and_goes_on(project: Path, environment: dict[str, str]) -> None:
     gate = project / "gate"
     waits = [{"say": "waiting"}, {"wait": str(gate)}, *WRITES]
@@ -201,6 +217,13 @@ def test_no_agent_steers_the_loop(project: Path, environment: dict[str, str]) ->
         (("story", "run", "--agent", "nobody"), "agent_unknown"),
         (("story", "run", "--prompt-template", "nowhere.md"), "invalid_argument"),
         (("story", "run", "--max-iterations", "0"), "usage"),
+        (("story", "run", "--abort-promise", "</promise>"), "invalid_argument"),
+        (("story", "run", "--agent", "cursor-agent"), "agent_unknown"),
+        (("story", "run", "--rotation", "scripted:small,nobody"), "agent_unknown"),
+        (("story", "run", "--allow-all", "--no-allow-all"), "usage"),
+        (("story", "context"), "usage"),
+        (("story", "context", "x", "--clear"), "usage"),
+        (("--clear-context",), "unknown_loop"),
         (("story", "limit", "luck", "7"), "invalid_argument"),
         (("story", "skip", "story-1-1"), "unknown_loop"),
         (("story", "status"), "unknown_loop"),
@@ -221,3 +244,253 @@ def test_a_person_sees_what_happens_in_a_terminal(project: Path, environment: di
     assert code == 0
     assert all(word in screen for word in ("IMPLEMENT", "I write it", "COMMIT", "COMPLETED"))
     assert RALPH.exists()
+
+
+# The flags of such loops elsewhere
+
+LISTENS = r"""echo "$1 $2 $3" >> calls.log
+cat >> prompts.log
+printf 'good\n' > work.txt
+"""
+
+
+@pytest.fixture
+def listening(project: Path, environment: dict[str, str]) -> Path:
+    """The same place with an agent of one's own, that writes down how it was called and what it was told."""
+    (project / ".git" / "info" / "exclude").write_text("*.log\n")
+    (project / "agent.sh").write_text(LISTENS)
+    settle(
+        project,
+        '[agent]\nname = "command"\ncommand = "sh agent.sh model={model}"\njudge = "scripted"\n'
+        'script = "agent.json"\njudge_script = "judge.json"\n[story]\ntests = ["grep -q good work.txt"]\n',
+    )
+    subprocess.run(["git", "add", "-A"], cwd=project, env=environment, check=True)
+    subprocess.run(["git", "commit", "-qm", "start"], cwd=project, env=environment, check=True)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("words", "calls"),
+    [
+        (("story", "run", "--model", "large"), ["model=large"]),
+        (("story", "run", "--model", "large", "--", "--fast", "--json"), ["model=large --fast --json"]),
+        (("story", "run", "--rotation", "command:small"), ["model=small"]),
+        (("story", "run", "--rotation", "command:a:b", "--model", "large"), ["model=a:b"]),
+        (("story", "run", "--rotation", "command", "--model", "large", "--", "-x"), ["model=large -x"]),
+    ],
+    ids=lambda one: " ".join(one),
+)
+def test_the_model_and_the_flags_behind_two_dashes_reach_the_agent(
+    listening: Path, environment: dict[str, str], words: tuple[str, ...], calls: list[str]
+) -> None:
+    result = run(*words, cwd=listening, env=environment)
+    assert result.code == 0, result
+    assert [line.strip() for line in (listening / "calls.log").read_text().splitlines()] == calls
+
+
+def test_agents_take_turns_each_with_its_own_model(listening: Path, environment: dict[str, str]) -> None:
+    text = LISTENS.replace("printf 'good", "test -f twice.log && printf 'good", 1) + "touch twice.log\n"
+    (listening / "agent.sh").write_text(text)
+    subprocess.run(["git", "commit", "-qam", "it needs two"], cwd=listening, env=environment, check=True)
+    result = run("story", "run", "--rotation", "command:small, command:large", cwd=listening, env=environment)
+    assert result.code == 0, result
+    assert (listening / "calls.log").read_text().split() == ["model=small", "model=large"]
+
+
+def test_a_template_has_the_promises_that_were_asked_for(listening: Path, environment: dict[str, str]) -> None:
+    names = ("iteration", "max_iterations", "min_iterations", "completion_promise", "task_promise", "abort_promise")
+    (listening / "template.log").write_text(" ".join(f"{{{{{one}}}}}" for one in names) + "\n{{prompt}}\n")
+    flags = (
+        "--completion-promise",
+        "ALL DONE",
+        "--task-promise",
+        "NEXT",
+        "--abort-promise",
+        "STOP",
+        "--max-iterations",
+        "7",
+    )
+    result = run("say it", "--prompt-template", "template.log", *flags, cwd=listening, env=environment)
+    assert result.code == 0, result
+    assert (listening / "prompts.log").read_text() == "1 7 1 ALL DONE NEXT STOP\nsay it\n"
+    assert "<promise>COMPLETED</promise>" in result.out
+
+
+def test_an_agent_that_gives_up_as_agreed_pauses_the_loop(project: Path, environment: dict[str, str]) -> None:
+    gives_up = [*WRITES[:2], {"say": "There is no network."}, {"promise": "no way"}, {"finish": True}]
+    _script(project, "agent", [gives_up, WRITES])
+    flags = ("--abort-promise", "NO WAY", "--json")
+    *_, last = _lines(run("story", "run", *flags, cwd=project, env=environment))
+    assert last["error"]["code"] == "loop_paused"
+    assert "the agent gave up with <promise>NO WAY</promise>" in last["error"]["message"]
+    assert run("--status", "--json", cwd=project, env=environment).data["stories"][0]["retry_count"] == 1
+    assert run("story", "run", "--abort-promise", "NO WAY", cwd=project, env=environment).code == 0
+
+
+def test_an_agents_promise_alone_stops_nothing_and_ends_nothing(project: Path, environment: dict[str, str]) -> None:
+    _script(project, "agent", [[*WRITES[:2], {"promise": "COMPLETED"}, {"finish": True}]])
+    assert run("story", "run", "--completion-promise", "COMPLETED", cwd=project, env=environment).code == 0
+    assert _log(project)[1:] == ["story-1-1 task 1: greeting", "start"]
+
+
+def test_nothing_is_committed_and_nothing_is_streamed_where_that_is_asked(
+    project: Path, environment: dict[str, str]
+) -> None:
+    result = run("story", "run", "--no-commit", "--no-stream", cwd=project, env=environment)
+    assert result.code == 0, result
+    assert "I write it" not in result.out
+    assert "IMPLEMENT" in result.out
+    assert _log(project) == ["start"]
+    assert (project / "work.txt").read_text() == "good\n"
+
+
+@pytest.mark.parametrize(("flags", "is_whole"), [((), False), (("--verbose-tools",), True)], ids=str)
+def test_a_tools_use_is_shown_as_a_whole_where_that_is_asked(
+    project: Path, environment: dict[str, str], flags: tuple[str, ...], is_whole: bool
+) -> None:
+    about = "x" * 300
+    _script(project, "agent", [[{"tool": {"name": "Bash", "about": about}}, *WRITES]])
+    result = run("story", "run", *flags, cwd=project, env=environment)
+    assert "\u203a Bash xxx" in result.out
+    assert (about in result.out) is is_whole
+
+
+@pytest.mark.parametrize(
+    ("flag", "given"),
+    [
+        ("--allow-all", "--dangerously-bypass-approvals-and-sandbox"),
+        ("--no-allow-all", "--sandbox workspace-write"),
+    ],
+)
+def test_an_agent_may_do_everything_only_where_that_is_asked(
+    project: Path, environment: dict[str, str], tmp_path: Path, flag: str, given: str
+) -> None:
+    programs, calls = tmp_path / "programs", tmp_path / "calls"
+    programs.mkdir()
+    (programs / "codex").write_text(
+        f"#!/bin/sh\necho \"$@\" >> {calls}\nprintf 'good\\n' > work.txt\n"
+        """echo '{"type":"turn.completed","usage":{}}'\n"""
+    )
+    (programs / "codex").chmod(0o755)
+    path = {**environment, "PATH": f"{programs}:{environment['PATH']}"}
+    settle(project, (project / "ralph.toml").read_text().replace("[agent]", '[agent]\njudge = "scripted"'))
+    subprocess.run(["git", "commit", "-qam", "judge"], cwd=project, env=environment, check=True)
+    result = run("go on", "--agent", "codex", flag, cwd=project, env=path)
+    assert result.code == 0, result
+    assert given in calls.read_text()
+    assert ("dangerously" in calls.read_text()) is (flag == "--allow-all")
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (("do it", "--tasks"), "ralph story tasks"),
+        (("do it", "-t"), "ralph story tasks"),
+        (("--add-task", "greet"), "progress.txt"),
+        (("--remove-task", "1"), "ralph story skip"),
+        (("do it", "--questions"), "--add-context"),
+        (("do it", "--no-plugins"), "behind `--`"),
+        (("do it", "--config", "x.json"), "ralph.toml"),
+        (("--init-config",), "ralph init"),
+        (("do it", "--min-iterations", "3"), "story.tests"),
+    ],
+    ids=str,
+)
+def test_a_flag_that_means_nothing_here_is_refused_with_what_does_it(
+    project: Path, environment: dict[str, str], words: tuple[str, ...], hint: str
+) -> None:
+    refused = run_here(*words, "--json", cwd=project, env=environment)
+    assert (refused.code, refused.error["code"]) == (64, "usage")
+    assert hint in refused.error["hint"]
+    assert _log(project) == ["start"]
+
+
+def test_every_option_of_a_run_tells_a_prompt_from_a_noun() -> None:
+    parser = Parser("ralph", "")
+    verbs_of("story")["run"].arguments(parser)
+    options = {option for action in parser._actions for option in action.option_strings}
+    assert options - {"-h", "--help", "--json"} == RUN_OPTIONS
+
+
+def test_the_subtasks_are_listed_with_their_boxes(project: Path, environment: dict[str, str]) -> None:
+    assert run("--list-tasks", cwd=project, env=environment).out == (
+        "\u25cb story-1-1  not_started\n    [ ] 1 greeting\n"
+    )
+    run("story", "run", cwd=project, env=environment)
+    done = [{"story": "story-1-1", "status": "complete", "tasks": [{"id": "1", "text": "greeting", "done": True}]}]
+    assert run("story", "tasks", "--json", cwd=project, env=environment).data == done
+    assert run("--status", "--tasks", "--json", cwd=project, env=environment).data["tasks"] == done
+    assert "    [x] 1 greeting\n" in run("--status", "--tasks", cwd=project, env=environment).out
+    (project / "progress.txt").unlink()
+    assert run_here("--list-tasks", "--json", cwd=project, env=environment).error["code"] == "setup_required"
+
+
+def test_context_is_added_and_taken_back(project: Path, environment: dict[str, str]) -> None:
+    _script(project, "agent", [IDLES])
+    run("story", "run", "--max-iterations", "1", cwd=project, env=environment)
+    run("--add-context", "use the clock", cwd=project, env=environment)
+    assert run("--status", "--json", cwd=project, env=environment).data["context"] == ["use the clock"]
+    assert run("--clear-context", "--json", cwd=project, env=environment).code == 0
+    assert run("--status", "--json", cwd=project, env=environment).data["context"] == []
+
+
+# Steering by facts and budgets
+
+
+def test_a_loop_that_pauses_by_itself_needs_a_person_and_says_which_fact(
+    project: Path, environment: dict[str, str]
+) -> None:
+    _script(project, "agent", [IDLES])
+    paused = run("story", "run", "--max-iterations", "1", cwd=project, env=environment)
+    assert paused.code == 5
+    assert "[loop_paused]" in paused.err
+    assert "! no progress in attempt 1: the tree is as it was before the task" in paused.out
+    shown = run("--status", "--json", cwd=project, env=environment).data
+    assert shown["no_progress"] == ["the tree is as it was before the task"]
+    assert "no progress: the tree is as it was" in run("--status", cwd=project, env=environment).out
+    *lines, last = _lines(run("story", "run", "--max-iterations", "2", "--json", cwd=project, env=environment))
+    told = [line for line in lines if line["event"] == "noprogress"]
+    assert [(one["attempt"], one["facts"]) for one in told] == [
+        (2, ["the tree is as it was before the task", "it failed in the same words as attempt 1"])
+    ]
+    assert last["error"]["code"] == "loop_paused"
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ("day_usd = 1", "the money for the day is used up"),
+        ("day_tokens = 1", "the tokens for the day are used up"),
+        ("day_iterations = 1", "1 iterations of the day are used up"),
+        ("task_tokens = 1", "the tokens for the task are used up"),
+    ],
+)
+def test_a_budget_of_the_settings_pauses_and_a_limit_lets_it_go_on(
+    project: Path, environment: dict[str, str], setting: str, why: str
+) -> None:
+    spends: list[dict[str, Any]] = [{"cost": 1}, {"usage": {"input": 1, "output": 0, "cached": 0}}, *IDLES]
+    _script(project, "agent", [spends, WRITES])
+    settle(project, (project / "ralph.toml").read_text() + f"{setting}\n")
+    subprocess.run(["git", "commit", "-qam", "budget"], cwd=project, env=environment, check=True)
+    for _ in range(2):
+        paused = run("story", "run", "--json", cwd=project, env=environment)
+        assert why in _lines(paused)[-1]["error"]["message"]
+    assert run("story", "limit", setting.split()[0], "0", cwd=project, env=environment).code == 0
+    assert run("story", "run", cwd=project, env=environment).code == 0
+
+
+def test_of_two_runs_at_once_one_drives_and_the_other_is_told_who(project: Path, environment: dict[str, str]) -> None:
+    _script(project, "agent", [[{"say": "waiting"}, {"wait": str(project / "gate.state")}, *WRITES]])
+    with followed("story", "run", "--json", cwd=project, env=environment) as stream:
+        while json.loads(stream.line()).get("text") != "waiting":
+            pass
+        refused = run("story", "run", "--json", cwd=project, env=environment)
+        error = _lines(refused)[-1]["error"]
+        assert (refused.code, error["code"]) == (6, "lease_held")
+        assert f"ralph {stream.process.pid} on " in error["message"]
+        (project / "gate.state").touch()
+        last: dict[str, Any] = {"event": "waiting"}
+        while "event" in last:
+            last = json.loads(stream.line())
+        assert stream.process.wait(SECONDS) == 0
+    assert last["data"]["outcome"] == "all_complete"

@@ -14,6 +14,8 @@ from faces.programs import SECONDS, followed, run, run_in_terminal
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
 from world.github_server import TOKEN, Fault, GitHubServer
 
+from .journals import settle
+
 SETTINGS = """
 [ticket]
 tracker = "github"
@@ -40,7 +42,7 @@ def env(environment: dict[str, str], server: GitHubServer) -> dict[str, str]:
 @pytest.fixture
 def place(repository: Path, env: dict[str, str]) -> Path:
     """A repository whose tickets are on a board that is set up."""
-    (repository / "ralph.toml").write_text(SETTINGS)
+    settle(repository, SETTINGS)
     assert run("ticket", "sync", "--setup", cwd=repository, env=env).code == 0
     return repository
 
@@ -59,7 +61,7 @@ def _waiting_ticket(place: Path, env: Mapping[str, str], server: GitHubServer) -
 
 
 def test_a_board_is_set_up_and_then_in_step(repository: Path, env: dict[str, str], server: GitHubServer) -> None:
-    (repository / "ralph.toml").write_text(SETTINGS)
+    settle(repository, SETTINGS)
     data = _json("sync", "--setup", cwd=repository, env=env)
     assert data["setUp"] == {
         "project_url": "https://github.com/orgs/acme/projects/7",
@@ -142,7 +144,7 @@ def test_what_a_person_accepts_holds_though_github_is_away(
 @pytest.mark.parametrize(
     ("settings", "code"),
     [
-        ("", "tracker_unconfigured"),
+        ("# nothing", "tracker_unconfigured"),
         ('[ticket]\ntracker = "github"\n', "tracker_unconfigured"),
         ('[ticket]\ntracker = "github"\n[github]\nrepository = "acme/rocket"\n', "tracker_unconfigured"),
     ],
@@ -150,13 +152,13 @@ def test_what_a_person_accepts_holds_though_github_is_away(
 def test_a_board_that_is_not_configured_is_told(
     settings: str, code: str, repository: Path, env: dict[str, str]
 ) -> None:
-    (repository / "ralph.toml").write_text(settings)
+    settle(repository, settings)
     result = run("ticket", "sync", "--json", cwd=repository, env=env)
     assert (result.error["code"], result.code) == (code, 64)
 
 
 def test_without_a_token_it_says_how_to_get_one(repository: Path, environment: dict[str, str]) -> None:
-    (repository / "ralph.toml").write_text(SETTINGS)
+    settle(repository, SETTINGS)
     result = run("ticket", "sync", "--json", cwd=repository, env=environment)
     assert (result.error["code"], result.code) == ("tracker_unauthorized", 4)
     made = run("ticket", "create", "Parse dates", cwd=repository, env=environment)

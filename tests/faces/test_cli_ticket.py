@@ -14,7 +14,7 @@ import pytest
 from faces.programs import RALPH, Result, run, run_here, run_in_terminal
 from interlock.machine import load_shipped
 
-from .journals import opened
+from .journals import opened, settle
 
 MACHINE = load_shipped("ticket")
 Ralph = Callable[..., Result]
@@ -318,7 +318,7 @@ def test_a_plan_is_approved_by_review_where_the_settings_say_so(ralph: Ralph, ag
         agent("handoff", "1", "--command", command, "--intent", intent, "--reason", "so")
     words = ("handoff", "1", "--command", "review", "--intent", "complete", "--reason", "fine", "--json")
     assert agent(*words).error["code"] == "refused_by_rule"
-    (repository / "ralph.toml").write_text('[ticket]\nplan_review = "auto"\n')
+    settle(repository, '[ticket]\nplan_review = "auto"\n')
     assert _handed(agent(*words)) == ("Plan in Review", "In Progress")
 
 

@@ -124,6 +124,54 @@ def test_what_real_agents_sent_is_understood(
         assert _answer(result) == ("allow" if kind in _allowed(state) else "deny")
 
 
+# An agent whose driver can do without reports
+
+OPTIONAL = {"RALPH_REPORTING": "optional"}
+STOP = {"stop_hook_active": False}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_an_agent_that_need_not_report_is_held_by_nothing_but_its_own_reports(
+    name: str, repository: Path, environment: dict[str, str]
+) -> None:
+    tool, given, kind = TOOLS[name]
+    unreported, reported = begun(repository), begun(repository, "analyzing")
+    said = called(tool, given)
+    assert _answer(hooked(POLICY, said, repository, environment, unreported, **OPTIONAL)) == "allow"
+    held = hooked(POLICY, said, repository, environment, reported, **OPTIONAL)
+    assert _answer(held) == _expected("analyzing", kind, CLAUDE)
+
+
+def test_what_is_protected_stays_so_for_an_agent_that_need_not_report(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    said = called("Write", {"file_path": "ralph.toml", "content": "x"})
+    result = hooked(POLICY, said, repository, environment, begun(repository), **OPTIONAL)
+    assert _answer(result) == "deny"
+    assert "protected" in result.err
+
+
+@pytest.mark.parametrize("state", [name for name, state in MACHINE.states.items() if state.terminal])
+def test_an_end_holds_an_agent_that_need_not_report(state: str, repository: Path, environment: dict[str, str]) -> None:
+    said = called(*TOOLS["Write"][:2])
+    assert _answer(hooked(POLICY, said, repository, environment, begun(repository, state), **OPTIONAL)) == "deny"
+
+
+def test_only_an_agent_that_has_reported_is_reminded_of_the_end(repository: Path, environment: dict[str, str]) -> None:
+    unreported, reported = begun(repository), begun(repository, "analyzing")
+    assert hooked("stop", STOP, repository, environment, unreported, **OPTIONAL).code == 0
+    assert hooked("stop", STOP, repository, environment, reported, **OPTIONAL).code == 2
+    assert hooked("stop", STOP, repository, environment, unreported, RALPH_REPORTING="expected").code == 2
+
+
+def test_an_agent_whose_reports_are_expected_is_held_from_the_beginning(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    said = called(*TOOLS["Write"][:2])
+    result = hooked(POLICY, said, repository, environment, begun(repository), RALPH_REPORTING="expected")
+    assert _answer(result) == "deny"
+
+
 # What a denial says
 
 CALL = re.compile(r"update_session_state\((\{[^}]*\})\)")

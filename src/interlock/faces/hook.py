@@ -32,6 +32,7 @@ _MOST_FILES = 20
 _SESSION = "RALPH_SESSION_ID"
 _DATABASE = "RALPH_DATABASE_URL"
 _COMMAND = "RALPH_COMMAND"
+_REPORTING = "RALPH_REPORTING"
 _POLICY = "pre-tool-use"
 _AFTERWARDS = "post-tool-use"
 _EVENTS = (
@@ -140,7 +141,7 @@ def _failed(event: str, error: Exception, is_session: bool) -> str | None:
 
 
 def _place(said: dict[str, Any]) -> tuple[str, str | None] | None:
-    """The state directory and the work tree of the repository that the agent works in."""
+    """The state directory and the work tree of the repository that the agent works in; a link is none."""
     from interlock.world.repository import STATE_DIRECTORY, locate
 
     for start in (os.environ.get("RALPH_ROOT"), os.environ.get("CLAUDE_PROJECT_DIR"), said.get("cwd"), os.curdir):
@@ -151,7 +152,8 @@ def _place(said: dict[str, Any]) -> tuple[str, str | None] | None:
                 continue
             if found is not None:
                 root, common = found
-                return os.path.join(root or common, STATE_DIRECTORY), root
+                place = os.path.join(root or common, STATE_DIRECTORY)
+                return None if os.path.islink(place) else (place, root)
     return None
 
 
@@ -200,7 +202,7 @@ def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> 
     from interlock.work.sessions.policy import denial, need_of, tools_of
 
     definition = json.loads(seen.definition)
-    allowed = tools_of(definition, seen.state)
+    allowed = ["read", "run", "write"] if _is_unheld(seen) else tools_of(definition, seen.state)
     if not isinstance(given, dict) or not isinstance(given.get("tool_name"), str):
         return "Interlock: the call could not be read, so it is not made. Make it again, smaller if it was large."
     tool, call = given["tool_name"], given.get("tool_input")
@@ -217,6 +219,13 @@ def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> 
         return None
     _tell(place, seen, {"type": "denied", **note, "need": need.kind, "state": seen.state})
     return denial(seen.session, seen.state, seen.outcome, definition, need, driven=bool(os.environ.get(_SESSION)))
+
+
+def _is_unheld(seen: Seen) -> bool:
+    """Whether an agent whose driver can do without reports has made none: only a report of its own holds it."""
+    if os.environ.get(_REPORTING) != "optional" or seen.outcome is not None:
+        return False
+    return bool(seen.state == json.loads(seen.definition).get("initial"))
 
 
 def _before_unreadable(said: dict[str, Any], place: tuple[str, str | None] | None, why: str) -> str | None:
@@ -288,6 +297,8 @@ def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str |
         _say(1, f"This is Interlock session {seen.session}, in the state `{seen.state}`.\n")
     driven = os.environ.get(_SESSION)
     if event != "stop" or seen.outcome is not None or not driven or said.get("stop_hook_active") is not False:
+        return None
+    if _is_unheld(seen):
         return None
     example = json.dumps({"sessionId": seen.session, "outcome": "success"})
     return (

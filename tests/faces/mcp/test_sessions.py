@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import BlockingPortal
 
+from faces.journals import settle
 from interlock.machine import load_shipped
 from interlock.work.sessions.prompt import reported_states
 from interlock.work.tickets.numbers import number_of
@@ -229,7 +230,7 @@ def strict(
     """An agent whose repository takes only moves that are in the table."""
     directory = tmp_path_factory.mktemp("strict") / "repository"
     subprocess.run(["git", "init", "-q", directory], env=home, check=True, timeout=60)
-    (directory / "ralph.toml").write_text('[session]\nenforcement = "strict"\n')
+    settle(directory, '[session]\nenforcement = "strict"\n')
     with serving(directory, home) as server, http_agent(portal, server.url) as agent:
         yield agent, directory
 

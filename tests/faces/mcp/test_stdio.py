@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal
 
+from faces.journals import settle
 from faces.programs import RALPH, SECONDS, run, run_in_terminal
 
 from .hostile import call
@@ -336,7 +337,7 @@ def test_a_session_over_http_is_over_when_nothing_was_heard_of_it_for_too_long(
 
 
 def test_every_report_prolongs_a_session(repository: Path, environment: dict[str, str], portal: BlockingPortal) -> None:
-    (repository / "ralph.toml").write_text("[session]\ntimeout_minutes = 5\n")
+    settle(repository, "[session]\ntimeout_minutes = 5\n")
     with serving(repository, environment) as server, http_agent(portal, server.url) as agent:
         session = agent.create("1")
 

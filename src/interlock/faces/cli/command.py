@@ -46,6 +46,8 @@ class Verb(NamedTuple):
     run: Callable[[Call], None]
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     examples: tuple[str, ...] = ()
+    passes: bool = False
+    """Whether the words behind `--` are another program's; then they are its arguments' `passed`."""
 
 
 def positive(text: str) -> int:

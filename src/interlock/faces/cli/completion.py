@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import SUPPRESS, ArgumentParser
 
 from interlock.faces.cli.command import Call, Parser, Verb
 
@@ -57,7 +57,8 @@ def _words() -> dict[tuple[str, str], list[str]]:
             parser = Parser("ralph", "")
             verb.arguments(parser)
             actions = parser._actions  # argparse has no other way to ask
-            words = [option for action in actions for option in action.option_strings if option.startswith("--")]
+            shown = [action for action in actions if action.help != SUPPRESS]
+            words = [option for action in shown for option in action.option_strings if option.startswith("--")]
             words += [str(choice) for action in actions for choice in action.choices or ()]
             words += SHIPPED if any(action.dest == "machine" for action in actions) else ()
             found[noun, verb.name] = words

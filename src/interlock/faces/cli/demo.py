@@ -1,4 +1,4 @@
-"""`ralph demo`: a whole ticket through the five machines, in a temporary directory."""
+"""`ralph demo`: a ticket from Backlog to a merged commit, in a temporary repository."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Refused, Scene, play
+from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Project, Refused, Saw, Scene, play
+from interlock.work.gates import audit, stage, staged
 from interlock.work.sessions.upkeep import take_in
 from interlock.work.tickets.dashboard import dashboard
 from interlock.work.tickets.shelf import TICKETS
@@ -35,8 +36,8 @@ _WHO = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("
 def _demo(call: Call) -> None:
     if shutil.which("git") is None:
         raise InterlockError("git_missing", "The demo needs git, and there is none.", "Install git, then try again.")
-    directory = Path(tempfile.mkdtemp(prefix="interlock-demo-"))
-    subprocess.run(["git", "init", "-q", str(directory)], check=True, capture_output=True)
+    directory = stage(Path(tempfile.mkdtemp(prefix="interlock-demo-")))
+    Project(directory).make()
     exclude_state(directory)
     journal = open_journal(directory / STATE_DIRECTORY / "journal.db")
     try:
@@ -53,7 +54,7 @@ def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
     console = call.output.console()
     moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
-    for scene in play(journal, _hook(journal, directory)):
+    for scene in play(journal, Project(directory), _hook(journal, directory), staged(directory, "demo")):
         moves += isinstance(scene, Move)
         blocked += isinstance(scene, Hooked) and scene.said is not None
         if isinstance(scene, Refused):
@@ -61,7 +62,7 @@ def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
         if not call.output.json:
             _show(console, scene)
     spent = time.perf_counter() - began
-    problems = journal.verify(TICKETS)
+    problems = journal.verify(TICKETS) + audit(journal)
     if problems:
         raise Tampered("journal_tampered", problems[0].message, f"Look at {directory}.")
     if not call.output.json:
@@ -106,6 +107,8 @@ def _show(console: Console, scene: Scene) -> None:
         _show_hooked(console, scene)
     elif isinstance(scene, Found):
         console.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
+    elif isinstance(scene, Saw):
+        _show_saw(console, scene)
     else:
         _show_refused(console, scene)
 
@@ -139,12 +142,20 @@ def _show_hooked(console: Console, scene: Hooked) -> None:
         console.print(Text(f"  {'':<13}  {clean(scene.said)}", "dim"), soft_wrap=True)
 
 
+def _show_saw(console: Console, scene: Saw) -> None:
+    from rich.text import Text
+
+    mark, style = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "dim")}[scene.is_good]
+    told = Text.assemble((f"  {scene.who:<13}", "blue"), (f"{mark} ", style), clean(scene.text))
+    console.print(told, soft_wrap=True)
+
+
 def _show_refused(console: Console, scene: Refused) -> None:
     from rich.text import Text
 
     told = Text.assemble((f"  {scene.machine:<13}", "magenta"), ("✗ refused ", "bold red"), scene.error.message)
     console.print(told, soft_wrap=True)
-    if scene.machine == "ticket":  # the door says the calls that are possible
+    if "allowed" not in scene.error.details or scene.machine == "ticket":  # the door says the calls that are possible
         console.print(Text(f"  {'':<13}  {clean(scene.error.hint)}", "dim"), soft_wrap=True)
         return
     options: dict[str, list[str]] = {}
@@ -166,4 +177,4 @@ def _close(console: Console, made: str, stopped: str, directory: Path) -> None:
     console.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))
 
 
-VERBS = (Verb("", "play a whole ticket through the five machines, in a temporary directory", _demo),)
+VERBS = (Verb("", "play a ticket from Backlog to a merged commit, in a temporary repository", _demo),)

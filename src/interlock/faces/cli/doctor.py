@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from interlock import __version__
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Tampered
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import columns
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
@@ -56,6 +56,7 @@ def _examine(call: Call) -> Iterator[_Finding]:
         ("machines", _machines),
         ("cache", _cache),
         ("journal", _journal),
+        ("gates", _gates),
         ("agents", _agents),
     )
     for name, check in checks:
@@ -116,6 +117,29 @@ def _journal(call: Call) -> tuple[str, str]:
         if journal is None:
             return "note", f"none yet; {path} is made by the first command that writes"
         return "ok", f"{journal.head()} entries, {len(journal.instances())} instances"
+
+
+def _gates(call: Call) -> tuple[str, str]:
+    """Whether gates can be signed here, and by what."""
+    from interlock.work.gates import trust_of
+    from interlock.world.ssh import Guard, is_installed
+
+    try:
+        with opened(call) as journal:
+            keys = trust_of(journal).enrolled if journal else []
+    except Tampered:
+        raise
+    except InterlockError:  # the journal's own check says why
+        keys = []
+    if not is_installed():
+        detail = "ssh-keygen is not installed, and signatures can be neither made nor checked; install OpenSSH's client"
+        return ("fault" if keys else "note"), detail
+    if not keys:
+        return "note", "no key signs at the gates; `ralph gate enroll KEY.pub` enrolls one"
+    forgeable = [key.fingerprint for key in keys if key.guard is Guard.NONE]
+    if forgeable:
+        return "note", f"{len(keys)} enrolled, of which nothing guards {', '.join(forgeable)}"
+    return "ok", f"{len(keys)} enrolled"
 
 
 def _agents(call: Call) -> tuple[str, str]:

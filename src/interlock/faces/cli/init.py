@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
 from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.gate import enrolled
 from interlock.faces.cli.output import Output, clean, columns, one_line
-from interlock.faces.cli.place import DATABASE_URL, journal_path
+from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, writable
 
 if TYPE_CHECKING:
     from interlock.work.setup import Agent, Proposal
@@ -24,13 +25,21 @@ def _init(call: Call) -> None:
     if call.arguments.undo:
         _undo(call)
         return
-    from interlock.work.setup import Agent, propose
+    from interlock.work.setup import propose
 
     agents = _agents(call)
     proposal = propose(call.directory, list(agents), call.environment)
-    if not _agreed(call, proposal, _introduction(agents), "✓ Everything is in place."):
-        return
-    _carry_out(call, proposal)
+    if _agreed(call, proposal, _introduction(agents), "✓ Everything is in place."):
+        _carry_out(call, proposal)
+        _explain(call, proposal, agents)
+    if not call.output.json and not call.arguments.dry_run:
+        _offer_key(call)
+
+
+def _explain(call: Call, proposal: Proposal, agents: dict[Agent, str]) -> None:
+    """What else to know of what was written."""
+    from interlock.work.setup import Agent
+
     if call.output.json:
         return
     call.output.text("`ralph init --undo` takes all of it out again.")
@@ -41,6 +50,29 @@ def _init(call: Call) -> None:
         )
     if Agent.CODEX in agents:
         call.output.message("Codex runs the hooks once you trust them: type `/hooks` in its terminal.")
+
+
+def _offer_key(call: Call) -> None:
+    """Offer to have the key that git signs with sign at the gates too, where no key does yet."""
+    from interlock.work.gates import at_terminal, key_of_git, trust_of
+
+    file = key_of_git(call.directory, call.environment)
+    with opened(call) as journal:
+        if file is None or (journal is not None and trust_of(journal).keys):
+            return
+    try:
+        at_terminal(call.environment, call.directory, batch=call.arguments.yes)
+    except InterlockError:
+        call.output.message(f"Git signs with {one_line(str(file))}; `ralph gate enroll` has it sign at the gates too.")
+        return
+    call.output.message(f"Git signs with {one_line(str(file))}. It can sign at the gates too:")
+    try:
+        with writable(call) as place:
+            key = enrolled(call, place.journal, file)
+    except InterlockError as error:  # what was set up stands without it
+        call.output.message(f"It was not enrolled: {error.message} `ralph gate enroll` does it at any time.")
+        return
+    call.output.message(f"✓ {key.fingerprint} signs at the gates from now on; what guards it: {key.guard}.")
 
 
 def _agents(call: Call) -> dict[Agent, str]:

@@ -10,40 +10,74 @@ from typing import NoReturn, TextIO
 
 import msgspec
 
-from interlock.errors import Tampered, UsageError
+from interlock.errors import JournalError, Tampered, UsageError
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
-from interlock.journal import Problem
+from interlock.journal import Journal, Problem
 from interlock.work.tickets.shelf import TICKETS
 
 __all__ = ["VERBS"]
 
 
 def _verify(call: Call) -> None:
+    fingerprint: str | None = call.arguments.key
     with opened(call) as journal:
-        problems = journal.verify(TICKETS) if journal else []
-        entries = journal.head() if journal else 0
-        instances = len(journal.instances()) if journal else 0
-    if problems:
-        _refuse(call, problems)
-    said = f"✓ {entries} entries of {instances} instances: the chain holds and every move is in its table."
-    if journal is None:
-        said = f"There is no journal yet; {journal_path(call)} is made by the first command that writes."
-    call.output.result({"entries": entries, "instances": instances}, lambda: call.output.text(said))
+        if journal is None:
+            _nothing_to_verify(call, fingerprint)
+            return
+        problems = journal.verify(TICKETS)
+        forged = _forged(journal, fingerprint, is_sound=not problems)
+        if problems or forged:
+            _refuse(call, problems, forged)
+        counts = {"entries": journal.head(), "instances": len(journal.instances()), **_gates(journal)}
+    said = "✓ {entries} entries of {instances} instances: the chain holds and every move is in its table.\n"
+    if counts["gates"]:
+        said += "✓ {gates} times a gate or a key was approved, {signed} of them signed: every approval holds.\n"
+    if fingerprint:
+        said += f"✓ {fingerprint} vouches for all of them since it was enrolled.\n"
+    call.output.result(counts, lambda: call.output.text(said.format(**counts)))
 
 
-def _refuse(call: Call, problems: list[Problem]) -> NoReturn:
+def _nothing_to_verify(call: Call, fingerprint: str | None) -> None:
+    if fingerprint is not None:
+        _refuse(call, [], [Problem("key_unknown", f"there is no journal, and {fingerprint[:80]} is enrolled nowhere")])
+    said = f"There is no journal yet; {journal_path(call)} is made by the first command that writes."
+    call.output.result({"entries": 0, "instances": 0, "gates": 0, "signed": 0}, lambda: call.output.text(said))
+
+
+def _forged(journal: Journal, fingerprint: str | None, *, is_sound: bool) -> list[Problem]:
+    """What is wrong with the gates, as far as a journal that does not hold can be read."""
+    from interlock.work.gates import audit
+
+    try:
+        return audit(journal, fingerprint)
+    except JournalError:
+        if is_sound:
+            raise
+        return []
+
+
+def _gates(journal: Journal) -> dict[str, int]:
+    from interlock.work.gates.overview import overview
+
+    passed = overview(journal).passed
+    return {"gates": len(passed), "signed": sum(1 for one in passed if one.key)}
+
+
+def _refuse(call: Call, problems: list[Problem], forged: list[Problem]) -> NoReturn:
+    found = problems + forged
     if not call.output.json:
-        for problem in problems:
+        for problem in found:
             call.output.text(f"✗ {problem.code}: {clean(problem.message)}")
-    plural = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
+    plural = "one problem" if len(found) == 1 else f"{len(found)} problems"
     hint = "Keep the file as it is, and compare it with a backup or an export."
-    details = {"problems": [asdict(problem) for problem in problems]}
-    raise Tampered(
-        "journal_tampered", f"The journal does not hold: {plural}, first: {problems[0].message}.", hint, details
-    )
+    details = {"problems": [asdict(problem) for problem in found]}
+    message = f"The journal does not hold: {plural}, first: {found[0].message}."
+    if problems:
+        raise Tampered("journal_tampered", message, hint, details)
+    raise Tampered("approval_invalid", message, hint, details)
 
 
 def _export(call: Call) -> None:
@@ -77,12 +111,26 @@ def _rebuild(call: Call) -> None:
     call.output.result({"instances": count}, lambda: call.output.text(said))
 
 
+def _verify_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--key",
+        metavar="FINGERPRINT",
+        help="your own key, SHA256:…: whatever comes after its enrolling must be signed by it or by one it vouched for",
+    )
+
+
 def _export_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="write to a new file instead of stdout")
 
 
 VERBS = (
-    Verb("verify", "check the chain and every rule again, from the entries alone; exit 7 where they fail", _verify),
+    Verb(
+        "verify",
+        "check the chain, every rule and every approval again, from the entries alone; exit 7 where they fail",
+        _verify,
+        _verify_arguments,
+        ("ralph journal verify --key SHA256:…",),
+    ),
     Verb(
         "export",
         "write every entry as a line of JSON",

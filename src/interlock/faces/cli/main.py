@@ -14,19 +14,22 @@ from interlock.errors import Exit, InterlockError, UsageError
 from interlock.faces.cli.command import Call, Parser, Verb
 from interlock.faces.cli.output import Output, columns
 
-__all__ = ["NOUNS", "main", "verbs_of"]
+__all__ = ["NOUNS", "RUN_OPTIONS", "main", "verbs_of"]
 
 NOUNS = {
     "machine": "the machines: list, show, check and draw them",
     "journal": "the journal as a whole: verify, export, rebuild",
     "log": "what happened, and what happens",
     "ticket": "the pieces of work: make, show and hand them on; the board, the next one",
+    "thread": "one feature: spec, implementation, review, commit",
     "story": "the loop over stories: begin it, watch it, steer it",
+    "gate": "the keys that sign at the gates, who passed one, and who was refused",
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",
+    "config": "the settings: which are in force and why, and accepting a change of them",
     "init": "set up a repository and its agents, and take it out again",
-    "demo": "a whole ticket through the five machines, in a temporary directory",
+    "demo": "a ticket from Backlog to a merged commit, in a temporary repository",
     "doctor": "is everything here that Interlock needs?",
     "completion": "completion for bash, zsh and fish",
 }
@@ -34,10 +37,20 @@ NOUNS = {
 
 _PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
 _HELP = ("-h", "--help")
-_RUN_OPTIONS = frozenset(
-    ("--agent", "--rotation", "--model", "--max-iterations", "--prompt-file", "-f", "--prompt-template", "--no-commit")
+RUN_OPTIONS = frozenset(
+    """
+    --agent --rotation --model --max-iterations --min-iterations -f --prompt-file --prompt-template --abort-promise
+    --completion-promise --task-promise --no-commit --no-stream --verbose-tools --allow-all --no-allow-all
+    --no-questions -t --tasks --add-task --remove-task --questions --no-plugins --config --init-config
+    """.split()
 )
-_SHORTHANDS = {"--status": "status", "--add-context": "context"}
+"""What tells a prompt from a noun: the options of `ralph story run`, known without importing it."""
+_SHORTHANDS = {
+    "--status": ("status",),
+    "--add-context": ("context",),
+    "--clear-context": ("context", "--clear"),
+    "--list-tasks": ("tasks",),
+}
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
 
 
@@ -45,7 +58,7 @@ def main() -> NoReturn:
     """Run `ralph` with this process's arguments."""
     _prepare_streams()
     arguments = sys.argv[1:]
-    output = Output(json="--json" in arguments)
+    output = Output(json="--json" in _split(arguments)[0])
     try:
         code = _attempt(arguments, output)
         sys.stdout.flush()
@@ -100,7 +113,8 @@ def _stdout_failed(error: OSError) -> Exit:
 
 def run(arguments: list[str], output: Output) -> None:
     """Call the verb that the arguments name."""
-    words = [word for word in arguments if word != "--json"]
+    own, passed = _split(arguments)
+    words = [*(word for word in own if word != "--json"), *passed]
     if not words or words[0] in (*_HELP, "help"):
         _help(output)
     elif words[0] in ("-V", "--version"):
@@ -110,15 +124,17 @@ def run(arguments: list[str], output: Output) -> None:
     elif _is_prompt(words):
         _call("story", ["run", *words], output)
     elif words[0] in _SHORTHANDS:
-        _call("story", [_SHORTHANDS[words[0]], *words[1:]], output)
+        _call("story", [*_SHORTHANDS[words[0]], *words[1:]], output)
     else:
         raise _unknown("noun", words[0], list(NOUNS), "ralph")
 
 
 def _is_prompt(words: list[str]) -> bool:
     """Whether a first word that is no noun is what agents are to be told: a typo must not start one."""
-    first = words[0]
-    return not first.startswith("-") and (any(one.isspace() for one in first) or not _RUN_OPTIONS.isdisjoint(words))
+    first, options = words[0], {word.partition("=")[0] for word in _split(words)[0]}
+    if first.startswith("-"):
+        return first.partition("=")[0] in RUN_OPTIONS
+    return any(one.isspace() for one in first) or not RUN_OPTIONS.isdisjoint(options)
 
 
 def _help(output: Output) -> None:
@@ -132,6 +148,8 @@ def _call(noun: str, words: list[str], output: Output) -> None:
     verbs = verbs_of(noun)
     prog = f"ralph {noun}"
     verb = verbs.get("")
+    if len(verbs) > 1 and words and not (verb is not None and words[0].startswith("-") and words[0] not in _HELP):
+        verb = None
     if verb is None:
         if not words:
             raise UsageError("usage", f"`{prog}` needs a verb.", f"One of: {', '.join(verbs)}.")
@@ -139,15 +157,24 @@ def _call(noun: str, words: list[str], output: Output) -> None:
             _noun_help(noun, verbs, output)
             return
         if words[0] not in verbs:
-            raise _unknown("verb", words[0], list(verbs), prog)
+            raise _unknown("verb", words[0], [name for name in verbs if name], prog)
         verb, words, prog = verbs[words[0]], words[1:], f"{prog} {words[0]}"
     parser = Parser(prog, verb.help, verb.examples)
     verb.arguments(parser)
-    if any(word in _HELP for word in words):
+    own, passed = _split(words) if verb.passes else (words, [])
+    if any(word in _HELP for word in own):
         text = parser.format_help()
         output.result({"help": text}, lambda: output.text(text))
         return
-    verb.run(Call(parser.parse_args(words), output))
+    arguments = parser.parse_args(own)
+    arguments.passed = tuple(passed[1:])
+    verb.run(Call(arguments, output))
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words before `--`, and it with those behind it."""
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place:]
 
 
 def verbs_of(noun: str) -> dict[str, Verb]:

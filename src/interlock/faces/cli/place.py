@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from interlock.errors import UsageError
 from interlock.faces.cli.command import Call
 from interlock.world.repository import exclude_state, find_root, state_directory
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Machine
+    from interlock.work.configuration import Standing
     from interlock.work.sessions.verbs import Caller
     from interlock.work.settings import Settings
 
 __all__ = ["DATABASE_URL", "Place", "caller_of", "journal_path", "opened", "readable", "writable"]
 
 DATABASE_URL = "RALPH_DATABASE_URL"
+_WAITING = "ralph.toml says something that nobody accepted, so it is not in force: `ralph config accept` shows it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,12 @@ class Place:
     state_directory: Path
     work_tree: Path | None
     machines: Callable[[str], Machine]
-    settings: Settings
+    standing: Standing
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.standing.settings
 
     @property
     def timeout(self) -> float:
@@ -87,18 +95,32 @@ def readable(call: Call) -> Iterator[Place]:
 @contextmanager
 def _placed(call: Call, path: Path) -> Iterator[Place]:
     from interlock.journal import open_journal
-    from interlock.work.settings import in_force
+    from interlock.work.configuration import standing
     from interlock.world.machines import machine_finder
 
     start = call.directory
     root, _ = find_root(start)
-    settings = in_force(root)
-    find = machine_finder(call.environment, settings.text("session.enforcement"))
+    found: list[Standing] = []
+    find = machine_finder(call.environment, lambda: found[0].settings.text("session.enforcement") if found else None)
     journal = open_journal(call.environment.get(DATABASE_URL) or path, find)
     try:
-        yield Place(journal, state_directory(start), _work_tree(start) or root, find, settings)
+        found.append(standing(journal, root))
+        if found[0].is_waiting and not call.output.json:
+            call.output.message(f"{_WAITING}{_fault(found[0])}")
+        yield Place(journal, state_directory(start), _work_tree(start) or root, find, found[0])
     finally:
         journal.close()
+
+
+def _fault(standing: Standing) -> str:
+    """What is wrong with settings that wait; nothing where they could be accepted as they are."""
+    from interlock.work.settings import read
+
+    try:
+        read(standing.file or "")
+    except UsageError as error:
+        return f" {error.message} {error.hint}"
+    return ""
 
 
 def _work_tree(start: Path) -> Path | None:

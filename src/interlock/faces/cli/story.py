@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.interrupts import interruptible
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.story_flags import asked, run_arguments
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
@@ -23,39 +22,39 @@ if TYPE_CHECKING:
     from interlock.work.stories.loop import Driven
     from interlock.work.stories.record import Loop
 
-__all__ = ["VERBS", "add_context", "clear_context", "run", "run_arguments", "status"]
-
-_MAX_TEMPLATE = 1024 * 1024
+__all__ = ["VERBS"]
 
 
 # Running
 
 
-def run(call: Call) -> None:
+def _run(call: Call) -> None:
     """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
     from interlock.faces.cli.telling import Teller
+    from interlock.work.steering import Steering
     from interlock.work.stories.loop import begin, drive, open_loop
-    from interlock.work.stories.opening import Steering, make_yard
+    from interlock.work.stories.opening import make_yard, pauses
     from interlock.work.stories.verbs import known_loop, resume
+    from interlock.world.agents.adopting import adopting
 
     with writable(call) as place:
         if place.work_tree is None:
             raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
-        steering = Steering(place.journal, time.monotonic, threading.Event(), place.journal.head())
-        teller = Teller(call.output)
+        steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
+        given = call.arguments
+        teller = Teller(call.output, streams=not given.no_stream, is_verbose=given.verbose_tools)
         environment = dict(os.environ if call.environment is os.environ else call.environment)
-        asked = _asked(call)
+        wishes = asked(call)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
-        yard = make_yard(*args, asked, steering, teller.tell)
+        yard = make_yard(*args, wishes, steering, teller.tell)
         if open_loop(place.journal) is None:
             _must_be_clean(place.work_tree)
-        loop = begin(yard, prompt=asked.prompt)
+        loop = begin(yard, prompt=wishes.prompt)
         if known_loop(place.journal).paused is not None:
             resume(place.journal, caller_of(call, place).actor)
-            steering.head = place.journal.head()
-        with _interruptible(steering.pressed), teller:
+        with interruptible(steering.press, patience=2), teller, adopting():
             driven = drive(yard, loop)
-    _end(call, driven, place, pressed=steering.pressed.is_set())
+    _end(call, driven, place, pressed=steering.presses > 0)
 
 
 def _must_be_clean(root: Path) -> None:
@@ -64,63 +63,21 @@ def _must_be_clean(root: Path) -> None:
     from interlock.work.stories.yard import own_files, read_text
     from interlock.world.git import state
 
-    text = read_text(root / FILE)
-    if text is None:
-        return  # the loop itself says what is missing
+    try:
+        text = read_text(root / FILE)
+        progress = None if text is None else parse(text)
+    except Refusal:
+        progress = None
+    if progress is None:
+        return  # the loop itself says what is missing or wrong
     found = state(root)
-    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, parse(text))}
+    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, progress)}
     if changed:
         named = ", ".join(sorted(changed)[:5]) + ("…" if len(changed) > 5 else "")
         message = f"The work tree has changes that are not committed: {one_line(named)}."
         raise Refusal(
             "setup_required", message, "Commit them, or put them away with `git stash -u`, then run it again."
         )
-
-
-@contextmanager
-def _interruptible(pressed: threading.Event) -> Iterator[None]:
-    """The first Ctrl+C stops the agent and lets the loop rest where it is; the second one is an interruption."""
-
-    def press(*_: object) -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
-        pressed.set()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _asked(call: Call) -> Any:
-    from interlock.work.stories.opening import Asked
-
-    given = call.arguments
-    prompt = given.prompt or ""
-    if given.prompt_file is not None:
-        prompt = f"{prompt}\n{_read(given.prompt_file)}".strip()
-    return Asked(
-        prompt=prompt,
-        agent={"claude-code": "claude"}.get(given.agent, given.agent),
-        rotation=tuple(word.partition(":")[0] for word in given.rotation.split(",")) if given.rotation else (),
-        model=given.model,
-        iterations=given.max_iterations,
-        template=None if given.prompt_template is None else _read(given.prompt_template),
-        commits=not given.no_commit,
-    )
-
-
-def _read(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_TEMPLATE:
-            raise UsageError("invalid_argument", f"{path} is too long.", "Make it shorter.")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("invalid_argument", f"{path} cannot be read: {error}.", "Name a text file.") from None
 
 
 def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
@@ -130,6 +87,9 @@ def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
     if pressed and not driven.ended:
         message = f"Stopped in {loop.state}; nothing is lost."
         raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
+    if loop.is_halted and not driven.ended:
+        hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
+        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused}.", hint, data)
     if not driven.ended:
         why = f": {one_line(loop.paused)}" if loop.paused else ""
         said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
@@ -148,13 +108,53 @@ def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
 # Looking
 
 
-def status(call: Call) -> None:
+def _status(call: Call) -> None:
     """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
     from interlock.work.stories.verbs import known_loop
 
     with readable(call) as place:
         loop = known_loop(place.journal)
-    call.output.result(_data(loop), lambda: _show(call, loop))
+        stories = _listed(place.work_tree or call.directory) if call.arguments.tasks else None
+    data = _data(loop) if stories is None else {**_data(loop), "tasks": stories}
+    call.output.result(data, lambda: _show(call, loop, stories or ()))
+
+
+def _tasks(call: Call) -> None:
+    """`ralph story tasks`, and `ralph --list-tasks`: the stories with their subtasks."""
+    with readable(call) as place:
+        stories = _listed(place.work_tree or call.directory)
+    call.output.result(stories, lambda: _show_tasks(call, stories))
+
+
+def _listed(root: Path) -> list[dict[str, Any]]:
+    """The stories of `progress.txt` and the subtasks of their files, as they are now."""
+    from interlock.work.stories.progress import FILE, parse
+    from interlock.work.stories.yard import Shelf, read_text
+
+    text = read_text(root / FILE)
+    if text is None:
+        raise Refusal("setup_required", f"{FILE} not found.", "`ralph story init` makes it from the stories there are.")
+    lines = parse(text).stories
+    shelf = Shelf(root, lines={one.id: one for one in lines})
+    found = [(one, shelf.get(one.id)) for one in lines]
+    return [
+        {
+            "story": one.id,
+            "status": str(one.status),
+            "tasks": [
+                {"id": task.id, "text": task.text, "done": task.done}
+                for task in (() if isinstance(story, str) else story.tasks)
+            ],
+        }
+        for one, story in found
+    ]
+
+
+def _show_tasks(call: Call, stories: Sequence[dict[str, Any]]) -> None:
+    for one in stories:
+        call.output.text(f"{_MARKS[one['status']]} {one_line(one['story'])}  {one['status']}")
+        for task in one["tasks"]:
+            call.output.text(f"    [{'x' if task['done'] else ' '}] {one_line(task['id'])} {one_line(task['text'])}")
 
 
 def _data(loop: Loop) -> dict[str, Any]:
@@ -176,6 +176,7 @@ def _data(loop: Loop) -> dict[str, Any]:
         "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
         "context": loop.context,
         "last_failure": loop.failure,
+        "no_progress": list(_no_progress(loop)),
         "unsent": len(loop.unsent),
         "attempts": [
             {"iteration": one.number, "task": one.task, "role": one.role, "agent": one.agent, "ending": one.ending}
@@ -184,10 +185,17 @@ def _data(loop: Loop) -> dict[str, Any]:
     }
 
 
+def _no_progress(loop: Loop) -> tuple[str, ...]:
+    """Which facts the last attempt at the task in hand has not changed."""
+    from interlock.work.stories.stuck import standstill
+
+    return standstill(loop.base, loop.facts) if loop.story else ()
+
+
 _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
 
 
-def _show(call: Call, loop: Loop) -> None:
+def _show(call: Call, loop: Loop, stories: Sequence[dict[str, Any]]) -> None:
     where = f" on {loop.story} {loop.task}" if loop.story else ""
     rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
     call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
@@ -196,12 +204,15 @@ def _show(call: Call, loop: Loop) -> None:
         call.output.text(f"  {_MARKS[one.status]} {one_line(one.id)}  {one.status}{more}".rstrip())
     seconds, dollars, tokens = loop.spent()
     call.output.text(f"spent: {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens")
+    for fact in _no_progress(loop):
+        call.output.text(f"no progress: {one_line(fact)}")
     for text in loop.context:
         call.output.text(f"context for the next agent: {one_line(text)}")
     for attempt in loop.attempts[-5:]:
         call.output.text(
             f"  #{attempt.number} {attempt.role} {attempt.agent}: {attempt.ending}, {attempt.seconds:.0f} s"
         )
+    _show_tasks(call, stories)
 
 
 def _init(call: Call) -> None:
@@ -238,18 +249,17 @@ def _steer(call: Call, work: Any, said: str) -> None:
     call.output.result(_data(loop), lambda: call.output.text(said))
 
 
-def add_context(call: Call) -> None:
-    """Tell the next agent something."""
-    from interlock.work.stories.verbs import add_context as add
+def _context(call: Call) -> None:
+    """`ralph story context`, `ralph --add-context` and `ralph --clear-context`: what the next agent is told."""
+    from interlock.work.stories.verbs import add_context, clear_context
 
     text = call.arguments.text
-    _steer(call, lambda journal, actor: add(journal, actor, text), "The next agent is told it.")
-
-
-def clear_context(call: Call) -> None:
-    from interlock.work.stories.verbs import clear_context as clear
-
-    _steer(call, clear, "The next agent is told nothing of it.")
+    if call.arguments.clear is (text is not None):
+        raise UsageError("usage", "It takes a text, or --clear, and not both.", "`ralph --add-context TEXT` adds one.")
+    if text is None:
+        _steer(call, clear_context, "The next agent is told nothing of it.")
+    else:
+        _steer(call, lambda journal, actor: add_context(journal, actor, text), "The next agent is told it.")
 
 
 def _pause(call: Call) -> None:
@@ -306,20 +316,6 @@ def _limit(call: Call) -> None:
 # Arguments
 
 
-def run_arguments(parser: ArgumentParser) -> None:
-    """What a run can be told, with the names that such loops have elsewhere."""
-    parser.add_argument("prompt", nargs="?", help="what to tell every agent, besides its subtask")
-    parser.add_argument(
-        "--agent", help="which agent works: claude, codex, opencode, gemini, qwen, acp, command, scripted"
-    )
-    parser.add_argument("--rotation", metavar="A,B", help="agents that take turns")
-    parser.add_argument("--model", help="the model, as the agent calls it")
-    parser.add_argument("--max-iterations", type=positive, help="how many runs of an agent at the most")
-    parser.add_argument("-f", "--prompt-file", type=Path, help="a file with more of the prompt")
-    parser.add_argument("--prompt-template", type=Path, metavar="FILE", help="a prompt with {{variables}}")
-    parser.add_argument("--no-commit", action="store_true", help="leave the work uncommitted")
-
-
 def _print_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--print", action="store_true", help="show it, and write nothing")
 
@@ -329,12 +325,17 @@ def _story(parser: ArgumentParser) -> None:
 
 
 def _limit_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("name", help="iterations, loop_seconds, loop_tokens, loop_usd or task_usd")
+    parser.add_argument("name", help="iterations, day_iterations, or task_, loop_ or day_ with seconds, tokens or usd")
     parser.add_argument("value", type=float, help="from 0 on; 0 is no limit")
 
 
 def _text(parser: ArgumentParser) -> None:
-    parser.add_argument("text", help="what to tell the next agent, once")
+    parser.add_argument("text", nargs="?", help="what to tell the next agent, once")
+    parser.add_argument("--clear", action="store_true", help="take back what no agent has been told yet")
+
+
+def _with_tasks(parser: ArgumentParser) -> None:
+    parser.add_argument("--tasks", action="store_true", help="and the subtasks of every story")
 
 
 def _reason(parser: ArgumentParser) -> None:
@@ -343,8 +344,16 @@ def _reason(parser: ArgumentParser) -> None:
 
 VERBS = (
     Verb("init", "make a progress.txt from the stories that there are", _init, _print_argument),
-    Verb("run", "begin the loop, or go on with it", run, run_arguments, ("ralph story run --agent codex",)),
-    Verb("status", "where the loop and its stories stand", status),
+    Verb(
+        "run",
+        "begin the loop, or go on with it; what stands behind -- is for the agent",
+        _run,
+        run_arguments,
+        ("ralph story run --agent codex", "ralph story run --agent claude -- --max-turns 30"),
+        passes=True,
+    ),
+    Verb("status", "where the loop and its stories stand", _status, _with_tasks),
+    Verb("tasks", "the stories and their subtasks", _tasks),
     Verb("unblock", "start a blocked story anew", _unblock, _story, ("ralph story unblock story-1-2",)),
     Verb("skip", "leave a story out, in this loop", _skip, _story),
     Verb(
@@ -354,9 +363,7 @@ VERBS = (
         _limit_arguments,
         ("ralph story limit iterations 50",),
     ),
-    Verb(
-        "context", "tell the next agent something, once", add_context, _text, ("ralph story context 'use the clock'",)
-    ),
+    Verb("context", "tell the next agent something, once", _context, _text, ("ralph story context 'use the clock'",)),
     Verb("pause", "stop the agent, and let the loop rest", _pause, _reason),
     Verb("resume", "let it go on", _resume),
 )

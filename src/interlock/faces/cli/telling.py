@@ -11,6 +11,8 @@ from rich.text import Text
 
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.work.stories.record import Loop
+from interlock.work.stories.stuck import NoProgress
+from interlock.work.threads.record import Thread
 from interlock.world.agents.happenings import LimitReached, Said, UsedTool, Warned
 
 if TYPE_CHECKING:
@@ -19,17 +21,32 @@ if TYPE_CHECKING:
 __all__ = ["Teller"]
 
 _LONGEST = 200
-_STYLES = {"IMPLEMENT": "yellow", "TEST": "cyan", "VALIDATE": "cyan", "COMMIT": "green", "BLOCKER": "bold red"}
+_ALL = 4000
+_STYLES = {
+    "IMPLEMENT": "yellow",
+    "TEST": "cyan",
+    "VALIDATE": "cyan",
+    "COMMIT": "green",
+    "BLOCKER": "bold red",
+    "Running": "yellow",
+    "Verifying": "cyan",
+    "Preflight": "cyan",
+    "Assessing": "blue",
+}
 _MINUTE = 60
 
 
 class Teller:
     """Tells whoever watches; in a terminal also where the loop is right now."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Output, *, streams: bool = True, is_verbose: bool = False) -> None:
         self._output = output
+        self._streams = streams
+        self._is_verbose = is_verbose
         self._console: Console | None = None if output.json else output.console()
         self._status = _Status()
+        self._waiting: list[object] = []
+        self._is_telling = False
         is_terminal = self._console is not None and output.width is not None
         self._live = Live(self._status, console=self._console, refresh_per_second=4) if is_terminal else None
 
@@ -44,58 +61,85 @@ class Teller:
             self._live.stop()
 
     def tell(self, what: object) -> None:
+        """Tell it; what Ctrl+C says in the middle of a line is told after that line."""
+        self._waiting.append(what)
+        if self._is_telling:
+            return
+        self._is_telling = True
+        try:
+            while self._waiting:
+                self._tell(self._waiting.pop(0))
+        finally:
+            self._is_telling = False
+
+    def _tell(self, what: object) -> None:
+        if not self._streams and isinstance(what, Said | UsedTool):
+            return
         if self._console is None:
             self._output.line(_data(what))
         else:
-            if isinstance(what, Loop):
-                self._status.enter(what)
-            line = _line(what)
+            if isinstance(what, Loop | Thread) and not self._status.enter(what):
+                return
+            line = _line(what, _ALL if self._is_verbose else _LONGEST)
             if line is not None:
                 self._console.print(line, soft_wrap=True)
         self._output.stdout.flush()
 
 
 class _Status:
-    """The line at the bottom: state, subtask, attempt, iteration, for how long, and what was spent."""
+    """The line at the bottom: the state, where in it, for how long, and what was spent."""
 
     def __init__(self) -> None:
-        self._loop: Loop | None = None
+        self._what: Loop | Thread | None = None
         self._since = time.monotonic()
 
-    def enter(self, loop: Loop) -> None:
-        self._loop, self._since = loop, time.monotonic()
+    def enter(self, what: Loop | Thread) -> bool:
+        """Show this from now on; whether it is another state or iteration than before."""
+        before, self._what = self._what, what
+        is_new = before is None or (before.state, before.entered) != (what.state, what.entered)
+        if is_new:
+            self._since = time.monotonic()
+        return is_new
 
     def __rich__(self) -> Text:
-        loop = self._loop
-        if loop is None:
+        what = self._what
+        if what is None:
             return Text()
         seconds = int(time.monotonic() - self._since)
-        spent, dollars, tokens = loop.spent()
-        known = loop.progress.story(loop.story) if loop.story else None
-        attempt = f"attempt {min(known.retry_count, 2) + 1} of 3" if known and loop.state == "IMPLEMENT" else ""
+        spent, dollars, tokens = what.spent() if isinstance(what, Loop) else what.spent
         parts = [
-            f"{one_line(loop.story or '')} {loop.task or ''}".strip(),
-            attempt,
-            f"iteration {loop.iteration}",
+            *(_within_loop(what) if isinstance(what, Loop) else [one_line(what.title)]),
+            f"iteration {what.iteration}",
             f"{seconds // _MINUTE}:{seconds % _MINUTE:02d}",
             f"{spent:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
         ]
         return Text.assemble(
-            (f"▶ {loop.state}", _STYLES.get(loop.state, "bold")), "  ", " · ".join(filter(None, parts))
+            (f"▶ {what.state}", _STYLES.get(what.state, "bold")), "  ", " · ".join(filter(None, parts))
         )
 
 
-def _line(what: object) -> Text | None:
+def _within_loop(loop: Loop) -> list[str]:
+    """The subtask, and which attempt at it this is."""
+    known = loop.progress.story(loop.story) if loop.story else None
+    attempt = f"attempt {min(known.retry_count, 2) + 1} of 3" if known and loop.state == "IMPLEMENT" else ""
+    return [f"{one_line(loop.story or '')} {loop.task or ''}".strip(), attempt]
+
+
+def _line(what: object, tool_width: int) -> Text | None:
     match what:
         case Loop():
             seconds, dollars, _ = what.spent()
             where = f"  {one_line(what.story or '')} {what.task or ''}" if what.story else ""
             spent = f"  iteration {what.iteration}, {seconds:.0f} s, ${dollars:.2f}"
             return Text.assemble((what.state, _STYLES.get(what.state, "bold")), where, (spent, "dim"))
+        case Thread():
+            return Text.assemble((what.state, _STYLES.get(what.state, "bold")), (f"  {one_line(what.title)}", "dim"))
         case Said(text):
-            return Text(f"  │ {one_line(text)[:_LONGEST]}", "dim")
+            return Text("\n".join(f"  │ {one_line(line)[:_LONGEST]}" for line in text.splitlines()), "dim")
         case UsedTool(name, about):
-            return Text(f"  › {one_line(name)} {one_line(about)[:_LONGEST]}", "blue")
+            return Text(f"  › {one_line(name)} {one_line(about)[:tool_width]}", "blue")
+        case NoProgress(attempt, facts):
+            return Text(f"  ! no progress in attempt {attempt}: {one_line('; '.join(facts))}", "yellow")
         case LimitReached(kind, _, said):
             return Text(f"  ! limit ({kind}): {one_line(said)[:_LONGEST]}", "yellow")
         case Warned(text):
@@ -110,6 +154,9 @@ def _line(what: object) -> Text | None:
 def _data(what: object) -> dict[str, object]:
     """One line of JSON for what happened."""
     match what:
+        case Thread():
+            told = {name: getattr(what, name) for name in ("id", "state", "iteration", "run")}
+            return {"event": "state", **told}
         case Loop():
             told = {name: getattr(what, name) for name in ("state", "story", "task", "iteration")}
             return {"event": "state", **told}

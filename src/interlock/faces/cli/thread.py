@@ -1,0 +1,334 @@
+"""`ralph thread`: one feature, from an idea to a reviewed commit. A verb for every move that is a person's."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.thread_place import data_of, opened_threads, person_of, plain, tell_thread, which_thread
+from interlock.faces.cli.thread_spec import new, spec
+
+if TYPE_CHECKING:
+    from interlock.work.threads.record import Config, Thread
+
+__all__ = ["VERBS"]
+
+
+# Looking
+
+
+def _show(call: Call) -> None:
+    with readable(call) as place:
+        tell_thread(call, place, which_thread(call, place), is_asked=True)
+
+
+def _list(call: Call) -> None:
+    from interlock.faces.cli.thread_pages import show_list
+    from interlock.machine import load_shipped
+    from interlock.work.threads.listing import listed
+
+    with readable(call) as place:
+        rows = listed(place.journal, place.state_directory)
+    if not rows:
+        call.output.result(
+            [], lambda: call.output.message('There are no threads. `ralph thread new "TITLE"` makes one.')
+        )
+        return
+    call.output.result(rows, lambda: show_list(call.output, rows, load_shipped("thread")))
+
+
+def _use(call: Call) -> None:
+    from interlock.work.threads.store import ThreadFiles
+
+    with writable(call) as place:
+        id_ = which_thread(call, place)
+        ThreadFiles(place.state_directory).use(id_)
+        tell_thread(call, place, id_, is_asked=True)
+
+
+def _diagnose(call: Call) -> None:
+    from interlock.faces.cli.thread_pages import diagnosis_text
+    from interlock.work.threads.loop import read_thread
+
+    with readable(call) as place:
+        thread = read_thread(place.journal, which_thread(call, place))
+    data = None if thread.diagnosis is None else plain(thread.diagnosis)
+    call.output.result(data, lambda: call.output.text(diagnosis_text(thread)))
+
+
+# Moving
+
+
+def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Callable[[Call], None]:
+    """A verb that makes a person's move, and lets the thread go on by itself as far as it can."""
+
+    def run(call: Call) -> None:
+        from interlock.work.threads.loop import read_thread
+        from interlock.work.threads.verbs import act
+
+        with opened_threads(call) as here:
+            place, workshop = here.place, here.workshop
+            id_ = which_thread(call, place)
+            name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
+            if name:
+                reason = getattr(call.arguments, "reason", None)
+                act(workshop, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
+            if drives:
+                here.drive(id_)
+            tell_thread(call, place, id_)
+
+    return run
+
+
+def _shown(call: Call, place: Place, event: str) -> Callable[[Thread], str]:
+    """What a person is shown before they pass a gate: exactly that is what they pass it for."""
+    from interlock.work.threads.showing import shown_at
+
+    return lambda thread: shown_at(thread, event, Path(thread.work_tree or place.work_tree or call.directory))
+
+
+def _start(thread: Thread) -> str:
+    return {"PreflightFailed": "retry", "Preflight": ""}.get(thread.state, "run")
+
+
+def _run(thread: Thread) -> str:
+    return "start" if thread.state in ("Configuring", "Drafting", "Finalized") else ""
+
+
+def _resume(thread: Thread) -> str:
+    """From Paused it is a decision; where only the driver died, it goes on where it was."""
+    return "resume" if thread.state not in ("Running", "Verifying", "Preflight", "Assessing") else ""
+
+
+def _assess(thread: Thread) -> str:
+    return "" if thread.state == "Assessing" else "assess"
+
+
+def _configure(call: Call) -> None:
+    """Choose how the loop runs; from Stuck and Paused it goes back to Configuring first."""
+    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.verbs import act, configure
+    from interlock.work.threads.visit import default_config
+
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_, person = which_thread(call, place), person_of(call, place)
+        thread = read_thread(place.journal, id_)
+        config = _chosen(call, thread.config or default_config(workshop.settings))
+        mode = call.arguments.mode
+        if thread.state in ("Stuck", "Paused"):
+            configure_first = configure if thread.mode == "quick" or mode == "quick" else None
+            if configure_first is not None:  # quick mode starts at once, so it must know before
+                configure(workshop, id_, person, config, mode)
+            act(workshop, id_, person, "reconfigure", shown=_shown(call, place, "reconfigure"))
+        configure(workshop, id_, person, config, mode)
+        here.drive(id_)
+        tell_thread(call, place, id_)
+
+
+def _chosen(call: Call, known: Config) -> Config:
+    from msgspec.structs import replace
+
+    given = call.arguments
+    agents = tuple(one.strip() for one in given.agents.split(",") if one.strip()) if given.agents else None
+    chosen = {
+        "agents": agents,
+        "iterations": given.iterations,
+        "driver": given.driver,
+        "selection": given.selection,
+        "isolation": given.isolation,
+        "judge": given.judge,
+        "budget_minutes": given.budget_minutes,
+        "budget_usd": given.budget_usd,
+        "budget_tokens": given.budget_tokens,
+    }
+    return replace(known, **{name: value for name, value in chosen.items() if value is not None})
+
+
+def _pause(call: Call) -> None:
+    from interlock.work.threads.verbs import pause
+
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_ = which_thread(call, place)
+        pause(workshop, id_, person_of(call, place))
+        tell_thread(call, place, id_)
+
+
+def _context(call: Call) -> None:
+    from interlock.work.threads.verbs import add_context
+
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_ = which_thread(call, place)
+        add_context(workshop, id_, caller_of(call, place).actor, call.arguments.text)
+    call.output.result({"id": id_}, lambda: call.output.text("The next agent is told it."))
+
+
+def _polish(call: Call) -> None:
+    """Add docs and tests by hand or by an agent, and prove it again."""
+    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.polishing import ask_for
+    from interlock.work.threads.verbs import act
+    from interlock.world.agents.adopting import adopting
+
+    given = call.arguments
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_, person = which_thread(call, place), person_of(call, place)
+        if read_thread(place.journal, id_).state != "Polishing":
+            act(workshop, id_, person, "polish")
+        if given.ask:
+            with adopting():
+                ask_for(workshop, id_, given.ask)
+        if given.done:
+            act(workshop, id_, person, "polished")
+            here.drive(id_)
+        tell_thread(call, place, id_)
+
+
+def _review(call: Call) -> None:
+    """The changes, what was proven of them, and whether they can be recommended."""
+    from interlock.faces.cli.thread_pages import show_review
+    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
+    from interlock.work.threads.verbs import act
+
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_ = which_thread(call, place)
+        if read_thread(place.journal, id_).state == "Implemented":
+            act(workshop, id_, person_of(call, place), "ready")
+        here.drive(id_)
+        thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
+        diff, recommend = whole_diff(thread, workshop.root), is_recommended(thread, instance.snapshot)
+        data = {**data_of(thread, instance.snapshot), "diff": diff, "recommend_approve": recommend}
+
+        def show() -> None:
+            show_review(call.output, thread, receipt_text(thread), diff, recommend=recommend)
+            tell_thread(call, place, id_)
+
+        call.output.result(data, show)
+
+
+def _undo(call: Call) -> None:
+    """Bring back what a reset put away: files, index and branch. The thread's state stays."""
+    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.undoing import undo_reset
+    from interlock.work.threads.verbs import must_be_person
+
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        id_ = which_thread(call, place)
+        must_be_person(workshop, id_, caller_of(call, place).actor, "undo")
+        name = undo_reset(workshop, read_thread(place.journal, id_), call.arguments.kept)
+    call.output.result(
+        {"id": id_, "restored": name}, lambda: call.output.text(f"What was kept as refs/ralf/{name} is back.")
+    )
+
+
+# Arguments
+
+
+def _thread(parser: ArgumentParser) -> None:
+    parser.add_argument("thread", nargs="?", help="its id or the end of it; without one, the active thread")
+
+
+def _with_reason(help_: str, *, required: bool = False) -> Callable[[ArgumentParser], None]:
+    def arguments(parser: ArgumentParser) -> None:
+        _thread(parser)
+        parser.add_argument("--reason", required=required, help=help_)
+
+    return arguments
+
+
+def _new_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("title", help="what it is about, in one line")
+    parser.add_argument("--quick", action="store_true", help="go on by itself between the gates")
+    parser.add_argument("--file", metavar="FILE", help="the first revision of the spec; - is stdin")
+
+
+def _spec_arguments(parser: ArgumentParser) -> None:
+    _thread(parser)
+    parser.add_argument("--edit", action="store_true", help="write it in your editor")
+    parser.add_argument("--file", metavar="FILE", help="take it from a file; - is stdin")
+    parser.add_argument("--say", metavar="TEXT", help="say something to an agent, which answers with a spec")
+    parser.add_argument("--agent", help="which agent answers")
+    parser.add_argument("--revision", type=int, metavar="N", help="show an earlier one")
+    parser.add_argument("--template", metavar="TITLE", help="show an empty spec")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 13):
+        raise ArgumentTypeError(f"{text[:20]!r} is no number from 0 on")
+    return int(text)
+
+
+def _configure_arguments(parser: ArgumentParser) -> None:
+    _thread(parser)
+    parser.add_argument("--agents", metavar="A,B:MODEL", help="who works, in turns")
+    parser.add_argument("--iterations", type=_number, metavar="N", help="how many at the most; 0 is no limit")
+    parser.add_argument("--driver", choices=("plain", "story"), help="what runs the loop")
+    parser.add_argument("--selection", choices=("round_robin", "priority"), help="who is next")
+    parser.add_argument("--isolation", choices=("none", "worktree"), help="a work tree of its own")
+    parser.add_argument("--judge", metavar="AGENT", help="who judges the criteria")
+    parser.add_argument("--budget-minutes", type=_number, metavar="N", help="minutes of agents; 0 is no limit")
+    parser.add_argument("--budget-usd", type=_number, metavar="N", help="dollars; 0 is no limit")
+    parser.add_argument("--budget-tokens", type=_number, metavar="N", help="tokens; 0 is no limit")
+    parser.add_argument("--mode", choices=("methodical", "quick"), help="whether it goes on by itself between gates")
+
+
+def _polish_arguments(parser: ArgumentParser) -> None:
+    _thread(parser)
+    parser.add_argument("--ask", metavar="TEXT", help="let an agent do it")
+    parser.add_argument("--done", action="store_true", help="it is done: prove it again if anything changed")
+
+
+def _undo_arguments(parser: ArgumentParser) -> None:
+    _thread(parser)
+    parser.add_argument("--kept", metavar="NAME", help="which; without a name, what was put away last")
+
+
+def _context_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("text", help="what to tell the next agent, once")
+    parser.add_argument("--thread", help="its id or the end of it")
+
+
+VERBS = (
+    Verb("", "the active thread, and what to do next", _show),
+    Verb("new", "begin a thread", new, _new_arguments, ('ralph thread new "Greet in French"',)),
+    Verb("list", "the threads, the newest first", _list),
+    Verb("show", "one thread, and what to do next", _show, _thread),
+    Verb("use", "make a thread the active one", _use, _thread),
+    Verb("spec", "show, write or talk about the spec", spec, _spec_arguments, ("ralph thread spec --edit",)),
+    Verb("assess", "let an agent review the spec", _move(_assess), _thread),
+    Verb("finalize", "gate: approve the spec", _move("finalize"), _thread),
+    Verb("reopen", "open a finalized spec again", _move("reopen"), _thread),
+    Verb("start", "check the prerequisites and begin the implementation", _move(_start), _thread),
+    Verb("configure", "choose agents, iterations, driver and budget", _configure, _configure_arguments),
+    Verb("run", "start the loop", _move(_run), _thread),
+    Verb("pause", "let the loop rest", _pause, _thread),
+    Verb("resume", "go on from Paused, or where the driver died", _move(_resume), _thread),
+    Verb("context", "tell the next agent something, once", _context, _context_arguments),
+    Verb("assist", "gate: go on after you edited files", _move("assist"), _with_reason("what you did")),
+    Verb(
+        "revise",
+        "back to the spec; what was built is put away, and `undo` brings it back",
+        _move("revise"),
+        _with_reason("why"),
+    ),
+    Verb("diagnose", "why it is stuck", _diagnose, _thread),
+    Verb("polish", "add docs and tests before the review", _polish, _polish_arguments),
+    Verb("review", "the changes, and what was proven of them", _review, _thread),
+    Verb("reverify", "prove it again, after a change", _move("reverify"), _thread),
+    Verb("approve", "gate: the changes are right", _move("approve"), _thread),
+    Verb("reject", "send it back to be mended", _move("reject"), _with_reason("what is wrong", required=True)),
+    Verb("withdraw", "take an approval back", _move("withdraw"), _thread),
+    Verb("commit", "gate: make the commit", _move("commit"), _thread),
+    Verb("abandon", "end it; no file is touched", _move("abandon", drives=False), _with_reason("why")),
+    Verb("undo", "bring back what a reset put away", _undo, _undo_arguments),
+)

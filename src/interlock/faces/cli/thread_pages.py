@@ -1,0 +1,207 @@
+"""How threads look in a terminal: the phase bar, the criteria, the menus, the diff, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from interlock.faces.cli.output import Output, clean, one_line
+
+if TYPE_CHECKING:
+    from interlock.machine import Machine, Snapshot
+    from interlock.work.threads.record import Thread
+
+__all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "show_review", "show_thread"]
+
+_COLORS = {"gray": "bright_black", "orange": "dark_orange", "purple": "medium_purple"}
+_BOX = 53
+_SHOWN_CRITERIA = 40
+_SHOWN_DIFF = 2000
+
+NEXT: dict[str, tuple[tuple[str, str], ...]] = {
+    "Drafting": (("spec --edit", "write the spec, or `spec --say` to talk about it"), ("finalize", "approve it")),
+    "Assessing": (("finalize", "approve the spec as it is"), ("revise", "go back and mend it")),
+    "Finalized": (("start", "check the prerequisites and begin"), ("reopen", "open the spec again")),
+    "Preflight": (("start", "go on with the checks"),),
+    "PreflightFailed": (("start", "check again, once it is mended"), ("revise", "mend the spec")),
+    "Configuring": (("run", "start the loop"), ("configure", "choose agents, iterations and budget first")),
+    "Running": (("pause", "let the loop rest"),),
+    "Paused": (("resume", "go on from here"), ("configure", "change agents or iterations")),
+    "Verifying": (("pause", "stop the verifiers"),),
+    "Stuck": (("diagnose", "see what was tried"), ("assist", "edit files yourself, then go on")),
+    "Implemented": (("review", "look at the changes"), ("polish", "add docs or tests first")),
+    "Polishing": (("polish --done", "prove it again, and go on"),),
+    "PendingReview": (("approve", "the changes are right"), ("reject --reason …", "send it back")),
+    "Approved": (("withdraw", "take the approval back"),),
+    "ReadyToCommit": (("commit", "make the commit"), ("withdraw", "take the approval back")),
+}
+"""What a person does next in each state; there is always a way."""
+
+
+def _color(machine: Machine, state: str) -> str:
+    color = machine.states[state].color or ""
+    return _COLORS.get(color, color)
+
+
+def _phases(machine: Machine) -> list[str]:
+    """The phases in their order; their names begin with their numbers."""
+    return sorted({one.phase for one in machine.states.values() if one.phase})
+
+
+def _bar(machine: Machine, state: str) -> Text:
+    """The phases as a bar: those behind, the one it is in, those ahead."""
+    phases = _phases(machine)
+    here = phases.index(machine.states[state].phase or phases[0])
+    bar = Text()
+    for place, phase in enumerate(phases):
+        mark, style = ("●", "green") if place < here else ("○", "dim")
+        if place == here:
+            mark, style = machine.states[state].icon or "◑", f"bold {_color(machine, state)}"
+        bar.append("" if not place else " ── ", "dim").append(f"{mark} {phase}", style)
+    return bar
+
+
+def show_thread(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot, *, is_driven: bool) -> None:
+    """The page of one thread."""
+    say = output.console().print
+    title = Text(one_line(thread.title), "bold")
+    say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"), soft_wrap=True)
+    say(_bar(machine, thread.state), soft_wrap=True)
+    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
+    where = Text(machine.label(thread.state), f"bold {_color(machine, thread.state)}")
+    where.append(f"  {machine.states[thread.state].description}", "dim")
+    if thread.state in ("Running", "Paused", "Verifying"):
+        where.append(f"  iteration {snapshot.counters.get('iteration', 1)}/{limit or '∞'}")
+    say(where, soft_wrap=True)
+    if thread.state in ("Running", "Verifying", "Preflight") and not is_driven:
+        say(Text("nobody drives it: `ralph thread resume` goes on", "yellow"))
+    if thread.reason:
+        say(Text(clean(thread.reason.strip())), soft_wrap=True)
+    for line in _details(thread):
+        say(line, soft_wrap=True)
+    if thread.state in ("Stuck", "Paused"):
+        show_menu(output, thread, machine, snapshot)
+    say("")
+    for verb, does in NEXT.get(thread.state, ()):
+        say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"), soft_wrap=True)
+    if snapshot.outcome is None:
+        say(Text("  ralph thread abandon  ends it, touches no file", "dim"))
+
+
+def _details(thread: Thread) -> Iterator[Text]:
+    if thread.revision is not None:
+        yield Text(f"spec v{thread.revision.number}  sha256 {thread.revision.sha256[:12]}", "dim")
+    if thread.baseline is not None and thread.branch:
+        base = f"{one_line(thread.baseline.branch)} {thread.baseline.commit[:10]}"
+        yield Text(f"branch {thread.branch}  from {base}", "dim")
+    yield from _criteria(thread)
+    seconds, dollars, tokens = thread.spent
+    if thread.iterations:
+        yield Text(f"spent: {seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens", "dim")
+    for one in thread.iterations[-5:]:
+        yield Text(f"  #{one.number} {one.role} {one.agent}: {one.ending}, {one.seconds:.0f} s", "dim")
+    for refused in thread.refused[-3:]:
+        line = f"refused at the gate {one_line(str(refused.get('gate', '')))}: {one_line(str(refused.get('why', '')))}"
+        yield Text(f"! {line} ({one_line(str(refused['who']))}, {refused['at']})", "red")
+    if thread.state == "Abandoned" and thread.baseline is not None:
+        yield Text(f"No file was touched. `git switch {one_line(thread.baseline.branch)}` goes back to where it began")
+    if thread.commit:
+        yield Text(f"commit {thread.commit}", "green")
+        if thread.branch:
+            yield Text(f"`git merge {thread.branch}` on your branch takes it over", "dim")
+
+
+def _criteria(thread: Thread) -> Iterator[Text]:
+    for one in [] if thread.receipt is None else thread.receipt["criteria"][:_SHOWN_CRITERIA]:
+        mark, style = ("☑", "green") if one["met"] else ("✗", "red")
+        line = Text(f"{mark} {one['number']}. {one_line(one['text'])}", style)
+        if one["why"] and not one["met"]:
+            line.append(f"  {one_line(one['why'])}", "dim")
+        yield line
+
+
+def show_menu(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot) -> None:
+    """The choices that a person has, in a box."""
+    for line in menu_lines(thread, machine, snapshot):
+        output.console().print(Text(line), soft_wrap=True)
+
+
+def menu_lines(thread: Thread, machine: Machine, snapshot: Snapshot) -> list[str]:
+    """The box of the seed, as it is drawn."""
+    heads = {"Stuck": "STUCK: What would you like to do?", "Paused": "PAUSED: Loop interrupted"}
+    rows = list(_paused(thread, machine, snapshot)) if thread.state == "Paused" else []
+    rows += [f"[{one.key}] {one.label:<15} → {one.does}" for one in machine.states[thread.state].menu]
+    edge = "─" * _BOX
+    inner = [f"│  {row:<{_BOX - 2}}│" for row in (heads[thread.state], None, *rows) if row is not None]
+    return [f"┌{edge}┐", inner[0], f"├{edge}┤", *inner[1:], f"└{edge}┘"]
+
+
+def _paused(thread: Thread, machine: Machine, snapshot: Snapshot) -> Iterator[str]:
+    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
+    yield f"Iteration: {snapshot.counters.get('iteration', 1)}/{limit or '∞'}"
+    agents = [one.agent for one in thread.iterations if one.role == "implementer"]
+    yield f"Current model: {agents[-1] if agents else 'none yet'}"
+    criteria = [] if thread.receipt is None else thread.receipt["criteria"]
+    met = sum(bool(one["met"]) for one in criteria)
+    yield f"Criteria: {met}/{len(criteria)} passing" if criteria else "Criteria: not verified yet"
+    yield ""
+
+
+def diagnosis_text(thread: Thread) -> str:
+    """All that is known of why it is stuck."""
+    known = thread.diagnosis
+    if known is None:
+        return "Nothing is known of a failure."
+    lines = [
+        f"Stuck: {known.summary}",
+        f"Reason: {known.reason.strip() or 'none was given'}",
+        f"Spec version: v{known.spec_revision}",
+        f"Iterations: {known.iterations_attempted}, by {', '.join(known.models_tried) or 'nobody'}",
+        *(f"  ✓ {one}" for one in known.passed),
+        *(f"  ✗ {one}" for one in known.failed),
+        "Changed since the baseline:",
+        *(f"  {line}" for line in known.stat.splitlines() or ["nothing"]),
+        "Closest output:",
+        *(f"  │ {line}" for line in known.closest.strip().splitlines()[-20:] or ["none"]),
+    ]
+    return "\n".join(clean(line) for line in lines)
+
+
+def show_review(output: Output, thread: Thread, receipt: str, diff: str, *, recommend: bool) -> None:
+    """What a reviewer needs: what was proven, what is not, and what changed."""
+    say = output.console().print
+    if recommend:
+        say(Text(" Recommend Approve ", "bold black on green"))
+    say(Text(clean(receipt)), soft_wrap=True)
+    show_diff(output, diff)
+    if thread.refused:
+        say(Text(f"attempts at a gate that were refused: {len(thread.refused)}; `ralph thread show` has them", "red"))
+
+
+def show_diff(output: Output, diff: str) -> None:
+    """A patch with its colours."""
+    lines = diff.splitlines()
+    for line in lines[:_SHOWN_DIFF]:
+        output.console().print(Text(clean(line), _diff_style(line)), soft_wrap=True)
+    if len(lines) > _SHOWN_DIFF:
+        output.console().print(Text(f"… {len(lines) - _SHOWN_DIFF} lines more; `git diff` shows them", "yellow"))
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("+++", "---", "diff ", "index ")):
+        return "bold"
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
+def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) -> None:
+    """The threads, a line each; what cannot be read is said so."""
+    for row in rows:
+        if row.get("corrupt"):
+            output.console().print(Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red"), soft_wrap=True)
+            continue
+        mark = "▸" if row["is_active"] else " "
+        state = row["phase"]
+        line = Text(f"{mark} {row['id'][-8:]}  ").append(f"{machine.label(state):<16}", _color(machine, state))
+        output.console().print(line.append(f"  {one_line(row['title'])}"), soft_wrap=True)

@@ -1,0 +1,165 @@
+"""Where the threads of a repository are, who is at the keyboard, and how one is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import NotFound, Refusal, UsageError
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.place import Place, caller_of, readable, writable
+
+if TYPE_CHECKING:
+    from interlock.faces.cli.telling import Teller
+    from interlock.journal import Entry
+    from interlock.machine import Snapshot
+    from interlock.work.steering import Steering
+    from interlock.work.threads.record import Thread
+    from interlock.work.threads.verbs import Person
+    from interlock.work.workshop import Workshop
+
+__all__ = ["Here", "data_of", "opened_threads", "person_of", "plain", "tell_thread", "which_thread"]
+
+_NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The threads of this repository."""
+
+    call: Call
+    place: Place
+    workshop: Workshop
+    steering: Steering
+    teller: Teller
+
+    def drive(self, id_: str) -> None:
+        """Let a thread go on by itself as far as it can: Ctrl+C lets it rest after what runs, a second one at once."""
+        from interlock.faces.cli.interrupts import interruptible
+        from interlock.work.threads.loop import drive
+        from interlock.world.agents.adopting import adopting
+
+        self.steering.is_told = lambda entry: entry.instance == id_ and _is_told(entry)
+        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting():
+            drive(self.workshop, id_)
+
+    def _say(self, presses: int) -> None:
+        if presses == 1:
+            self.teller.tell("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
+
+
+@contextmanager
+def opened_threads(call: Call, *, writes: bool = True) -> Iterator[Here]:
+    from interlock.faces.cli.telling import Teller
+    from interlock.work.steering import Pressed, Steering
+    from interlock.work.workshop import Workshop
+
+    with (writable if writes else readable)(call) as place:
+        if place.work_tree is None:
+            raise UsageError("usage", "A thread needs a work tree, and this repository is bare.", "Clone it first.")
+        steering = Steering(place.journal, _is_told, patience=2)
+        teller = Teller(call.output)
+        workshop = Workshop(
+            journal=place.journal,
+            root=place.work_tree,
+            state_directory=place.state_directory,
+            settings=place.settings,
+            environment=dict(call.environment),
+            tell=teller.tell,
+            stop=steering,
+            pausing=Pressed(steering),
+            wait=steering.wait,
+        )
+        yield Here(call, place, workshop, steering, teller)
+
+
+def _is_told(entry: Entry) -> bool:
+    """Whether somebody elsewhere said that a thread is to rest or to end."""
+    return entry.event in ("pause", "abandon") and entry.actor_kind == "human"
+
+
+def person_of(call: Call, place: Place) -> Person:
+    from interlock.work.gates import at_terminal
+    from interlock.work.threads.verbs import Person
+    from interlock.world.people import is_at_terminal
+
+    actor = caller_of(call, place).actor
+    return Person(actor, lambda: at_terminal(call.environment, call.directory), is_at_terminal)
+
+
+def which_thread(call: Call, place: Place) -> str:
+    """The thread that is meant: the one that is named, or the active one."""
+    from interlock.work.threads.loop import find_thread
+    from interlock.work.threads.store import ThreadFiles
+
+    given = getattr(call.arguments, "thread", None)
+    if given:
+        return find_thread(place.journal, given).id
+    known = ThreadFiles(place.state_directory).active()
+    if known is not None:
+        return find_thread(place.journal, known).id
+    found = place.journal.recent("thread", 1)
+    if not found:
+        raise NotFound("unknown_thread", "There is no thread here.", 'Begin one: `ralph thread new "TITLE"`.')
+    return found[0].id
+
+
+def data_of(thread: Thread, snapshot: Snapshot) -> dict[str, Any]:
+    """A thread as programs read it."""
+    seconds, dollars, tokens = thread.spent
+    return {
+        "id": thread.id,
+        "title": thread.title,
+        "state": thread.state,
+        "mode": thread.mode,
+        "outcome": thread.outcome,
+        "reason": thread.reason or None,
+        "iteration": snapshot.counters.get("iteration", 1),
+        "spec_revision": thread.revision.number if thread.revision else 0,
+        "spec_sha256": thread.revision.sha256 if thread.revision else None,
+        "baseline": None
+        if thread.baseline is None
+        else {"branch": thread.baseline.branch, "commit": thread.baseline.commit},
+        "branch": thread.branch,
+        "work_tree": thread.work_tree,
+        "run": thread.run,
+        "checks": thread.checks,
+        "receipt": thread.receipt,
+        "proofs": dict(snapshot.proofs),
+        "subjects": dict(snapshot.subjects),
+        "diagnosis": None if thread.diagnosis is None else plain(thread.diagnosis),
+        "message": thread.message or None,
+        "commit": thread.commit,
+        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
+        "kept": thread.kept,
+        "refused": thread.refused,
+    }
+
+
+def plain(value: object) -> Any:
+    import msgspec
+
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -> None:
+    """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
+    from interlock.faces.cli.thread_pages import show_thread
+    from interlock.work.sessions.verbs import is_present
+    from interlock.work.threads.loop import read_thread
+
+    thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
+    machine, snapshot = place.journal.machine_of(instance), instance.snapshot
+    data = data_of(thread, snapshot)
+    is_driven = bool(place.journal.is_held(f"thread:{id_}", is_present))
+    if thread.state in _NEEDS_PERSON and not is_asked:
+        if not call.output.json:
+            show_thread(call.output, thread, machine, snapshot, is_driven=True)
+        why = thread.reason.strip() or f"The thread is {thread.state}."
+        why, hint = why if call.output.json else why.splitlines()[0], "`ralph thread` shows the ways out."
+        if thread.state == "Stuck":
+            raise Refusal("thread_stuck", why, hint, data)
+        raise Refusal("preflight_failed", why, hint, data)
+    call.output.result(data, lambda: show_thread(call.output, thread, machine, snapshot, is_driven=is_driven))

@@ -1,0 +1,116 @@
+"""`ralph thread new` and `ralph thread spec`: an idea, and the spec that comes of it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from interlock.errors import NotFound, UsageError
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.output import clean, one_line
+from interlock.faces.cli.place import caller_of
+from interlock.faces.cli.thread_place import opened_threads, tell_thread, which_thread
+
+if TYPE_CHECKING:
+    from interlock.work.threads.record import Thread
+
+__all__ = ["new", "spec"]
+
+_MAX_FILE = 1024 * 1024
+
+
+def new(call: Call) -> None:
+    from interlock.work.threads.store import ThreadFiles
+    from interlock.work.threads.verbs import new_thread, revise_spec
+
+    given = call.arguments
+    text = _read(given.file) if given.file else None
+    with opened_threads(call) as here:
+        place, workshop = here.place, here.workshop
+        actor = caller_of(call, place).actor
+        mode = "quick" if given.quick else place.settings.text("thread.mode")
+        thread = new_thread(workshop, actor, given.title, mode)
+        if text is not None:
+            revise_spec(workshop, thread.id, actor, text)
+        ThreadFiles(place.state_directory).use(thread.id)
+        tell_thread(call, place, thread.id)
+
+
+def spec(call: Call) -> None:
+    """Show the spec, write it, or talk about it."""
+    from interlock.work.threads.dialogue import say
+    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.spec import template
+    from interlock.work.threads.verbs import revise_spec
+    from interlock.world.agents.adopting import adopting
+
+    given = call.arguments
+    with opened_threads(call, writes=bool(given.file or given.edit or given.say)) as here:
+        place, workshop = here.place, here.workshop
+        if given.template:
+            text = template(given.template)
+            call.output.result({"text": text}, lambda: call.output.text(text))
+            return
+        id_ = which_thread(call, place)
+        thread = read_thread(place.journal, id_)
+        actor = caller_of(call, place).actor
+        if given.say:
+            with adopting():
+                thread = say(workshop, id_, actor, given.say, given.agent)
+        elif given.file:
+            thread = revise_spec(workshop, id_, actor, _read(given.file))
+        elif given.edit:
+            thread = revise_spec(workshop, id_, actor, _edited(call, thread))
+        _show_spec(call, thread, given.revision)
+
+
+def _show_spec(call: Call, thread: Thread, number: int | None) -> None:
+    from interlock.work.threads.spec import faults, parse_spec
+
+    found = [one for one in thread.revisions if number in (None, one.number)]
+    if not found:
+        message = f"There is no revision {number} of the spec." if number else "There is no spec yet."
+        raise NotFound("spec_missing", message, "`ralph thread spec --edit` writes one.")
+    one = found[-1]
+    wrong = faults(parse_spec(one.text))
+    data = {"revision": one.number, "sha256": one.sha256, "text": one.text, "faults": wrong, "by": one.by, "at": one.at}
+
+    def show() -> None:
+        call.output.text(clean(one.text))
+        call.output.message(f"revision {one.number} of {len(thread.revisions)}, by {one_line(one.by)}")
+        for fault in wrong:
+            call.output.message(f"! {clean(fault)}")
+
+    call.output.result(data, show)
+
+
+def _edited(call: Call, thread: Thread) -> str:
+    """What a person makes of the spec in their editor."""
+    from interlock.work.threads.spec import template
+
+    editor = call.environment.get("VISUAL") or call.environment.get("EDITOR")
+    if not editor or not sys.stdin.isatty():
+        message = "There is no editor here." if editor else "Neither VISUAL nor EDITOR is set."
+        raise UsageError("invalid_argument", message, "Give the spec with --file FILE, or --file - on stdin.")
+    text = thread.revision.text if thread.revision else template(thread.title)
+    with tempfile.TemporaryDirectory(prefix="ralph-spec-") as directory:
+        path = Path(directory) / "spec.md"
+        path.write_text(text, encoding="utf-8")
+        done = subprocess.run([*shlex.split(editor), str(path)], check=False)
+        if done.returncode:
+            raise UsageError("invalid_argument", f"{editor} exited {done.returncode}.", "Nothing was changed.")
+        return path.read_text(encoding="utf-8")
+
+
+def _read(name: str) -> str:
+    try:
+        text = sys.stdin.read(_MAX_FILE + 1) if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise UsageError("invalid_argument", f"{name} cannot be read: {error}.", "Name a text file.") from None
+    if len(text) > _MAX_FILE:
+        raise UsageError("invalid_argument", f"{name} is too long.", "Make it shorter.")
+    return text

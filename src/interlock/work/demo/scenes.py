@@ -1,0 +1,76 @@
+"""What a demo is made of: who did what, what was refused, and what was seen on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from interlock.errors import InterlockError
+from interlock.journal import Journal, Recorded
+from interlock.machine import Event
+from interlock.machine.model import NOTED, OBSERVED
+
+__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Refused", "Saw", "Scene", "moves_since"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What comes next."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move that was made and is in the journal."""
+
+    machine: str
+    recorded: Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A move that was refused, and is not in the journal."""
+
+    machine: str
+    event: Event
+    error: InterlockError
+
+
+@dataclass(frozen=True, slots=True)
+class Hooked:
+    """A tool call of the agent, and what the hook said to it; nothing where it passed."""
+
+    tool: str
+    about: str
+    said: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What somebody asked for, and what was found."""
+
+    asked: str
+    found: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saw:
+    """What was seen in the world: a claim, a test, a commit."""
+
+    who: str
+    text: str
+    is_good: bool | None = None
+
+
+Scene = Heading | Move | Refused | Hooked | Found | Saw
+Hook = Callable[[str, str, dict[str, str]], str | None]
+"""Ask the real hook about a session's tool call: why it is blocked, or None."""
+
+
+def moves_since(journal: Journal, head: int) -> Iterator[Move]:
+    """Every move after an entry, of whatever machine; what was only noted is left out."""
+    for entry in journal.entries(head, most=10_000):
+        if entry.event not in (NOTED, OBSERVED):
+            instance = journal.instance(entry.instance)
+            yield Move(instance.machine, Recorded(entry, journal.snapshot(instance.id, entry.version)))

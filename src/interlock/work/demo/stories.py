@@ -1,0 +1,93 @@
+"""A loop over stories: an agent that fails first and then mends it, real tests, and a commit for each subtask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from interlock.journal import Journal
+from interlock.journal.ids import time_text
+from interlock.work.demo.project import Project, Steps
+from interlock.work.demo.scenes import Heading, Saw, Scene, moves_since
+from interlock.work.stories.loop import begin, drive
+from interlock.work.stories.opening import Asked, make_yard
+from interlock.work.stories.progress import FILE, template
+from interlock.work.stories.yard import known_stories
+from interlock.world.agents.running import Stop
+from interlock.world.repository import STATE_DIRECTORY
+
+__all__ = ["play_stories"]
+
+_STORY = """\
+# Story 1.1: Languages
+
+## Acceptance Criteria
+
+1. greet("Ada", "fr") says "Bonjour, Ada!"
+
+## Tasks / Subtasks
+
+- [ ] Greet in French (AC: 1)
+- [ ] Test it (AC: 1)
+"""
+_BROKEN = "def greet(name=None, language=None):\n    return 'Bonjour'\n"
+_MENDED = '''"""Greets people, by name where they give one, in their language."""
+
+HELLO = {"en": "Hello", "fr": "Bonjour"}
+
+
+def greet(name: str | None = None, language: str = "en") -> str:
+    hello = HELLO[language]
+    return f"{hello}, {name}!" if name else f"{hello}!"
+'''
+_TEST = """import unittest
+
+from greet import greet
+
+
+class French(unittest.TestCase):
+    def test_it_speaks_french(self) -> None:
+        self.assertEqual(greet("Ada", "fr"), "Bonjour, Ada!")
+"""
+
+
+def _writes(path: str, text: str) -> Steps:
+    return [{"write": {"path": path, "text": text}}, {"finish": True}]
+
+
+@dataclass(frozen=True, slots=True)
+class _Undisturbed:
+    """Nobody steers the loop of the play."""
+
+    stop: Stop = field(default_factory=threading.Event)
+    wait: Callable[[float], None] = lambda seconds: None
+
+
+def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
+    """One story of two subtasks, from its file to its commits."""
+    yield Heading("A loop over stories: the first attempt fails its tests, the second passes; one commit a subtask")
+    project.write("stories/1-1-languages.md", _STORY)
+    project.write(FILE, template("demo", known_stories(project.root), time_text(int(journal.now() * 1e9))))
+    project.git("add", "-A")
+    project.git("commit", "-qm", "A story")
+    agent = project.script(
+        "writer",
+        [_writes("greet.py", _BROKEN), _writes("greet.py", _MENDED), _writes("test_french.py", _TEST)],
+    )
+    judge = project.script("critic", [[{"say": "AC-1: French - ✓ greet.py:7"}, {"finish": True}]])
+    settings = project.settings(agent__script=agent, agent__judge_script=judge, story__tests=(project.tests,))
+    before, head = project.git("rev-parse", "HEAD"), journal.head()
+    state = project.root / STATE_DIRECTORY
+    yard = make_yard(
+        journal, project.root, state, settings, project.environment, Asked(), _Undisturbed(), lambda what: None
+    )
+    drive(yard, begin(yard))
+    for move in moves_since(journal, head):
+        if move.machine == "story":
+            yield move
+            data = move.recorded.entry.decoded_evidence().data
+            if move.recorded.entry.event == "tests_failed":
+                yield Saw("tests", str(data["failure"]).splitlines()[0], is_good=False)
+    for line in project.git("log", "--reverse", "--format=%h %s", f"{before}..HEAD").splitlines():
+        yield Saw("git", line, is_good=True)

@@ -1,0 +1,52 @@
+"""Drafting: a person and an agent talk, and a spec comes of it."""
+
+from __future__ import annotations
+
+from interlock.errors import InterlockError, Refusal
+from interlock.machine import Actor, ActorKind, Event, Evidence
+from interlock.machine.model import NOTED
+from interlock.work.threads import prompts
+from interlock.work.threads.iterating import account
+from interlock.work.threads.loop import driving, read_thread, visit_of
+from interlock.work.threads.record import Message, Thread
+from interlock.work.threads.spec import template
+from interlock.work.threads.verbs import revise_spec
+from interlock.work.workshop import Workshop
+from interlock.world.redaction import redacted
+
+__all__ = ["say"]
+
+_MAX_SAID = 20_000
+
+
+def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None = None) -> Thread:
+    """Say something about the spec, and let an agent answer; a spec in its answer is the next revision."""
+    visit = visit_of(workshop, id_, None)
+    thread = visit.thread
+    if thread.state != "Drafting":
+        message = f"The spec of a thread in {thread.state} is not talked about any more."
+        raise Refusal("not_allowed", message, "`ralph thread reopen` or `ralph thread revise` opens it again.")
+    name = agent or visit.config.agents[0]
+    said = Message("user", redacted(text.strip())[:_MAX_SAID], None, "")
+    _keep(workshop, id_, actor, said)
+    draft = thread.revision.text if thread.revision else template(thread.title)
+    prompt = prompts.talk(thread.title, draft, [*thread.messages, said])
+    with driving(workshop, id_):
+        heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root)
+    account(visit, "drafter", name.partition(":")[0], heard)
+    if str(heard.result.ending) != "finished":
+        message = f"The agent {name} did not answer: {heard.result.ending}."
+        raise InterlockError(
+            "agent_failed", message, "Try it again, or write the spec with `ralph thread spec --edit`."
+        )
+    answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
+    _keep(workshop, id_, answering, Message("assistant", heard.said, name, ""))
+    found = prompts.draft_in(heard.said)
+    return revise_spec(workshop, id_, answering, found) if found else read_thread(workshop.journal, id_)
+
+
+def _keep(workshop: Workshop, id_: str, actor: Actor, message: Message) -> None:
+    data = {"type": "said", "role": message.role, "content": message.content}
+    if message.agent is not None:
+        data["agent"] = message.agent
+    workshop.journal.append(id_, Event(NOTED, actor, evidence=Evidence(data=data)))

@@ -1,0 +1,232 @@
+"""Preflight: every prerequisite is looked at, also after one has failed, and each failure is named."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Transaction
+from interlock.machine import Event, Evidence
+from interlock.work.errands import DRIVER
+from interlock.work.threads.record import Thread
+from interlock.work.threads.spec import faults, parse_spec
+from interlock.work.threads.visit import Visit
+from interlock.work.workshop import sha
+from interlock.world.agents.assignment import Assignment
+from interlock.world.git import Baseline, State, add_work_tree, baseline, begin_branch, fingerprint_of_settings, state
+
+__all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
+
+MACHINE = "thread"
+OWNING = frozenset(
+    (
+        *("Configuring", "Running", "Paused", "Verifying", "Stuck", "Implemented", "Polishing"),
+        *("PendingReview", "Approved", "ReadyToCommit"),
+    )
+)
+"""The states in which a thread has its work tree to itself."""
+_BUILT_IN = frozenset("cd echo exit export false set source test true type ulimit umask . : [ { (".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One prerequisite: whether it holds, and if not, what to do."""
+
+    name: str
+    label: str
+    passed: bool
+    message: str = ""
+
+
+def branch_of(thread: str) -> str:
+    return f"ralf/{thread}"
+
+
+def preflight(visit: Visit) -> Event | None:
+    """Look at everything; where all holds, the branch is made and the thread owns its work tree."""
+    checks = list(_checks(visit))
+    told = [asdict(one) for one in checks]
+    failed = [one for one in checks if not one.passed]
+    if failed:
+        labels = ", ".join(one.label for one in failed)
+        lines = "\n".join(f"- {one.label}: {one.message}" for one in failed)
+        return visit.event(
+            "checks_failed", f"{len(failed)} of {len(checks)} checks failed: {labels}\n{lines}", checks=told
+        )
+    try:
+        place = _begin(visit)
+        guarded = fingerprint_of_settings(place)
+    except InterlockError as error:
+        told.append(asdict(Check("branch", "Thread Branch", passed=False, message=error.message)))
+        return visit.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
+    branch = branch_of(visit.thread.id)
+    config = msgspec.json.decode(msgspec.json.encode(visit.config))
+    data = {"checks": told, "branch": branch, "work_tree": str(place), "guarded": guarded, "config": config}
+    limit: dict[str, int | str] = {"iteration.limit": visit.config.iterations}
+    evidence = Evidence(data=data, settings=limit, names=(_owner_name(place),))
+    return Event("checks_passed", DRIVER, evidence=evidence)
+
+
+def _begin(visit: Visit) -> Path:
+    """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
+    thread, root, branch = visit.thread, visit.workshop.root, branch_of(visit.thread.id)
+    isolated = visit.workshop.state_directory / "worktrees" / thread.id
+    is_isolated = visit.config.isolation == "worktree"
+    there = state(root)
+    is_begun = isolated.exists() if is_isolated else there.branch == branch
+    base = baseline(root) if not is_begun else _begun_at(thread, branch)
+    if thread.baseline is None or (base.branch, base.commit) != (thread.baseline.branch, thread.baseline.commit):
+        visit.note("baseline", branch=base.branch, commit=base.commit)
+    if is_isolated:
+        add_work_tree(root, isolated, branch, base.commit)
+        return isolated
+    if not is_begun or there.head == base.commit:  # also to end what a death has left half done
+        begin_branch(root, branch, base.commit)
+    return root
+
+
+def _begun_at(thread: Thread, branch: str) -> Baseline:
+    """Where a branch began that is there: as it was noted, or before the reset that was undone since."""
+    known = thread.baseline or thread.before_reset
+    if known is None:
+        message = f"The branch {branch!r} is checked out, and this thread did not make it."
+        raise Refusal("git_branch_exists", message, "Switch to your own branch, and remove that one.")
+    return Baseline(known.branch, known.commit)
+
+
+# The checks
+
+
+def _checks(visit: Visit) -> Iterator[Check]:
+    root = visit.workshop.root
+    is_isolated = visit.config.isolation == "worktree"
+    try:
+        there = state(root)
+    except InterlockError as error:
+        yield Check("git_state", "Git Working Tree", passed=False, message=f"{error.message} {error.hint}")
+        return
+    yield _clean(there, branch_of(visit.thread.id), is_isolated=is_isolated)
+    yield _baseline(root)
+    yield from _spec(visit)
+    yield _models(visit)
+    yield _verifiers(visit)
+    yield _alone(visit, there, is_isolated=is_isolated)
+    yield _bounded(visit)
+
+
+def _clean(there: State, branch: str, *, is_isolated: bool) -> Check:
+    name, label = "git_state", "Git Working Tree"
+    if there.operation is not None or there.conflicts:
+        what = there.operation or f"a conflict in {there.conflicts[0]!r}"
+        return Check(name, label, passed=False, message=f"There is {what} under way. End it first.")
+    if there.is_clean or there.branch == branch or is_isolated:
+        return Check(name, label, passed=True)
+    changed = sorted({*there.staged, *there.unstaged, *there.untracked})
+    named = ", ".join(repr(one) for one in changed[:5])
+    message = f"Working tree has uncommitted changes ({named}). Commit or stash before running."
+    return Check(name, label, passed=False, message=message)
+
+
+def _baseline(root: Path) -> Check:
+    name, label = "baseline_capturable", "Git Baseline"
+    try:
+        baseline(root)
+    except InterlockError as error:
+        return Check(name, label, passed=False, message=f"{error.message} {error.hint}")
+    return Check(name, label, passed=True)
+
+
+def _spec(visit: Visit) -> Iterator[Check]:
+    revision = visit.thread.revision
+    spec = parse_spec(revision.text) if revision is not None else None
+    has_promise, has_criteria = spec is not None and spec.promise is not None, spec is not None and bool(spec.criteria)
+    missing = "No spec saved for this thread" if spec is None else "Spec is missing <promise>...</promise> tag"
+    others = [] if spec is None else faults(spec)
+    none = "No completion criteria found in spec" + (f": {' '.join(others)}" if others and not has_criteria else "")
+    yield Check("spec_has_promise", "Spec Promise", has_promise, "" if has_promise else missing)
+    yield Check("criteria_parseable", "Completion Criteria", has_criteria, "" if has_criteria else none)
+
+
+def _bounded(visit: Visit) -> Check:
+    message = "Without a limit of iterations a budget must be set: thread.budget_usd, _minutes or _tokens in ralph.toml"
+    is_bounded = visit.config.is_bounded
+    return Check("loop_bounded", "Iteration Limit", is_bounded, "" if is_bounded else message)
+
+
+def _models(visit: Visit) -> Check:
+    name, label = "models_available", "Model Availability"
+    workshop, config = visit.workshop, visit.config
+    missing = []
+    for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()))):
+        try:
+            made = workshop.agent(agent)
+            log = workshop.state_directory / "none.log"
+            program = made.launch(Assignment("", workshop.root, log, workshop.environment)).argv[0]
+        except InterlockError as error:
+            missing.append(f"{agent}: {error.message} {error.hint}")
+            continue
+        if shutil.which(program, path=workshop.environment.get("PATH")) is None:
+            missing.append(f"{agent}: the program {program!r} is not there")
+    if not config.agents:
+        missing.append("No models configured. Set agent.name in ralph.toml")
+    return Check(name, label, not missing, "; ".join(missing))
+
+
+def _verifiers(visit: Visit) -> Check:
+    name, label = "verifiers_available", "Required Verifiers"
+    commands = visit.workshop.settings.texts("verify.commands")
+    revision = visit.thread.revision
+    criteria = parse_spec(revision.text).criteria if revision is not None else ()
+    own = [one.command for one in criteria if one.command]
+    if not commands and not own:
+        message = "No verifier is configured, so nothing could be proven. Set verify.commands in ralph.toml"
+        return Check(name, label, passed=False, message=message)
+    path = visit.workshop.environment.get("PATH")
+    missing = [one for one in (*commands, *own) if not _is_there(one, visit.workshop.root, path)]
+    return Check(name, label, not missing, f"Missing verifiers: {', '.join(missing)}" if missing else "")
+
+
+def _is_there(command: str, root: Path, path: str | None) -> bool:
+    """Whether the first program of a command can be found; what only a shell can tell counts as found."""
+    try:
+        words = [one for one in shlex.split(command) if "=" not in one.partition("/")[0]]
+    except ValueError:
+        return True
+    if not words or words[0] in _BUILT_IN or any(sign in words[0] for sign in "$`(){}<>|&;*"):
+        return True
+    return shutil.which(words[0], path=path) is not None or (root / words[0]).is_file()
+
+
+def _alone(visit: Visit, there: State, *, is_isolated: bool) -> Check:
+    name, label = "no_concurrent_run", "Concurrent Runs"
+    if is_isolated:
+        return Check(name, label, passed=True)
+    other = visit.workshop.journal.named(MACHINE, _owner_name(visit.workshop.root))
+    if other is not None and other.id != visit.thread.id and other.outcome is None and other.state in OWNING:
+        message = f"Thread {other.id} has this work tree ({other.state}). {_ISOLATION}"
+        return Check(name, label, passed=False, message=message)
+    branch = there.branch or ""
+    if branch.startswith("ralf/") and branch != branch_of(visit.thread.id):
+        message = f"HEAD is on {branch}, the branch of another thread. Switch to your own branch first. {_ISOLATION}"
+        return Check(name, label, passed=False, message=message)
+    return Check(name, label, passed=True)
+
+
+_ISOLATION = 'Only one thread can run at a time here; isolation = "worktree" gives each a work tree of its own.'
+
+
+def _owner_name(work_tree: Path) -> str:
+    return f"work-tree:{sha(str(work_tree))[:32]}"
+
+
+def check_owner(transaction: Transaction, thread: str, work_tree: str) -> None:
+    """Refuse where another thread has the work tree: looked at in the very transaction that would take it."""
+    other = transaction.named(MACHINE, _owner_name(Path(work_tree)))
+    if other is not None and other.id != thread and other.outcome is None and other.state in OWNING:
+        raise Refusal("work_tree_taken", f"Thread {other.id} has taken the work tree meanwhile.", _ISOLATION)

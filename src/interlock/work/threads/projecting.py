@@ -1,0 +1,139 @@
+"""A thread as its files show it: what the journal says of it, in the words of `thread.json` and its neighbours."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from interlock.errors import InterlockError
+from interlock.work.threads.conversation import Heading, Message, Role, title_of
+from interlock.work.threads.phases import (
+    Baseline,
+    Committed,
+    Data,
+    Diagnosed,
+    Diagnosis,
+    Iterated,
+    Mode,
+    Phase,
+    Reasoned,
+    RunConfig,
+    ThreadView,
+    written,
+)
+from interlock.work.threads.projection import Projection, sha256_of
+from interlock.work.threads.projection import project as write_files
+from interlock.work.threads.record import Thread
+from interlock.work.threads.replay import take
+from interlock.work.threads.runs import RunIteration, RunView, written_run
+from interlock.work.threads.store import ThreadFiles
+from interlock.work.workshop import Workshop
+
+__all__ = ["project", "view_of"]
+
+
+def project(workshop: Workshop, thread: Thread) -> None:
+    """Let the files of a thread say what is so; what somebody edited is kept aside and told."""
+    view, run = view_of(thread), _run_of(thread)
+    conversation = _conversation_of(thread) if thread.messages else None
+    known = workshop.projected
+    wanted = Projection(
+        view=view,
+        specs={one.number: one.text for one in thread.revisions},
+        runs=[run] if run is not None else [],
+        conversation=conversation,
+        ours=lambda sha256: sha256 in known or sha256 in _all_ours(workshop, thread.id),
+    )
+    files = ThreadFiles(workshop.state_directory)
+    for failed in write_files(files, [wanted], lambda edited: workshop.tell(edited.message)):
+        workshop.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
+    known.add(sha256_of(written(view)))
+    if run is not None:
+        known.add(sha256_of(written_run(run)))
+
+
+def _all_ours(workshop: Workshop, id_: str) -> set[str]:
+    """The hashes of everything that the files of a thread ever said because of us."""
+    thread, found = Thread(), set()
+    for entry in workshop.journal.history(id_):
+        take(thread, entry)
+        with suppress(InterlockError):  # what is half way between two states was never written
+            found.add(sha256_of(written(view_of(thread))))
+        run = _run_of(thread)
+        if run is not None:
+            found.add(sha256_of(written_run(run)))
+    return found
+
+
+def view_of(thread: Thread) -> ThreadView:
+    """What `thread.json` says."""
+    config, base = thread.config, thread.baseline
+    return ThreadView(
+        id=thread.id,
+        title=thread.title,
+        created_at=thread.created,
+        updated_at=thread.updated,
+        phase=Phase(thread.state, _carried(thread)),
+        current_spec_revision=thread.revision.number if thread.revision else 1,
+        current_run_id=thread.run,
+        mode=Mode.QUICK if thread.mode == "quick" else Mode.METHODICAL,
+        run_config=RunConfig(config.iterations, config.agents) if config else None,
+        baseline=Baseline(base.branch, base.commit, base.at) if base else None,
+    )
+
+
+def _carried(thread: Thread) -> Data | None:
+    match thread.state:
+        case "Running" | "Paused" | "Verifying":
+            return Iterated(thread.iteration)
+        case "PreflightFailed" | "Abandoned":
+            return Reasoned(thread.reason)
+        case "Done":
+            return Committed(thread.commit or "")
+        case "Stuck" if thread.diagnosis is not None:
+            known = thread.diagnosis
+            return Diagnosed(
+                Diagnosis(
+                    iterations_attempted=known.iterations_attempted,
+                    models_tried=known.models_tried,
+                    best_criteria_passed=known.best_criteria_passed,
+                    total_criteria=known.total_criteria,
+                    last_error=known.reason or None,
+                )
+            )
+    return None
+
+
+def _run_of(thread: Thread) -> RunView | None:
+    """What `run.json` says of the run that is under way, or was last."""
+    if thread.run is None or thread.run_started is None:
+        return None
+    own = [one for one in thread.iterations if one.run == thread.run and one.role == "implementer"]
+    return RunView(
+        id=thread.run,
+        thread_id=thread.id,
+        spec_revision=thread.revision.number if thread.revision else 1,
+        started_at=thread.run_started,
+        status=thread.state,
+        models=tuple(dict.fromkeys(one.agent for one in own)),
+        iterations=tuple(
+            RunIteration(
+                number=one.number,
+                agent=one.agent,
+                started_at=one.at,
+                ended_at=one.at,
+                ending=one.ending,
+                promised=one.promised,
+            )
+            for one in own
+        ),
+        data={
+            "seconds": round(sum(one.seconds for one in own), 3),
+            "usd": round(sum(one.cost_usd for one in own), 6),
+            "tokens": sum(one.tokens for one in own),
+        },
+    )
+
+
+def _conversation_of(thread: Thread) -> tuple[Heading, list[Message]]:
+    said = [Message(Role(one.role), one.content, one.at, one.agent) for one in thread.messages]
+    return Heading(thread.id, title_of(said), thread.created, thread.messages[0].at), said

@@ -1,0 +1,124 @@
+"""Verifying: what the agent claims is proven by us, for the exact tree, or it goes back with what failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import InterlockError
+from interlock.machine import Event, Evidence
+from interlock.work.configuration import standing
+from interlock.work.errands import DRIVER
+from interlock.work.settings import FILE as SETTINGS
+from interlock.work.threads.iterating import account, overdrawn, spec_of
+from interlock.work.threads.replay import take_receipt, thread_of
+from interlock.work.threads.visit import Visit
+from interlock.work.verification.receipt import Heard, Receipt, from_data
+from interlock.work.verification.request import Answer, Judge, Request, plan_of
+from interlock.work.verification.verifying import verify
+from interlock.world.agents.result import Ending
+
+__all__ = ["prove", "receipt_hash"]
+
+_BLIND_WAIT = 300.0
+
+
+def receipt_hash(receipt: dict[str, Any]) -> str:
+    """The hash by which a receipt is known again."""
+    return from_data(receipt).sha256
+
+
+def prove(visit: Visit) -> Event | None:
+    """One verification. Passed, its receipt is the only key to Implemented; stopped, nothing came of it."""
+    workshop, thread = visit.workshop, visit.thread
+    if workshop.pausing.is_set():
+        return visit.event("verification_stopped")
+    wait = thread.limited.get(_judge_name(visit), 0.0) - workshop.journal.now()
+    if wait > 0:
+        workshop.tell(f"the judge has reached a limit; waiting {wait:.0f} s")
+        workshop.wait(wait)
+        return visit.event("verification_stopped") if workshop.pausing.is_set() else None
+    receipt = verify(_request(visit), workshop.tell, workshop.stop)
+    if receipt is None:
+        return visit.event("verification_stopped") if workshop.pausing.is_set() else None
+    if receipt.judge is not None and receipt.judge.ending == "limited":
+        until = receipt.judge.limited_until or workshop.journal.now() + _BLIND_WAIT
+        visit.note("limited", agent=_judge_name(visit), until=until, said=receipt.judge.why[:300])
+        return None
+    return _concluded(visit, receipt)
+
+
+def _concluded(visit: Visit, receipt: Receipt) -> Event:
+    if receipt.passed:
+        evidence = Evidence(subjects={"tree": receipt.tree}, data={"receipt": receipt.data})
+        return Event("criteria_passed", DRIVER, evidence=evidence)
+    now = replace(visit, thread=thread_of(visit.workshop.journal.history(visit.thread.id)))
+    take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
+    over = overdrawn(now)
+    if over is not None:
+        return now.event("budget_exhausted", f"{over}\n{receipt.reason}", receipt=receipt.data)
+    return now.event("criteria_failed", receipt.reason, receipt=receipt.data)
+
+
+def _judge_name(visit: Visit) -> str:
+    config = visit.config
+    return (config.judge or config.agents[0]).partition(":")[0]
+
+
+def _request(visit: Visit) -> Request:
+    workshop, thread, spec = visit.workshop, visit.thread, spec_of(visit)
+    assert thread.baseline is not None
+    return Request(
+        root=visit.root,
+        spec=spec.sha256,
+        baseline=thread.baseline.commit,
+        criteria=spec.criteria,
+        plan=plan_of(workshop.settings, protected=_listed(spec.protected, spec.named), named=spec.named),
+        logs=visit.runs / f"verification-{thread.entered}",
+        environment=workshop.environment,
+        marker=thread.id,
+        judge=_judge(visit),
+        title=thread.title,
+        vouched=_vouched(visit),
+    )
+
+
+def _vouched(visit: Visit) -> dict[str, str]:
+    """What a person has accepted, by hash: a changed `ralph.toml` that is in force is nobody's trick."""
+    accepted = standing(visit.workshop.journal, None).sha256
+    return {SETTINGS: accepted} if accepted is not None else {}
+
+
+def _listed(protected: tuple[str, ...], named: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(path for path in protected if path not in named)
+
+
+def _judge(visit: Visit) -> Judge:
+    """A second agent, in a run and a session of its own."""
+    name = visit.config.judge or visit.config.agents[0]
+
+    def ask(prompt: str, directory: Path) -> Answer | None:
+        log = visit.runs / f"verification-{visit.thread.entered}" / "judge.log"
+        heard = visit.send(name, "judge", prompt, log, directory)
+        account(visit, "judge", name.partition(":")[0], heard)
+        result = heard.result
+        if result.ending is Ending.STOPPED:
+            return None
+        if result.ending is Ending.NOT_INSTALLED:
+            raise InterlockError(
+                "agent_missing", f"The judge {name} cannot be started.", "Install it, or choose another."
+            )
+        told = Heard(
+            agent=name,
+            ending=str(result.ending),
+            seconds=round(result.seconds, 3),
+            cost_usd=result.cost_usd,
+            tokens=result.usage.input + result.usage.output,
+            limited_until=result.limit.until if result.limit else None,
+            log_sha256=result.log_sha256,
+            why="" if result.ending is Ending.FINISHED else f"the judge {result.ending}",
+        )
+        return Answer(heard.said, told)
+
+    return ask

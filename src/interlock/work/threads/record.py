@@ -1,0 +1,193 @@
+"""A thread as its entries tell it: its spec, its baseline, what was tried, what was proven, what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+__all__ = ["Baseline", "Config", "Diagnosis", "Iteration", "Left", "Message", "Ran", "Revision", "Thread"]
+
+
+class Config(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the loop of a thread runs; what a person chose, or the defaults of the settings."""
+
+    agents: tuple[str, ...] = ("claude",)
+    """They take turns, or are asked in this order; `name` or `name:model`."""
+    iterations: int = 5
+    """0 is no limit, and then a budget must be set."""
+    driver: str = "plain"
+    selection: str = "round_robin"
+    isolation: str = "none"
+    judge: str = ""
+    budget_minutes: int = 0
+    budget_usd: int = 0
+    budget_tokens: int = 0
+
+    @property
+    def is_bounded(self) -> bool:
+        return bool(self.iterations or self.budget_minutes or self.budget_usd or self.budget_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision of the spec; it never changes."""
+
+    number: int
+    sha256: str
+    text: str
+    by: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the talk about the spec."""
+
+    role: str
+    content: str
+    agent: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Where the work began: the branch and the commit to go back to, and since when it is recorded."""
+
+    branch: str
+    commit: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One run of an agent, as it was paid for."""
+
+    number: int
+    run: str
+    role: str
+    agent: str
+    ending: str
+    seconds: float
+    cost_usd: float
+    tokens: int
+    promised: bool
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What an agent's run came to, where nothing has been concluded of it yet."""
+
+    ending: str
+    exit_code: int | None
+    promise: str | None
+    said: str
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The place that a thread left when it went back to its spec: what a reset is to undo."""
+
+    branch: str
+    commit: str
+    own_branch: str
+    path: Path
+    is_isolated: bool
+
+
+class Diagnosis(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known when the loop could not complete the task."""
+
+    spec_revision: int
+    iterations_attempted: int
+    models_tried: tuple[str, ...]
+    best_criteria_passed: int
+    total_criteria: int
+    reason: str
+    passed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    closest: str = ""
+    """The end of what was said in the iteration that came closest."""
+    stat: str = ""
+    """What differs from the baseline, a line for each file."""
+    tree: str = ""
+
+    @property
+    def summary(self) -> str:
+        many = "" if self.iterations_attempted == 1 else "s"
+        tried = f"{self.iterations_attempted} iteration{many}"
+        return f"{self.best_criteria_passed}/{self.total_criteria} criteria ({tried})"
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread as its entries tell it."""
+
+    id: str = ""
+    title: str = ""
+    mode: str = "methodical"
+    state: str = ""
+    outcome: str | None = None
+    created: str = ""
+    updated: str = ""
+    version: int = 0
+    entered: int = 0
+    """The entry by which it came to the state that it is in."""
+    entered_at: str = ""
+    revisions: list[Revision] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    assessment: str = ""
+    is_assessed: bool = False
+    """Whether the assessment of this state is there."""
+    config: Config | None = None
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    baseline: Baseline | None = None
+    branch: str | None = None
+    work_tree: str | None = None
+    """Where it works, from Preflight on: the repository's own work tree, or one of its own."""
+    before_reset: Left | None = None
+    guarded: str = ""
+    """The hash of the repository's settings and hooks at Preflight."""
+    run: str | None = None
+    runs: int = 0
+    run_started: str | None = None
+    iteration: int = 1
+    child: str | None = None
+    """The story loop that drives it."""
+    ran: Ran | None = None
+    iterations: list[Iteration] = field(default_factory=list)
+    limited: dict[str, float] = field(default_factory=dict)
+    """Until when an agent has reached a limit, or rests after a failure."""
+    failing: set[str] = field(default_factory=set)
+    """The agents that could not be started since a person last decided."""
+    feedback: str = ""
+    """What the next iteration must know: what failed, or why a person sent it back."""
+    context: list[str] = field(default_factory=list)
+    receipt: dict[str, Any] | None = None
+    """What verification last came to, passed or not."""
+    best: tuple[int, str] = (-1, "")
+    """How many criteria the closest iteration met, and the end of what was said in it."""
+    said: str = ""
+    diagnosis: Diagnosis | None = None
+    reason: str = ""
+    """Why it is in the state it is in, where the move said so."""
+    message: str = ""
+    commit: str | None = None
+    kept: list[str] = field(default_factory=list)
+    """What was put away, by the name under `refs/ralf/`, the newest last."""
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    """Attempts at a gate that were refused."""
+
+    @property
+    def revision(self) -> Revision | None:
+        return self.revisions[-1] if self.revisions else None
+
+    @property
+    def spent(self) -> tuple[float, float, int]:
+        """Seconds, dollars and tokens that agents have used."""
+        those = self.iterations
+        return sum(one.seconds for one in those), sum(one.cost_usd for one in those), sum(one.tokens for one in those)

@@ -1,0 +1,231 @@
+"""PURE. What a thread's entries add up to: a table of what each move says, and one of what was noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.journal import Entry
+from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
+from interlock.work.gates.statement import digest_of
+from interlock.work.threads.record import Baseline, Config, Diagnosis, Iteration, Left, Message, Ran, Revision, Thread
+
+__all__ = ["take", "take_receipt", "thread_of"]
+
+Data = dict[str, Any]
+Tell = Callable[[Thread, Entry, Data], None]
+
+_FRESH_RUNS = frozenset({"start", "assist", "reject"})
+"""The moves into Running by which a new run begins; the others go on with the one that is there."""
+_RESTS = frozenset({"pause", "resume"})
+"""The moves by which nothing is lost of what an agent came to: it is concluded when the loop goes on."""
+_DECISIONS = frozenset({"start", "assist", "reject", "resume", "reconfigure"})
+
+
+def thread_of(entries: Iterable[Entry]) -> Thread:
+    """What these entries, all of one thread from its first on, add up to."""
+    thread = Thread()
+    for entry in entries:
+        take(thread, entry)
+    return thread
+
+
+def take(thread: Thread, entry: Entry) -> None:
+    """Let a thread be as it is after its next entry."""
+    data = entry.decoded_evidence().data
+    thread.version, thread.updated = entry.version, entry.time
+    if entry.version == 1:
+        thread.id, thread.created, thread.title = entry.instance, entry.time, str(data["title"])
+        thread.mode = str(entry.decoded_evidence().settings.get("mode", thread.mode))
+        thread.state, thread.entered, thread.entered_at = entry.to_state, 1, entry.time
+    elif entry.event == NOTED:
+        _NOTES.get(data.get("type", ""), _nothing)(thread, entry, data)
+    elif entry.event == OBSERVED:
+        _observed(thread, entry, data)
+    else:
+        _move(thread, entry, data)
+
+
+def _move(thread: Thread, entry: Entry, data: Data) -> None:
+    if entry.to_state != entry.from_state or entry.event == "iteration_finished":
+        thread.state, thread.entered, thread.entered_at = entry.to_state, entry.version, entry.time
+        thread.is_assessed, thread.reason = False, entry.reason or ""
+        thread.ran = thread.ran if entry.event in _RESTS else None
+    if entry.event in _FRESH_RUNS:
+        thread.runs += 1
+        thread.run = f"run-{thread.id[-6:]}-{thread.runs:03d}"
+        thread.run_started, thread.iteration = entry.time, 1
+    elif entry.to_state == "Running" and entry.event in ("iteration_finished", "criteria_failed"):
+        thread.iteration += 1
+    if entry.event in _DECISIONS:
+        thread.failing = set()
+    _MOVES.get(entry.event, _nothing)(thread, entry, data)
+    if entry.to_state == "Stuck" and "diagnosis" in data:
+        thread.diagnosis = msgspec.convert(data["diagnosis"], Diagnosis)
+    if entry.to_state == "Drafting" and entry.from_state != "Drafting":
+        thread.before_reset = _left(thread)
+        thread.baseline = thread.branch = thread.work_tree = thread.child = None
+        thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
+    if entry.to_state in ("Done", "Abandoned"):
+        thread.outcome = "success" if entry.to_state == "Done" else "abandoned"
+
+
+def _left(thread: Thread) -> Left | None:
+    """Where a thread was that goes back to its spec; None where it had not begun."""
+    if thread.baseline is None or thread.branch is None or thread.work_tree is None:
+        return None
+    isolated = thread.config is not None and thread.config.isolation == "worktree"
+    return Left(thread.baseline.branch, thread.baseline.commit, thread.branch, Path(thread.work_tree), isolated)
+
+
+def take_receipt(thread: Thread, receipt: Data) -> None:
+    """Let a thread be as it is after a verification; the closest iteration is the last of those that met most."""
+    thread.receipt = receipt
+    met = sum(bool(one["met"]) for one in receipt["criteria"])
+    if met >= thread.best[0]:
+        thread.best = (met, thread.said)
+
+
+def _nothing(thread: Thread, entry: Entry, data: Data) -> None:
+    """It says nothing more than the state."""
+
+
+# What the moves say
+
+
+def _checked(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.checks = list(data["checks"])
+    thread.branch = data.get("branch", thread.branch)
+    thread.work_tree = data.get("work_tree", thread.work_tree)
+    thread.guarded = data.get("guarded", thread.guarded)
+    if "config" in data:
+        thread.config = msgspec.convert(data["config"], Config)
+
+
+def _proven(thread: Thread, entry: Entry, data: Data) -> None:
+    receipt = data.get("receipt")
+    if receipt is not None:
+        take_receipt(thread, receipt)
+    thread.feedback = "" if entry.event == "criteria_passed" else entry.reason or ""
+
+
+def _spent(thread: Thread, entry: Entry, data: Data) -> None:
+    if "receipt" in data:
+        _proven(thread, entry, data)
+
+
+def _finished(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.feedback = str(data.get("feedback", thread.feedback))
+
+
+def _sent_back(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.feedback = f"A person has reviewed the work and sent it back: {entry.reason}"
+
+
+def _assisted(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.feedback = f"A person has edited the files, to help: {entry.reason or 'look at what changed'}"
+
+
+def _prepared(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.message = str(data.get("message", ""))
+
+
+def _settled(thread: Thread, entry: Entry, data: Data) -> None:
+    if data.get("result") == "done":
+        thread.commit = data.get("commit", thread.commit)
+        if data.get("kept"):
+            thread.kept.append(str(data["kept"]))
+
+
+_MOVES: Mapping[str, Tell] = {
+    "checks_passed": _checked,
+    "checks_failed": _checked,
+    "criteria_passed": _proven,
+    "criteria_failed": _proven,
+    "budget_exhausted": _spent,
+    "iteration_finished": _finished,
+    "reject": _sent_back,
+    "assist": _assisted,
+    "prepare": _prepared,
+    EFFECT_SETTLED: _settled,
+}
+
+
+def _observed(thread: Thread, entry: Entry, data: Data) -> None:
+    if "config" in data:
+        thread.config = msgspec.convert(data["config"], Config)
+    mode = entry.decoded_evidence().settings.get("mode")
+    thread.mode = str(mode) if mode is not None else thread.mode
+
+
+# What was noted
+
+
+def _revised(thread: Thread, entry: Entry, data: Data) -> None:
+    """A revision, by the hash of its own text. Once a spec is finalized, no note makes it another one."""
+    if thread.state == "Drafting":
+        number, text = int(data["revision"]), str(data["text"])
+        thread.revisions.append(Revision(number, digest_of(text), text, entry.actor_id, entry.time))
+
+
+def _said(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.messages.append(Message(data["role"], data["content"], data.get("agent"), entry.time))
+
+
+def _assessed(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.assessment, thread.is_assessed = str(data["said"]), True
+
+
+def _based(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.baseline = Baseline(data["branch"], data["commit"], entry.time)
+
+
+def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
+    told = {name: data[name] for name in ("number", "run", "role", "agent", "ending", "seconds", "tokens")}
+    promised = data["promise"] is not None
+    thread.iterations.append(Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time))
+    if data["role"] == "implementer":
+        thread.context = thread.context[data["told"] :]
+        thread.said = data["said"]
+        if data["ending"] not in ("limited", "stopped"):
+            thread.ran = Ran(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
+        if data["ending"] == "not_installed":
+            thread.failing.add(data["agent"])
+            thread.ran = None
+
+
+def _limited(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.limited[data["agent"]] = float(data["until"])
+
+
+def _child(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.child = data["id"]
+
+
+def _added(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.context.append(data["text"])
+
+
+def _refused(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.refused.append({**data, "who": entry.actor_id, "kind": entry.actor_kind, "at": entry.time})
+
+
+def _kept(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.kept.append(str(data["name"]))
+
+
+_NOTES: Mapping[str, Tell] = {
+    "revised": _revised,
+    "said": _said,
+    "assessed": _assessed,
+    "baseline": _based,
+    "iteration": _iterated,
+    "limited": _limited,
+    "child": _child,
+    "context_added": _added,
+    "gate_refused": _refused,
+    "kept": _kept,
+}

@@ -1,0 +1,76 @@
+"""What a thread does by itself in each state that goes on without a person: one function a state.
+
+None means that nothing came of it: it was stopped, waits for a person, or has to be done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from interlock.errors import InterlockError
+from interlock.machine import Event, Evidence
+from interlock.work.errands import DRIVER
+from interlock.work.threads import prompts
+from interlock.work.threads.children import run_child
+from interlock.work.threads.iterating import account, iterate, spec_of
+from interlock.work.threads.message import commit_message
+from interlock.work.threads.preflight import preflight
+from interlock.work.threads.proving import prove, receipt_hash
+from interlock.work.threads.visit import Visit
+
+__all__ = ["STEPS", "Step"]
+
+Step = Callable[[Visit], Event | None]
+
+
+def _assessing(visit: Visit) -> Event | None:
+    """An agent reads the spec. What it finds is advice, and a person decides; with issues, the spec is open again."""
+    thread, workshop = visit.thread, visit.workshop
+    if not thread.is_assessed:
+        revision = thread.revision
+        assert revision is not None
+        name = visit.config.agents[0]
+        heard = visit.send(name, "assessor", prompts.assess(revision.text), visit.log_of("assess"), workshop.root)
+        account(visit, "assessor", name.partition(":")[0], heard)
+        if str(heard.result.ending) != "finished":
+            message = f"The spec was not assessed: the agent {heard.result.ending}."
+            raise InterlockError("agent_failed", message, "`ralph thread assess` asks it again; or finalize the spec.")
+        visit.note("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
+        return None
+    if prompts.verdict_in(thread.assessment) == "REVISE":
+        return visit.event("revise", "the assessment found issues; `ralph thread show` has them")
+    return None
+
+
+def _quick(event: str) -> Step:
+    """In quick mode a state between gates is gone through; in methodical mode a person says when."""
+
+    def go_on(visit: Visit) -> Event | None:
+        return visit.event(event) if visit.thread.mode == "quick" else None
+
+    return go_on
+
+
+def _running(visit: Visit) -> Event | None:
+    return run_child(visit) if visit.config.driver == "story" else iterate(visit)
+
+
+def _prepare(visit: Visit) -> Event | None:
+    """The message of the commit, for a person to read before it is made."""
+    receipt = visit.thread.receipt
+    assert receipt is not None  # there is no approval without one
+    message = commit_message(visit.thread, spec_of(visit), receipt, receipt_hash(receipt))
+    return Event("prepare", DRIVER, evidence=Evidence(data={"message": message}))
+
+
+STEPS: Mapping[str, Step] = {
+    "Assessing": _assessing,
+    "Finalized": _quick("run"),
+    "Preflight": preflight,
+    "Configuring": _quick("start"),
+    "Running": _running,
+    "Verifying": prove,
+    "Implemented": _quick("ready"),
+    "Approved": _prepare,
+}
+"""What is done in each state that goes on by itself."""

@@ -1,0 +1,179 @@
+"""The files of the threads, where the seed has them, below `.ralf/`.
+
+    threads/<id>/thread.json     where a thread stands
+    threads/<id>/spec/v1.md      the revisions of its spec, each written once
+    active_thread                the id of the thread that is worked on
+    runs/<run-id>/run.json       the runs of its loop
+    runs/<run-id>/output.log     what the agents said in it
+    spec/threads/<id>.jsonl      the conversation about its spec
+
+They are for people and their tools: the journal is the truth, and `projection` writes what it says into them. A thread
+whose file cannot be read stops nobody from working on the others.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from interlock.errors import InterlockError, NotFound, UsageError
+from interlock.work.threads.conversation import Conversation, Heading, Message, line, parse_conversation
+from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
+from interlock.work.threads.runs import RunView, load_run
+from interlock.world.folder import Folder
+
+__all__ = ["ACTIVE", "Listing", "ThreadFiles", "Unreadable"]
+
+ACTIVE: Final = "active_thread"
+_REVISION: Final = re.compile(r"v([1-9][0-9]{0,8})\.md")
+_MAX_SPEC: Final = 1024 * 1024
+_MAX_ACTIVE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A thread whose file cannot be read, and why."""
+
+    id: str
+    error: InterlockError
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Every thread that has files: the one that changed last comes first."""
+
+    threads: tuple[ThreadView, ...]
+    unreadable: tuple[Unreadable, ...]
+
+
+class ThreadFiles:
+    """The files below a state directory. Ids that are no names of files are refused with `invalid_argument`."""
+
+    def __init__(self, state_directory: Path) -> None:
+        self.folder: Final = Folder(state_directory)
+
+    # Where each file lies
+
+    @staticmethod
+    def thread_name(id_: str) -> str:
+        return f"threads/{check_id(id_)}/thread.json"
+
+    @staticmethod
+    def revision_name(id_: str, number: int) -> str:
+        return f"threads/{check_id(id_)}/spec/v{number}.md"
+
+    @staticmethod
+    def run_name(run: str) -> str:
+        return f"runs/{check_id(run)}/run.json"
+
+    @staticmethod
+    def output_name(run: str) -> str:
+        return f"runs/{check_id(run)}/output.log"
+
+    @staticmethod
+    def conversation_name(id_: str) -> str:
+        return f"spec/threads/{check_id(id_)}.jsonl"
+
+    # Threads
+
+    def load(self, id_: str) -> ThreadView:
+        """What a thread's file says: `thread_corrupt`, `thread_newer` or `file_unsafe` where it says nothing."""
+        name = self.thread_name(id_)
+        content = self.folder.read(name)
+        if content is None:
+            message = f"There is no thread {id_}: {self.folder.path / name} does not exist."
+            raise NotFound("unknown_instance", message, "`ralph thread list` shows the threads.")
+        view = load(content, name)
+        if view.id != id_:
+            raise corrupt(name, f"it is about another thread, {view.id}")
+        return view
+
+    def list_threads(self) -> Listing:
+        """All of them; what cannot be read is beside the others."""
+        found: list[ThreadView] = []
+        unreadable: list[Unreadable] = []
+        for name in self.folder.names("threads"):
+            try:
+                found.append(self.load(name))
+            except NotFound:
+                continue  # a directory of somebody's, or one in which the first file is still to be written
+            except InterlockError as error:
+                unreadable.append(Unreadable(name, error))
+        found.sort(key=lambda one: (datetime.fromisoformat(one.updated_at), one.id), reverse=True)
+        return Listing(tuple(found), tuple(unreadable))
+
+    # The revisions of a spec
+
+    def revisions(self, id_: str) -> tuple[int, ...]:
+        """The numbers of the revisions that are there, in order; a new one gets the last one's number and one more."""
+        names = self.folder.names(f"threads/{check_id(id_)}/spec")
+        return tuple(sorted(int(found[1]) for name in names if (found := _REVISION.fullmatch(name))))
+
+    def revision(self, id_: str, number: int) -> str | None:
+        """The text of a revision; None where there is none."""
+        content = self.folder.read(self.revision_name(id_, number), _MAX_SPEC)
+        try:
+            return None if content is None else content.decode()
+        except UnicodeDecodeError as error:
+            raise corrupt(self.revision_name(id_, number), f"it is no text ({error.reason})") from None
+
+    def add_revision(self, id_: str, number: int, text: str) -> None:
+        """Write a revision. The same one may be written again; what it says never changes, so another is refused."""
+        name, content = self.revision_name(id_, number), text.encode()
+        if number < 1 or len(content) > _MAX_SPEC:
+            message = f"A spec has up to {_MAX_SPEC} bytes, and its revisions count from 1."
+            raise UsageError("invalid_argument", message, "Put what is no spec elsewhere.")
+        if not self.folder.create(name, content) and self.folder.read(name) != content:
+            message = f"{self.folder.path / name} is there already and says something else; a revision never changes."
+            raise InterlockError("file_exists", message, "Make it a new revision, with the next number.")
+
+    # The thread that is worked on
+
+    def active(self) -> str | None:
+        """Its id; None where nothing is chosen, or what is chosen is no thread that can be read."""
+        try:
+            content = self.folder.read(ACTIVE, _MAX_ACTIVE)
+            return None if content is None else self.load(content.decode().strip()).id
+        except (InterlockError, UnicodeDecodeError):
+            return None
+
+    def use(self, id_: str) -> None:
+        """Choose the thread that is worked on."""
+        self.folder.sweep("")
+        self.folder.write(ACTIVE, f"{self.load(id_).id}\n".encode())
+
+    def leave(self, id_: str) -> None:
+        """Choose none any more, if it is this one."""
+        if self.folder.read(ACTIVE, _MAX_ACTIVE) == f"{check_id(id_)}\n".encode():
+            self.folder.remove(ACTIVE)
+
+    # Runs
+
+    def run(self, run: str) -> RunView | None:
+        """What the file of a run says; None where there is none."""
+        content = self.folder.read(self.run_name(run))
+        return None if content is None else load_run(content, self.run_name(run))
+
+    def append_output(self, run: str, content: bytes) -> None:
+        """Put it at the end of what the agents said in a run."""
+        self.folder.append(self.output_name(run), content)
+
+    def output(self, run: str, most: int) -> bytes | None:
+        """The end of what the agents said in a run."""
+        return self.folder.tail(self.output_name(run), most)
+
+    # The conversation about a spec
+
+    def conversation(self, id_: str) -> Conversation | None:
+        """What was said about a spec; None where nothing was."""
+        content = self.folder.read(self.conversation_name(id_))
+        return None if content is None else parse_conversation(content)
+
+    def say(self, heading: Heading, message: Message) -> None:
+        """Add a message. With the first one, the conversation begins with its heading."""
+        name = self.conversation_name(heading.id)
+        self.folder.create(name, line(heading))
+        self.folder.append(name, line(message), is_line=True)

@@ -1,0 +1,281 @@
+"""What people do with a thread: one verb for every edge that is theirs.
+
+A verb says what it wants of the machine; how much of a person it needs is decided here: a person, a person at a
+terminal, or one who passes a gate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+
+from interlock.errors import Conflict, InterlockError, Refusal, UsageError
+from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
+from interlock.machine.model import NOTED, OBSERVED
+from interlock.work.errands import DRIVER
+from interlock.work.gates import Presence, approval, refused_attempt
+from interlock.work.threads.children import close_left
+from interlock.work.threads.loop import MACHINE, look, read_thread, visit_of
+from interlock.work.threads.projecting import project
+from interlock.work.threads.record import Config, Thread
+from interlock.work.threads.spec import faults, parse_spec
+from interlock.work.threads.visit import Visit
+from interlock.work.workshop import Workshop, sha
+from interlock.world.redaction import redacted
+
+__all__ = [
+    "Need",
+    "Person",
+    "act",
+    "add_context",
+    "configure",
+    "must_be_person",
+    "need_of",
+    "new_thread",
+    "pause",
+    "revise_spec",
+]
+
+_MAX_TITLE = 200
+_MAX_SPEC = 200_000
+_MAX_CONTEXT = 10_000
+_TERMINAL = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
+_GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
+"""The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
+
+
+class Need(IntEnum):
+    """How much of a person a move needs."""
+
+    PERSON = 1
+    TERMINAL = 2
+    GATE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whoever calls a verb, and how they can show that they are there."""
+
+    actor: Actor
+    presence: Callable[[], Presence]
+    """A proof of presence for a gate; raises where there is none."""
+    is_at_terminal: Callable[[], bool]
+
+
+def need_of(machine: Machine, state: str, event: str) -> Need:
+    """What an event needs in a state; the machine's gates decide, and the design's list of what needs a terminal."""
+    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
+    if event in _GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
+        return Need.GATE
+    return Need.TERMINAL if event in _TERMINAL else Need.PERSON
+
+
+# Making a thread and its spec
+
+
+def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, parent: str | None = None) -> Thread:
+    """A new thread, in Drafting."""
+    title = " ".join(redacted(title).split())
+    if not title or len(title) > _MAX_TITLE or not title.isprintable():
+        message = f"A title is one line of 1 to {_MAX_TITLE} printable characters."
+        raise UsageError("invalid_argument", message, 'Such as `ralph thread new "Greet in French"`.')
+    event = Event("created", actor, evidence=Evidence(settings={"mode": mode}, data={"title": title}))
+    made = workshop.journal.create(MACHINE, event, parent=parent).entry.instance
+    return _projected(workshop, made)
+
+
+def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread:
+    """A new revision of the spec; the ones before it stay as they are."""
+    thread = read_thread(workshop.journal, id_)
+    if thread.state != "Drafting":
+        hint = {"Finalized": "`ralph thread reopen` opens it again.", "Assessing": "`ralph thread revise` goes back."}
+        message = f"The spec of a thread in {thread.state} is not written any more."
+        raise Refusal("not_allowed", message, hint.get(thread.state, "`ralph thread revise` goes back to it."))
+    text = redacted(text)
+    if not text.strip() or len(text) > _MAX_SPEC or "\0" in text:
+        message = f"A spec is a text of 1 to {_MAX_SPEC} characters."
+        raise UsageError("invalid_argument", message, "`ralph thread spec --template` shows its form.")
+    known = thread.revision
+    if known is not None and known.text == text:
+        return thread
+    number = known.number + 1 if known is not None else 1
+    _note(workshop, id_, actor, "revised", revision=number, sha256=sha(text), text=text)
+    return _projected(workshop, id_)
+
+
+def add_context(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread:
+    """Tell the next agent something; it is told once."""
+    if not text.strip() or len(text) > _MAX_CONTEXT:
+        message = f"Context is a text of 1 to {_MAX_CONTEXT} characters."
+        raise UsageError("invalid_argument", message, "Say it shortly.")
+    must_be_person(workshop, id_, actor, "add context")
+    _note(workshop, id_, actor, "context_added", text=redacted(text.strip()))
+    return read_thread(workshop.journal, id_)
+
+
+def _note(workshop: Workshop, id_: str, actor: Actor, type_: str, **data: Any) -> None:
+    workshop.journal.append(id_, Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data})))
+
+
+def _projected(workshop: Workshop, id_: str) -> Thread:
+    thread = read_thread(workshop.journal, id_)
+    project(workshop, thread)
+    return thread
+
+
+# Moving it
+
+
+def act(
+    workshop: Workshop,
+    id_: str,
+    person: Person,
+    name: str,
+    *,
+    reason: str | None = None,
+    shown: Callable[[Thread], str] = lambda thread: thread.title,
+    **data: Any,
+) -> Thread:
+    """Make a person's move. A gate shows what it is about, asks, and keeps what was said with it."""
+    if name in _GATE_EVENTS:
+        _present(workshop, id_, person, name)
+    visit = visit_of(workshop, id_, None)
+    if name in ("approve", "commit", "ready", "polished") and look(visit):
+        visit = visit_of(workshop, id_, None)
+        project(workshop, visit.thread)  # what was seen stays seen, also where the verb is refused
+    thread, need = visit.thread, need_of(visit.machine, visit.thread.state, name)
+    subjects = _subjects(thread, visit.snapshot.subjects, name)
+    if need is Need.GATE:
+        presence = _present(workshop, id_, person, name)
+        gate, subject = _gate(visit.machine, thread.state, name)
+        _refuse_early(visit.machine, thread, name, subjects)
+        given = approval(
+            workshop.journal, presence, id_, gate, subjects[subject], event=name, shown=shown(thread), choice=name
+        )
+        data["approval"] = given
+        actor = presence.actor
+        expected = _unchanged(workshop, visit)
+    else:
+        actor, expected = person.actor, None
+        must_be_person(workshop, id_, actor, name)
+        if need is Need.TERMINAL and not person.is_at_terminal():
+            message = f"{name} is a person's decision, and there is no terminal here at which one could make it."
+            refused_attempt(workshop.journal, id_, actor, name, message)
+            raise Refusal("person_needed", message, f"Type `ralph thread {name}` in a terminal yourself.")
+        if name == "revise" and thread.state == "PendingReview":
+            _ask_to_reset(_present(workshop, id_, person, name), thread, shown(thread))
+    evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
+    workshop.journal.append(id_, Event(name, actor, reason=reason, evidence=evidence), expected=expected)
+    thread = _projected(workshop, id_)
+    close_left(workshop, thread)
+    return thread
+
+
+def _unchanged(workshop: Workshop, visit: Visit) -> int:
+    """The version at which a thread still is what a person was shown; refuses where it became another meanwhile."""
+    now = visit_of(workshop, visit.thread.id, None)
+    if _weighed(now) != _weighed(visit):
+        message = "The thread changed while you looked at it, so what you decided on is not what it is now."
+        raise Conflict("conflict", message, "Look at it again: run the same command once more.")
+    return now.thread.version
+
+
+def _weighed(visit: Visit) -> tuple[object, ...]:
+    """What a person weighs at a gate. A refused attempt of somebody else changes none of it."""
+    thread = visit.thread
+    known = (thread.state, thread.entered, thread.revision, thread.baseline, thread.branch, thread.work_tree)
+    return *known, thread.receipt, thread.diagnosis, thread.message, visit.snapshot.subjects, visit.snapshot.proofs
+
+
+def _ask_to_reset(presence: Presence, thread: Thread, shown: str) -> None:
+    """What was built is put away, so it is asked for once more; it is no gate, as all of it can be brought back."""
+    if not presence.confirm(shown, f"Back to the spec of {thread.title!r}", "revise"):
+        raise Refusal("gate_declined", "Nothing was reset.", "Run it again to be asked again.")
+
+
+def must_be_person(workshop: Workshop, id_: str, actor: Actor, name: str) -> None:
+    """Refuse what is a person's to whoever is none, and keep that it was tried."""
+    if actor.kind != ActorKind.HUMAN:
+        message = f"Only a person may {name.replace('_', ' ')} a thread, and this is the agent {actor.id}."
+        refused_attempt(workshop.journal, id_, actor, name, message)
+        raise Refusal("person_needed", message, "Say in your last lines what you need, and leave it to the person.")
+
+
+def _present(workshop: Workshop, id_: str, person: Person, name: str) -> Presence:
+    """A proof of presence; an attempt without one is refused, and kept."""
+    try:
+        return person.presence()
+    except InterlockError as error:
+        refused_attempt(workshop.journal, id_, person.actor, name, error.message)
+        raise
+
+
+def _gate(machine: Machine, state: str, event: str) -> tuple[str, str]:
+    """The gate of an event and its subject; refuses where the event is not possible here."""
+    for rule in machine.rules.get((state, event, ActorKind.HUMAN), ()):
+        if rule.transition is not None and rule.transition.gate is not None:
+            return rule.transition.gate, machine.proofs[rule.transition.gate].subject
+    message = f"{event} is not possible in {state}."
+    raise Refusal("not_allowed", message, "`ralph thread` shows what is.")
+
+
+def _subjects(thread: Thread, known: dict[str, str], event: str) -> dict[str, str]:
+    """What a move is about, by hash."""
+    if event == "finalize" and thread.revision is not None:
+        return {"spec": thread.revision.sha256}
+    if event in ("approve", "commit", "polished") and "tree" in known:
+        return {"tree": known["tree"]}
+    if thread.state == "Stuck" and event in ("revise", "reconfigure", "assist"):
+        return {"diagnosis": known["diagnosis"]}
+    return {}
+
+
+def _refuse_early(machine: Machine, thread: Thread, event: str, subjects: dict[str, str]) -> None:
+    """Refuse before a person is asked what they could not have anyway."""
+    if event == "finalize":
+        if thread.revision is None:
+            raise Refusal("spec_missing", "The thread has no spec yet.", "`ralph thread spec --edit` writes one.")
+        wrong = faults(parse_spec(thread.revision.text))
+        if wrong:
+            raise Refusal(
+                "spec_invalid", f"The spec cannot be built from: {' '.join(wrong)}", "Mend it, then finalize."
+            )
+    elif event in ("approve", "commit") and not subjects:
+        raise Refusal("proof_required", "Nothing is proven of these files.", "`ralph thread reverify` proves them.")
+
+
+def pause(workshop: Workshop, id_: str, person: Person) -> Thread:
+    """Let the loop rest; what verifies is stopped first."""
+    must_be_person(workshop, id_, person.actor, "pause")
+    thread = read_thread(workshop.journal, id_)
+    names = ("verification_stopped", "pause") if thread.state == "Verifying" else ("pause",)
+    workshop.journal.transact(
+        lambda transaction: [transaction.append(id_, Event(name, person.actor)) for name in names]
+    )
+    return _projected(workshop, id_)
+
+
+def configure(workshop: Workshop, id_: str, person: Person, config: Config, mode: str | None = None) -> Thread:
+    """Choose how the loop runs: who works, for how long, what it may cost."""
+    must_be_person(workshop, id_, person.actor, "configure")
+    if not config.is_bounded:
+        message = "A loop without a limit of iterations needs a budget."
+        raise UsageError("invalid_argument", message, "Give --budget-usd, --budget-minutes or --budget-tokens.")
+    thread = read_thread(workshop.journal, id_)
+    is_begun = thread.work_tree is not None
+    if is_begun and thread.config is not None and config.isolation != thread.config.isolation:
+        message = "Where a thread works is settled when it has begun."
+        raise UsageError("invalid_argument", message, "Leave --isolation out.")
+    for name in config.agents:
+        workshop.agent(name)
+    settings: dict[str, int | str] = {"iteration.limit": config.iterations}
+    if mode is not None:
+        settings["mode"] = mode
+    data = {"config": msgspec.to_builtins(config), "by": person.actor.id}
+    evidence = Evidence(settings=settings, data=msgspec.json.decode(msgspec.json.encode(data)))
+    workshop.journal.append(id_, Event(OBSERVED, DRIVER, evidence=evidence))
+    return _projected(workshop, id_)

@@ -1,0 +1,115 @@
+"""A thread in one state, as its driver and its verbs have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.journal import Lease
+from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
+from interlock.machine.model import NOTED
+from interlock.work.errands import DRIVER, Heard
+from interlock.work.settings import Settings
+from interlock.work.threads.diagnosing import diagnose
+from interlock.work.threads.record import Config, Thread
+from interlock.work.workshop import Workshop, sha
+
+__all__ = ["Visit", "default_config"]
+
+_MAX_REASON = 9000
+
+
+def default_config(settings: Settings) -> Config:
+    """How a loop runs where nobody chose anything else."""
+    return Config(
+        agents=settings.texts("agent.rotation") or (settings.text("agent.name"),),
+        iterations=settings.number("thread.iterations"),
+        driver=settings.text("thread.driver"),
+        selection=settings.text("agent.selection"),
+        isolation=settings.text("thread.isolation"),
+        judge=settings.text("agent.judge") or settings.text("agent.name"),
+        budget_minutes=settings.number("thread.budget_minutes"),
+        budget_usd=settings.number("thread.budget_usd"),
+        budget_tokens=settings.number("thread.budget_tokens"),
+    )
+
+
+def _sayable(text: str) -> str:
+    """What agents and programs said, as a reason: its beginning, without what a terminal would obey."""
+    return "".join(one if one.isprintable() or one in "\n\t" else " " for one in text[:_MAX_REASON])
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A thread in one state: where it is worked on, what is known of it, and the right to drive it."""
+
+    workshop: Workshop
+    thread: Thread
+    snapshot: Snapshot
+    machine: Machine
+    lease: Lease | None
+
+    @property
+    def config(self) -> Config:
+        return self.thread.config or default_config(self.workshop.settings)
+
+    @property
+    def root(self) -> Path:
+        """Where the thread works."""
+        return Path(self.thread.work_tree) if self.thread.work_tree else self.workshop.root
+
+    @property
+    def number(self) -> int:
+        """Which iteration this is."""
+        return self.snapshot.counters.get("iteration", 1)
+
+    @property
+    def runs(self) -> Path:
+        """The directory of the run that is under way."""
+        return self.workshop.state_directory / "runs" / (self.thread.run or f"run-{self.thread.id[-6:]}-000")
+
+    def event(self, name: str, reason: str | None = None, **data: Any) -> Event:
+        """What came of it, as an event of the machine; where it leads to Stuck, with what is known then."""
+        reason = _sayable(reason) if reason is not None else None
+        event = Event(name, DRIVER, reason=reason, evidence=Evidence(data=data) if data else None)
+        made = step(self.machine, self.snapshot, event)
+        if not (isinstance(made, Accepted) and made.snapshot.state == "Stuck"):
+            return event
+        reason = reason or f"{self.number} iterations are used up: {data.get('feedback', 'nothing was claimed')}"
+        reason = _sayable(reason)
+        diagnosis = diagnose(self.thread, reason, self.root)
+        text = msgspec.json.encode(diagnosis, order="deterministic").decode()
+        evidence = Evidence(data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha(text)})
+        return Event(name, DRIVER, reason=reason, evidence=evidence)
+
+    def send(
+        self, name: str, role: str, prompt: str, log: Path, directory: Path | None = None, *, reports: bool = False
+    ) -> Heard:
+        """Send an agent, `name` or `name:model`, on an errand for the thread; what it costs, `account` writes down."""
+        return self.workshop.send(
+            name,
+            role,
+            prompt,
+            parent=self.thread.id,
+            log=log,
+            directory=directory or self.root,
+            reports=reports,
+            judge=role == "judge",
+        )
+
+    def log_of(self, what: str) -> Path:
+        """Where the log of something beside the loop's runs lies."""
+        return (
+            self.workshop.state_directory
+            / "runs"
+            / f"{what}-{self.thread.id[-6:]}-{self.thread.version}"
+            / "output.log"
+        )
+
+    def note(self, type_: str, **data: Any) -> None:
+        """Write something down; it moves nothing."""
+        evidence = Evidence(data={"type": type_, **data})
+        self.workshop.journal.append(self.thread.id, Event(NOTED, DRIVER, evidence=evidence), lease=self.lease)

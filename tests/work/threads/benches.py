@@ -1,0 +1,212 @@
+"""A real repository on a stage, agents that play scripts, and a thread that is led through it by somebody staged."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from interlock.journal import Entry, Journal, open_journal
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.gates import stage, staged
+from interlock.work.settings import SETTINGS, Settings
+from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.record import Thread
+from interlock.work.threads.showing import shown_at
+from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
+from interlock.work.workshop import Workshop
+
+__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "WORK", "Bench", "Steps", "shell"]
+
+Steps = list[dict[str, Any]]
+AGENT = Actor(ActorKind.AGENT, "claude", Channel.CLI)
+
+SPEC = """\
+# Greet
+
+## Goal
+
+People are greeted.
+
+## Completion Criteria
+
+- [ ] greeting.txt says hello
+  - verify: `grep -q hello greeting.txt`
+- [ ] it is polite
+
+<promise>COMPLETE</promise>
+"""
+
+
+def shell(command: str) -> dict[str, Any]:
+    """A step that runs a command line."""
+    return {"run": ["/bin/sh", "-c", command]}
+
+
+WORK: Steps = [shell("echo hello > greeting.txt")]
+DONE: Steps = [*WORK, {"say": "All of it is there."}, {"promise": "COMPLETE"}, {"finish": True}]
+IDLE: Steps = [{"say": "I looked around."}, {"finish": True}]
+PASS: Steps = [{"say": "CRITERION 1: PASS\nCRITERION 2: PASS"}, {"finish": True}]
+FAIL: Steps = [{"say": "CRITERION 2: FAIL - it is rude"}, {"finish": True}]
+
+
+def _shown(root: Path, event: str, thread: Thread) -> str:
+    return shown_at(thread, event, root)
+
+
+@dataclass
+class Bench:
+    """A repository, its journal, and what was told while threads ran in it."""
+
+    root: Path
+    told: list[object] = field(default_factory=list)
+    stop: threading.Event = field(default_factory=threading.Event)
+    pausing: threading.Event = field(default_factory=threading.Event)
+    waited: list[float] = field(default_factory=list)
+    hear: Callable[[object], None] = lambda told: None
+    settings: dict[str, Any] = field(default_factory=dict)
+    signs: bool = False
+    now: Callable[[], int] | None = None
+
+    @classmethod
+    def made(cls, directory: Path, *, signs: bool = False, **settings: Any) -> Bench:
+        """A new repository with one commit, on a stage."""
+        bench = cls(stage(directory), signs=signs)
+        bench.git("init", "-q", "-b", "main")
+        bench.git("config", "user.name", "Ann")
+        bench.git("config", "user.email", "ann@example.org")
+        (bench.root / "README").write_text("a project\n")
+        (bench.root / ".git" / "info" / "exclude").write_text(".ralf/\n")
+        bench.git("add", "-A")
+        bench.git("commit", "-qm", "start")
+        bench.state_directory.mkdir(exist_ok=True)
+        bench.play(DONE)
+        bench.judge(PASS)
+        bench.settings = {
+            "agent.name": "scripted",
+            "agent.script": ".ralf/script.json",
+            "agent.judge_script": ".ralf/judge.json",
+            "verify.commands": ("true",),
+            **settings,
+        }
+        return bench
+
+    @property
+    def state_directory(self) -> Path:
+        return self.root / ".ralf"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"PATH": os.environ["PATH"], "HOME": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(self, *words: str) -> str:
+        done = subprocess.run(
+            ["git", *words], cwd=self.root, env=self.environment, check=True, capture_output=True, text=True, timeout=60
+        )
+        return done.stdout.strip()
+
+    def play(self, *iterations: Steps) -> None:
+        """What the agent does, run by run."""
+        self._script("script", iterations)
+
+    def judge(self, *iterations: Steps) -> None:
+        """What the judge says, run by run."""
+        self._script("judge", iterations)
+
+    def _script(self, name: str, iterations: Sequence[Steps]) -> None:
+        (self.state_directory / f"{name}.count").unlink(missing_ok=True)
+        text = json.dumps({"state": f"{name}.count", "iterations": list(iterations)})
+        (self.state_directory / f"{name}.json").write_text(text)
+
+    def open(self) -> Journal:
+        path = self.state_directory / "journal.db"
+        return open_journal(path) if self.now is None else open_journal(path, now=self.now)
+
+    def workshop(self, journal: Journal) -> Workshop:
+        known = {setting.key: setting.default for setting in SETTINGS}
+        return Workshop(
+            journal=journal,
+            root=self.root,
+            state_directory=self.state_directory,
+            settings=Settings({**known, **self.settings}),
+            environment=self.environment,
+            tell=self._tell,
+            stop=self.stop,
+            pausing=self.pausing,
+            wait=self.waited.append,
+        )
+
+    def _tell(self, what: object) -> None:
+        self.told.append(what)
+        self.hear(what)
+
+    @property
+    def person(self) -> Person:
+        """Somebody staged: they pass every gate that the machine opens."""
+        presence = staged(self.root, "test", is_signing=self.signs)
+        return Person(presence.actor, lambda: presence, lambda: True)
+
+    # Verbs, each with a journal of its own, as commands have it
+
+    def new(self, text: str | None = SPEC, *, mode: str = "methodical") -> str:
+        journal = self.open()
+        try:
+            workshop = self.workshop(journal)
+            made = new_thread(workshop, self.person.actor, "Greet people", mode)
+            if text is not None:
+                revise_spec(workshop, made.id, self.person.actor, text)
+            return made.id
+        finally:
+            journal.close()
+
+    def act(self, id_: str, *events: str, reason: str | None = None, drives: bool = True) -> Thread:
+        """Make moves of a person, and let the thread go on by itself after each."""
+        journal = self.open()
+        try:
+            workshop = self.workshop(journal)
+            for event in events:
+                act(
+                    workshop,
+                    id_,
+                    self.person,
+                    event,
+                    reason=reason,
+                    shown=partial(_shown, self.root, event),
+                )
+                if drives:
+                    drive(workshop, id_)
+            return read_thread(journal, id_)
+        finally:
+            journal.close()
+
+    def drive(self, id_: str) -> Thread:
+        journal = self.open()
+        try:
+            return drive(self.workshop(journal), id_)
+        finally:
+            journal.close()
+
+    def thread(self, id_: str) -> Thread:
+        journal = self.open()
+        try:
+            return read_thread(journal, id_)
+        finally:
+            journal.close()
+
+    def entries(self, id_: str) -> list[Entry]:
+        journal = self.open()
+        try:
+            return journal.history(id_)
+        finally:
+            journal.close()
+
+    def states(self, id_: str) -> list[str]:
+        """The states that a thread went through, each move once."""
+        moves = [one for one in self.entries(id_) if one.to_state != one.from_state]
+        return [one.to_state for one in moves]

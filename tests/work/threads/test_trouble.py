@@ -1,0 +1,408 @@
+"""What goes wrong around a thread: bad settings, limits, meddled files, other branches; and its other drivers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlock.errors import InterlockError
+from interlock.work.stories.record import Loop
+from interlock.work.stories.verbs import pause as pause_story
+from interlock.work.threads.dialogue import say
+from interlock.work.threads.polishing import ask_for
+from interlock.work.threads.undoing import undo_reset
+from interlock.work.threads.verbs import revise_spec
+from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, Bench, Steps, shell
+from work.threads.places import Places, drive_until
+
+READY: Steps = [{"say": "All is clear.\nVERDICT: READY"}, {"finish": True}]
+BROKEN: Steps = [{"complain": "no network"}, {"exit": 3}]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench.made(tmp_path / "repository")
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
+    return Places(tmp_path_factory.mktemp("places"))
+
+
+def _refused(bench: Bench, id_: str, event: str) -> str:
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, event)
+    return caught.value.code
+
+
+# Before it begins
+
+
+@pytest.mark.parametrize(
+    ("settings", "check"),
+    [
+        ({"verify.commands": ()}, "verifiers_available"),
+        ({"thread.iterations": 0}, "loop_bounded"),
+        ({"agent.name": "nobody"}, "models_available"),
+        ({"agent.script": ""}, "models_available"),
+        ({"agent.judge": "command", "agent.command": "/nowhere/judge"}, "models_available"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else next(iter(one)),
+)
+def test_settings_with_which_no_loop_can_end_are_found_before_it_begins(
+    bench: Bench, settings: dict[str, object], check: str
+) -> None:
+    bench.settings.update(settings)
+    id_ = bench.new("# Greet\n\n## Criteria\n\n- it is polite\n\n<promise>COMPLETE</promise>\n", mode="quick")
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "PreflightFailed"
+    assert check in [one["name"] for one in thread.checks if not one["passed"]]
+    assert bench.git("branch", "--show-current") == "main"
+
+
+def test_a_repository_without_a_commit_has_nothing_to_go_back_to(bench: Bench) -> None:
+    bench.git("update-ref", "-d", "HEAD")
+    id_ = bench.new(mode="quick")
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "PreflightFailed"
+    assert "baseline_capturable" in [one["name"] for one in thread.checks if not one["passed"]]
+    bench.git("commit", "-qm", "the first")
+    assert bench.act(id_, "retry").state == "PendingReview"
+
+
+def test_a_branch_of_that_name_that_is_somebody_elses_is_left_alone(bench: Bench) -> None:
+    id_ = bench.new()
+    bench.git("switch", "-qc", f"ralf/{id_}")
+    bench.git("commit", "-q", "--allow-empty", "-m", "somebody's")
+    theirs = bench.git("rev-parse", "HEAD")
+    bench.git("switch", "-q", "main")
+    thread = bench.act(id_, "finalize", "run")
+    assert thread.state == "PreflightFailed"
+    assert "Thread Branch" in thread.reason
+    assert bench.git("rev-parse", f"ralf/{id_}") == theirs
+    bench.git("branch", "-qD", f"ralf/{id_}")
+    assert bench.act(id_, "retry").state == "Configuring"
+
+
+def test_what_a_verifier_floods_or_rings_is_a_reason_all_the_same(bench: Bench) -> None:
+    bench.settings |= {"verify.commands": ("printf '\\007'; yes ring | head -c 90000; false",), "thread.iterations": 1}
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "Stuck"
+    assert "verifier printf: exit 1" in thread.reason
+
+
+# The spec
+
+
+def test_a_ready_spec_waits_for_a_person_and_is_assessed_once(bench: Bench) -> None:
+    bench.play(READY)
+    id_ = bench.new()
+    assert bench.act(id_, "assess").state == "Assessing"
+    assert bench.drive(id_).state == "Assessing"
+    assert [one.role for one in bench.thread(id_).iterations] == ["assessor"]
+    assert "All is clear." in bench.thread(id_).assessment
+    assert bench.act(id_, "finalize", drives=False).state == "Finalized"
+
+
+def test_an_assessor_that_fails_says_nothing_of_the_spec(bench: Bench) -> None:
+    bench.play(BROKEN, READY)
+    id_ = bench.new()
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, "assess")
+    assert caught.value.code == "agent_failed"
+    assert bench.drive(id_).is_assessed
+
+
+def test_talk_makes_revisions_and_is_kept(bench: Bench) -> None:
+    answer = f"Better:\n```markdown\n{SPEC.replace('polite', 'very polite')}```"
+    bench.play([{"say": answer}, {"finish": True}], [{"say": "Which hello?"}, {"finish": True}], BROKEN)
+    id_ = bench.new()
+    journal = bench.open()
+    try:
+        workshop, ann = bench.workshop(journal), bench.person.actor
+        thread = say(workshop, id_, ann, "be very polite")
+        assert [one.by for one in thread.revisions] == [ann.id, "scripted"]
+        assert "very polite" in thread.revisions[-1].text
+        assert len(say(workshop, id_, ann, "and now?").revisions) == 2
+        with pytest.raises(InterlockError) as caught:
+            say(workshop, id_, ann, "hello?")
+        assert caught.value.code == "agent_failed"
+        said = [(one.role, one.content) for one in bench.thread(id_).messages]
+        assert said[2:] == [("user", "and now?"), ("assistant", "Which hello?"), ("user", "hello?")]
+        bench.act(id_, "finalize")
+        with pytest.raises(InterlockError) as caught:
+            say(workshop, id_, ann, "more")
+        assert caught.value.code == "not_allowed"
+        with pytest.raises(InterlockError) as caught:
+            revise_spec(workshop, id_, ann, "# More")
+        assert caught.value.code == "not_allowed"
+    finally:
+        journal.close()
+    assert (bench.state_directory / "threads" / id_ / "spec" / "v1.md").read_text() == SPEC
+
+
+# Agents: turns, limits, rest
+
+
+def _other(bench: Bench, text: str) -> None:
+    """A second agent, which is a command."""
+    (bench.state_directory / "other.sh").write_text(text)
+    bench.settings |= {"agent.command": "/bin/sh .ralf/other.sh", "agent.rotation": ("scripted", "command")}
+
+
+def test_agents_take_turns(bench: Bench) -> None:
+    bench.play(IDLE)
+    _other(bench, "echo I look on\n")
+    bench.settings["thread.iterations"] = 3
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "Stuck"
+    assert [one.agent for one in thread.iterations] == ["scripted", "command", "scripted"]
+    assert thread.diagnosis is not None
+    assert thread.diagnosis.models_tried == ("scripted", "command")
+
+
+def test_who_has_reached_a_limit_is_passed_over_and_not_counted(bench: Bench) -> None:
+    bench.play([{"limit": {"kind": "session", "until": 4_000_000_000, "said": "enough"}}])
+    _other(bench, "echo I look on\n")
+    bench.settings["thread.iterations"] = 2
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "Stuck"
+    assert [(one.number, one.agent) for one in thread.iterations] == [(1, "scripted"), (1, "command"), (2, "command")]
+    assert bench.waited == []
+
+
+class _Clock(list[float]):
+    """A wait that is over at once, because the clock is put on."""
+
+    seconds = 1_700_000_000.0
+
+    def append(self, seconds: float) -> None:
+        super().append(seconds)
+        self.seconds += seconds
+
+    def __call__(self) -> int:
+        return int(self.seconds * 1e9)
+
+
+def test_where_all_have_reached_a_limit_it_waits_and_counts_nothing(bench: Bench) -> None:
+    clock = _Clock()
+    bench.now, bench.waited = clock, clock
+    bench.settings["thread.iterations"] = 1
+    bench.play([{"limit": {"kind": "session", "until": 1_700_000_600, "said": "enough"}}], DONE)
+    id_ = bench.new(mode="quick")
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "PendingReview"
+    assert sum(clock) == pytest.approx(600, abs=1)
+    noted = [one.decoded_evidence().data for one in bench.entries(id_) if one.event == "noted"]
+    assert [one["agent"] for one in noted if one["type"] == "limited"] == ["scripted"]
+
+
+def test_a_judge_that_has_reached_a_limit_is_waited_for(bench: Bench) -> None:
+    clock = _Clock()
+    bench.now, bench.waited = clock, clock
+    bench.judge([{"limit": {"kind": "session", "until": 1_700_000_300, "said": "enough"}}], PASS)
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "PendingReview"
+    assert sum(clock) == pytest.approx(300, abs=1)
+    assert "criteria_failed" not in [one.event for one in bench.entries(thread.id)]
+
+
+def test_an_agent_that_fails_is_an_iteration_and_the_next_is_told_how(bench: Bench) -> None:
+    bench.play(BROKEN, [{"echo": True}, *DONE])
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "PendingReview"
+    log = (bench.state_directory / "runs" / (thread.run or "") / "output.log").read_text()
+    assert "What was wrong last time" in log
+    assert "(exit 3)" in log
+
+
+# Files that somebody meddled with
+
+
+def test_a_hidden_file_is_seen_before_anything_is_approved(places: Places) -> None:
+    bench, id_ = places.at("PendingReview")
+    bench.git("add", "-A")
+    bench.git("update-index", "--assume-unchanged", "README")
+    (bench.root / "README").write_text("something else\n")
+    assert _refused(bench, id_, "approve") == "files_hidden"
+    assert bench.thread(id_).state == "PendingReview"
+    bench.git("update-index", "--no-assume-unchanged", "README")
+    (bench.root / "README").write_text("a project\n")
+    assert bench.act(id_, "approve").state == "ReadyToCommit"
+
+
+@pytest.mark.parametrize("state", ["Implemented", "PendingReview", "ReadyToCommit"])
+def test_on_another_branch_nothing_is_looked_at_or_moved(places: Places, state: str) -> None:
+    bench, id_ = places.at(state)
+    event = {"Implemented": "ready", "PendingReview": "approve", "ReadyToCommit": "commit"}[state]
+    bench.git("switch", "-q", "main")
+    assert _refused(bench, id_, event) == "wrong_branch"
+    assert bench.thread(id_).state == state
+    bench.git("switch", "-q", f"ralf/{id_}")
+    assert bench.act(id_, event).state != state
+
+
+def test_what_changed_after_the_proof_is_not_approved_until_it_is_proven_again(places: Places) -> None:
+    bench, id_ = places.at("PendingReview")
+    (bench.root / "greeting.txt").write_text("hello again\n")
+    assert _refused(bench, id_, "approve") == "proof_required"
+    bench.act(id_, "reverify")
+    assert bench.act(id_, "ready", "approve").state == "ReadyToCommit"
+    (bench.root / "greeting.txt").write_text("hello once more\n")
+    assert bench.drive(id_).state == "PendingReview"
+    (bench.root / "greeting.txt").write_text("nothing\n")
+    bench.judge(PASS)
+    thread = bench.act(id_, "reverify", drives=False)
+    drive_until(bench, id_, "Running")
+    assert bench.thread(id_).state == "Running"
+    assert "greeting.txt says hello" in (bench.entries(id_)[-1].reason or "")
+    assert thread.state == "Verifying"
+
+
+def test_an_edit_of_thread_json_gains_nothing_and_is_set_aside(places: Places) -> None:
+    bench, id_ = places.at("PendingReview")
+    path = bench.state_directory / "threads" / id_ / "thread.json"
+    for text in (
+        '{"schema_version": 99}',
+        "{",
+        json.dumps({**json.loads(path.read_text()), "phase": {"type": "Done"}}),
+    ):
+        path.write_text(text)
+        assert bench.drive(id_).state == "PendingReview"
+        assert json.loads(path.read_text())["phase"] == {"type": "PendingReview"}
+    kept = [one.read_text() for one in (bench.state_directory / "rejected").iterdir()]
+    assert len(kept) == 3
+
+
+def test_settings_of_git_that_change_while_the_loop_runs_end_it(bench: Bench) -> None:
+    bench.play([shell("git config alias.st status"), *IDLE], DONE)
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "Stuck"
+    assert "settings, hooks or attributes" in thread.reason
+
+
+def test_polish_by_an_agent_is_proven_again_and_done_only_on_the_branch(places: Places) -> None:
+    bench, id_ = places.at("Polishing")
+    bench.play([shell("echo notes > NOTES"), {"finish": True}], BROKEN)
+    journal = bench.open()
+    try:
+        ask_for(bench.workshop(journal), id_, "write notes")
+        with pytest.raises(InterlockError) as caught:
+            ask_for(bench.workshop(journal), id_, "write more")
+        assert caught.value.code == "agent_failed"
+        bench.git("switch", "-q", "main")
+        with pytest.raises(InterlockError) as caught:
+            ask_for(bench.workshop(journal), id_, "write more")
+        assert caught.value.code == "wrong_branch"
+    finally:
+        journal.close()
+    bench.git("switch", "-q", f"ralf/{id_}")
+    before = len(bench.states(id_))
+    assert bench.act(id_, "polished").state == "Implemented"
+    assert bench.states(id_)[before:] == ["Verifying", "Implemented"]
+
+
+# A story loop as the driver
+
+STORY_MET: Steps = [
+    {"say": "AC-1: it says hello - ✓ greeting.txt:1\nAC-2: it is polite - ✓ greeting.txt:1\nCRITERION 2: PASS"},
+    {"finish": True},
+]
+
+
+def _storied(bench: Bench) -> str:
+    bench.settings |= {"thread.driver": "story", "story.tests": ("true",), "thread.iterations": 2}
+    bench.judge(STORY_MET)
+    bench.play([shell("echo hello > greeting.txt"), {"finish": True}])
+    return bench.new(mode="quick")
+
+
+def test_a_story_loop_drives_a_thread_to_its_review(bench: Bench) -> None:
+    id_ = _storied(bench)
+    main = bench.git("rev-parse", "main")
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "PendingReview", thread.reason
+    assert bench.git("rev-parse", "main") == main
+    assert thread.child is not None
+    thread = bench.act(id_, "approve", "commit")
+    assert bench.git("rev-parse", f"{thread.commit}^") == main
+
+
+def test_what_failed_is_the_next_story(bench: Bench) -> None:
+    id_ = _storied(bench)
+    bench.judge(STORY_MET, FAIL, STORY_MET)
+    bench.play(*([shell(f"echo {said} > greeting.txt"), {"finish": True}] for said in ("hello", "hello, please")))
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "PendingReview", thread.reason
+    assert "fix-1" in (bench.root / "progress.txt").read_text()
+
+
+def test_a_story_loop_that_is_blocked_leaves_the_thread_stuck(bench: Bench) -> None:
+    id_ = _storied(bench)
+    bench.settings["story.tests"] = ("false",)
+    thread = bench.act(id_, "finalize")
+    assert thread.state == "Stuck"
+    assert "blocked" in thread.reason
+
+
+@pytest.mark.parametrize("event", ["abandon", "revise"])
+def test_a_story_loop_is_its_threads_and_closed_with_it(bench: Bench, event: str) -> None:
+    id_ = _storied(bench)
+
+    def press(told: object) -> None:
+        if isinstance(told, Loop):
+            bench.pausing.set()
+            bench.stop.set()
+
+    bench.hear = press
+    assert bench.act(id_, "finalize").state == "Paused"
+    bench.hear = lambda told: None
+    bench.stop.clear()
+    bench.pausing.clear()
+    journal = bench.open()
+    try:
+        [child] = journal.open_instances("story")
+        assert child.parent == id_
+        with pytest.raises(InterlockError) as caught:
+            pause_story(journal, bench.person.actor)
+        assert caught.value.code == "driven_by_thread"
+        if event == "revise":
+            bench.settings["story.tests"] = ("false",)
+            assert bench.act(id_, "resume").state == "Stuck"
+        bench.act(id_, event)
+        assert journal.open_instances("story") == []
+    finally:
+        journal.close()
+
+
+# Work trees of their own
+
+
+def test_two_threads_run_side_by_side_in_work_trees_of_their_own(bench: Bench) -> None:
+    bench.settings["thread.isolation"] = "worktree"
+    main = bench.git("rev-parse", "main")
+    (bench.root / "unfinished.txt").write_text("mine\n")
+    ids = [bench.new(), bench.new()]
+    for id_ in ids:
+        bench.act(id_, "finalize", "run", "start")
+    for id_ in ids:
+        thread = bench.thread(id_)
+        assert (thread.state, thread.work_tree) == ("Implemented", str(bench.state_directory / "worktrees" / id_))
+        assert (Path(thread.work_tree or "") / "greeting.txt").read_text() == "hello\n"
+    assert not (bench.root / "greeting.txt").exists()
+    assert bench.git("branch", "--show-current") == "main"
+    done = bench.act(ids[0], "ready", "approve", "commit")
+    assert bench.git("rev-parse", f"{done.commit}^") == main
+    back = bench.act(ids[1], "ready", "revise")
+    assert back.state == "Drafting"
+    assert not (bench.state_directory / "worktrees" / ids[1]).exists()
+    assert (bench.root / "unfinished.txt").read_text() == "mine\n"
+    assert bench.git("branch", "--format=%(refname:short)").split() == ["main", f"ralf/{ids[0]}"]
+    journal = bench.open()
+    try:
+        undo_reset(bench.workshop(journal), back)
+    finally:
+        journal.close()
+    assert (bench.state_directory / "worktrees" / ids[1] / "greeting.txt").read_text() == "hello\n"
