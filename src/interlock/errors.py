@@ -133,6 +133,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "setup_required": (Exit.PERSON_NEEDED, "The loop cannot begin: something that it needs is missing."),
     "agent_missing": (Exit.FAILURE, "The agent's program cannot be started."),
     "progress_invalid": (Exit.PERSON_NEEDED, "`progress.txt` does not say where the stories stand."),
+    "role_invalid": (Exit.USAGE, "A file that should say who a role of the orchestrator is cannot be used as it is."),
     "story_invalid": (Exit.PERSON_NEEDED, "A story file or `prd.json` cannot be worked on as it is."),
     # A gate
     "gate_declined": (Exit.PERSON_NEEDED, "The person at the terminal did not type the word that passes the gate."),
@@ -147,6 +148,9 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "approval_invalid": (Exit.VERIFICATION_FAILED, "A gate was passed without an approval that holds."),
     "thread_corrupt": (Exit.FAILURE, "A file of a thread does not say what it has to say; the others still work."),
     "thread_newer": (Exit.FAILURE, "A file of a thread was written by a newer version."),
+    "unknown_run": (Exit.FAILURE, "There is no run of the orchestrator here."),
+    "run_open": (Exit.HELD, "A run of the orchestrator is under way already."),
+    "run_failed": (Exit.PERSON_NEEDED, "The run could not meet its goal; it says what it needs."),
     "unknown_thread": (Exit.FAILURE, "There is no thread here."),
     "spec_missing": (Exit.PERSON_NEEDED, "The thread has no such spec."),
     "spec_invalid": (Exit.PERSON_NEEDED, "The spec lacks what it needs to be built from."),

@@ -19,7 +19,7 @@ from interlock.work.gates.statement import digest_of
 from interlock.work.gates.trust import trust_instance
 from interlock.work.settings import FILE, Settings, read, read_file
 
-__all__ = ["Standing", "accept", "standing"]
+__all__ = ["Standing", "accept", "standing", "vouched"]
 
 ACCEPTED = "settings_accepted"
 
@@ -74,6 +74,12 @@ def _accepted(journal: Journal) -> str | None:
         if entry.event == ACCEPTED
     ]
     return str(texts[-1]) if texts else None
+
+
+def vouched(journal: Journal) -> dict[str, str]:
+    """What a person has accepted, by hash: a changed file that is in force is nobody's trick."""
+    accepted = standing(journal, None).sha256
+    return {FILE: accepted} if accepted is not None else {}
 
 
 def accept(journal: Journal, presence: Presence, root: Path) -> Standing:

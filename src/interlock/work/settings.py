@@ -220,6 +220,21 @@ SETTINGS = (
         ),
         "Globs of the files that hold tests: none of them may go, skip more or check less than it did.",
     ),
+    *(
+        Setting(f"orchestrate.{role}", "", f"The agent that {does}; without one, {other}.", pattern=r"[^\s]{0,100}")
+        for role, does, other in (
+            ("planner", "plans, `name` or `name:model`", "agent.name"),
+            ("questioner", "answers the planner's questions", "agent.name"),
+            ("executor", "works on tasks", "agent.name"),
+            ("reviewer", "reviews", "agent.judge or agent.name"),
+        )
+    ),
+    Setting(
+        "orchestrate.roles",
+        ".github/agents",
+        "The directory in the repository whose ralph-planner.agent.md and the like replace the shipped roles.",
+        pattern=r"(?!(?:.*/)?\.{1,2}(?:/|\Z))[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){0,20}",
+    ),
     Setting(
         "memory.uri",
         "",

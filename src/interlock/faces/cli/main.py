@@ -24,6 +24,7 @@ NOUNS = {
     "thread": "one feature: spec, implementation, review, commit",
     "story": "the loop over stories: begin it, watch it, steer it",
     "gate": "the keys that sign at the gates, who passed one, and who was refused",
+    "orchestrate": "a goal: planned, worked on task by task, reviewed, until it is met",
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",
@@ -148,7 +149,7 @@ def _call(noun: str, words: list[str], output: Output) -> None:
     verbs = verbs_of(noun)
     prog = f"ralph {noun}"
     verb = verbs.get("")
-    if len(verbs) > 1 and words and not (verb is not None and words[0].startswith("-") and words[0] not in _HELP):
+    if len(verbs) > 1 and words and not _is_for_the_noun(words[0]):
         verb = None
     if verb is None:
         if not words:
@@ -175,6 +176,11 @@ def _split(words: list[str]) -> tuple[list[str], list[str]]:
     """The words before `--`, and it with those behind it."""
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place:]
+
+
+def _is_for_the_noun(word: str) -> bool:
+    """Whether a first word is for the noun itself: an option, or a text that can be no verb."""
+    return (word.startswith("-") and word not in _HELP) or any(one.isspace() for one in word)
 
 
 def verbs_of(noun: str) -> dict[str, Verb]:

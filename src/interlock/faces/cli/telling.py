@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
 from interlock.work.stories.stuck import NoProgress
 from interlock.work.threads.record import Thread
@@ -78,7 +79,7 @@ class Teller:
         if self._console is None:
             self._output.line(_data(what))
         else:
-            if isinstance(what, Loop | Thread) and not self._status.enter(what):
+            if isinstance(what, Loop | Thread | Run) and not self._status.enter(what):
                 return
             line = _line(what, _ALL if self._is_verbose else _LONGEST)
             if line is not None:
@@ -90,10 +91,10 @@ class _Status:
     """The line at the bottom: the state, where in it, for how long, and what was spent."""
 
     def __init__(self) -> None:
-        self._what: Loop | Thread | None = None
+        self._what: Loop | Thread | Run | None = None
         self._since = time.monotonic()
 
-    def enter(self, what: Loop | Thread) -> bool:
+    def enter(self, what: Loop | Thread | Run) -> bool:
         """Show this from now on; whether it is another state or iteration than before."""
         before, self._what = self._what, what
         is_new = before is None or (before.state, before.entered) != (what.state, what.entered)
@@ -108,14 +109,23 @@ class _Status:
         seconds = int(time.monotonic() - self._since)
         spent, dollars, tokens = what.spent() if isinstance(what, Loop) else what.spent
         parts = [
-            *(_within_loop(what) if isinstance(what, Loop) else [one_line(what.title)]),
-            f"iteration {what.iteration}",
+            *_within(what),
             f"{seconds // _MINUTE}:{seconds % _MINUTE:02d}",
             f"{spent:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
         ]
         return Text.assemble(
             (f"▶ {what.state}", _STYLES.get(what.state, "bold")), "  ", " · ".join(filter(None, parts))
         )
+
+
+def _within(what: Loop | Thread | Run) -> list[str]:
+    """Where in it: the subtask and the attempt at it, the thread's title, the run's task."""
+    match what:
+        case Loop():
+            return [*_within_loop(what), f"iteration {what.iteration}"]
+        case Thread():
+            return [one_line(what.title), f"iteration {what.iteration}"]
+    return [one_line(what.task or what.goal)[:60]]
 
 
 def _within_loop(loop: Loop) -> list[str]:
@@ -125,15 +135,26 @@ def _within_loop(loop: Loop) -> list[str]:
     return [f"{one_line(loop.story or '')} {loop.task or ''}".strip(), attempt]
 
 
-def _line(what: object, tool_width: int) -> Text | None:
+def _state_line(what: Loop | Thread | Run) -> Text:
+    """A state that was entered, and where in the whole it is."""
     match what:
         case Loop():
             seconds, dollars, _ = what.spent()
             where = f"  {one_line(what.story or '')} {what.task or ''}" if what.story else ""
-            spent = f"  iteration {what.iteration}, {seconds:.0f} s, ${dollars:.2f}"
-            return Text.assemble((what.state, _STYLES.get(what.state, "bold")), where, (spent, "dim"))
+            more = (where, (f"  iteration {what.iteration}, {seconds:.0f} s, ${dollars:.2f}", "dim"))
         case Thread():
-            return Text.assemble((what.state, _STYLES.get(what.state, "bold")), (f"  {one_line(what.title)}", "dim"))
+            more = ("", (f"  {one_line(what.title)}", "dim"))
+        case Run():
+            closed = sum(one.mark in "xC" for one in what.plan.tasks)
+            done = f"  {closed} of {len(what.plan.tasks)} tasks closed" if what.plan.tasks else ""
+            more = ("", (done, "dim"))
+    return Text.assemble((what.state, _STYLES.get(what.state, "bold")), *more)
+
+
+def _line(what: object, tool_width: int) -> Text | None:
+    match what:
+        case Loop() | Thread() | Run():
+            return _state_line(what)
         case Said(text):
             return Text("\n".join(f"  │ {one_line(line)[:_LONGEST]}" for line in text.splitlines()), "dim")
         case UsedTool(name, about):
@@ -154,6 +175,9 @@ def _line(what: object, tool_width: int) -> Text | None:
 def _data(what: object) -> dict[str, object]:
     """One line of JSON for what happened."""
     match what:
+        case Run():
+            told = {name: getattr(what, name) for name in ("id", "state", "task", "session")}
+            return {"event": "state", **told}
         case Thread():
             told = {name: getattr(what, name) for name in ("id", "state", "iteration", "run")}
             return {"event": "state", **told}

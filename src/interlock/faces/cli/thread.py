@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.place import Place, caller_of, readable, writable
-from interlock.faces.cli.thread_place import data_of, opened_threads, person_of, plain, tell_thread, which_thread
+from interlock.faces.cli.thread_place import data_of, drive_thread, person_of, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
         from interlock.work.threads.loop import read_thread
         from interlock.work.threads.verbs import act
 
-        with opened_threads(call) as here:
+        with opened_workshop(call) as here:
             place, workshop = here.place, here.workshop
             id_ = which_thread(call, place)
             name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
@@ -78,7 +79,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
                 reason = getattr(call.arguments, "reason", None)
                 act(workshop, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
             if drives:
-                here.drive(id_)
+                drive_thread(here, id_)
             tell_thread(call, place, id_)
 
     return run
@@ -114,7 +115,7 @@ def _configure(call: Call) -> None:
     from interlock.work.threads.verbs import act, configure
     from interlock.work.threads.visit import default_config
 
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_, person = which_thread(call, place), person_of(call, place)
         thread = read_thread(place.journal, id_)
@@ -126,7 +127,7 @@ def _configure(call: Call) -> None:
                 configure(workshop, id_, person, config, mode)
             act(workshop, id_, person, "reconfigure", shown=_shown(call, place, "reconfigure"))
         configure(workshop, id_, person, config, mode)
-        here.drive(id_)
+        drive_thread(here, id_)
         tell_thread(call, place, id_)
 
 
@@ -152,7 +153,7 @@ def _chosen(call: Call, known: Config) -> Config:
 def _pause(call: Call) -> None:
     from interlock.work.threads.verbs import pause
 
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_ = which_thread(call, place)
         pause(workshop, id_, person_of(call, place))
@@ -162,7 +163,7 @@ def _pause(call: Call) -> None:
 def _context(call: Call) -> None:
     from interlock.work.threads.verbs import add_context
 
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_ = which_thread(call, place)
         add_context(workshop, id_, caller_of(call, place).actor, call.arguments.text)
@@ -177,7 +178,7 @@ def _polish(call: Call) -> None:
     from interlock.world.agents.adopting import adopting
 
     given = call.arguments
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_, person = which_thread(call, place), person_of(call, place)
         if read_thread(place.journal, id_).state != "Polishing":
@@ -187,7 +188,7 @@ def _polish(call: Call) -> None:
                 ask_for(workshop, id_, given.ask)
         if given.done:
             act(workshop, id_, person, "polished")
-            here.drive(id_)
+            drive_thread(here, id_)
         tell_thread(call, place, id_)
 
 
@@ -198,12 +199,12 @@ def _review(call: Call) -> None:
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
     from interlock.work.threads.verbs import act
 
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_ = which_thread(call, place)
         if read_thread(place.journal, id_).state == "Implemented":
             act(workshop, id_, person_of(call, place), "ready")
-        here.drive(id_)
+        drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
         diff, recommend = whole_diff(thread, workshop.root), is_recommended(thread, instance.snapshot)
         data = {**data_of(thread, instance.snapshot), "diff": diff, "recommend_approve": recommend}
@@ -221,7 +222,7 @@ def _undo(call: Call) -> None:
     from interlock.work.threads.undoing import undo_reset
     from interlock.work.threads.verbs import must_be_person
 
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_ = which_thread(call, place)
         must_be_person(workshop, id_, caller_of(call, place).actor, "undo")

@@ -2,77 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import NotFound, Refusal, UsageError
+from interlock.errors import NotFound, Refusal
 from interlock.faces.cli.command import Call
-from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.driving import Driving
+from interlock.faces.cli.place import Place, caller_of
 
 if TYPE_CHECKING:
-    from interlock.faces.cli.telling import Teller
     from interlock.journal import Entry
     from interlock.machine import Snapshot
-    from interlock.work.steering import Steering
     from interlock.work.threads.record import Thread
     from interlock.work.threads.verbs import Person
-    from interlock.work.workshop import Workshop
 
-__all__ = ["Here", "data_of", "opened_threads", "person_of", "plain", "tell_thread", "which_thread"]
+__all__ = ["data_of", "drive_thread", "person_of", "plain", "tell_thread", "which_thread"]
 
 _NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
-    """The threads of this repository."""
+def drive_thread(here: Driving, id_: str) -> None:
+    """Let a thread go on by itself as far as it can; a person who lets it rest or ends it elsewhere is heard."""
+    from interlock.work.threads.loop import drive
 
-    call: Call
-    place: Place
-    workshop: Workshop
-    steering: Steering
-    teller: Teller
-
-    def drive(self, id_: str) -> None:
-        """Let a thread go on by itself as far as it can: Ctrl+C lets it rest after what runs, a second one at once."""
-        from interlock.faces.cli.interrupts import interruptible
-        from interlock.work.threads.loop import drive
-        from interlock.world.agents.adopting import adopting
-
-        self.steering.is_told = lambda entry: entry.instance == id_ and _is_told(entry)
-        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting():
-            drive(self.workshop, id_)
-
-    def _say(self, presses: int) -> None:
-        if presses == 1:
-            self.teller.tell("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
-
-
-@contextmanager
-def opened_threads(call: Call, *, writes: bool = True) -> Iterator[Here]:
-    from interlock.faces.cli.telling import Teller
-    from interlock.work.steering import Pressed, Steering
-    from interlock.work.workshop import Workshop
-
-    with (writable if writes else readable)(call) as place:
-        if place.work_tree is None:
-            raise UsageError("usage", "A thread needs a work tree, and this repository is bare.", "Clone it first.")
-        steering = Steering(place.journal, _is_told, patience=2)
-        teller = Teller(call.output)
-        workshop = Workshop(
-            journal=place.journal,
-            root=place.work_tree,
-            state_directory=place.state_directory,
-            settings=place.settings,
-            environment=dict(call.environment),
-            tell=teller.tell,
-            stop=steering,
-            pausing=Pressed(steering),
-            wait=steering.wait,
-        )
-        yield Here(call, place, workshop, steering, teller)
+    here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
 
 
 def _is_told(entry: Entry) -> bool:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import NotFound, UsageError
 from interlock.faces.cli.command import Call
+from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.output import clean, one_line
 from interlock.faces.cli.place import caller_of
-from interlock.faces.cli.thread_place import opened_threads, tell_thread, which_thread
+from interlock.faces.cli.thread_place import tell_thread, which_thread
 
 if TYPE_CHECKING:
     from interlock.work.threads.record import Thread
@@ -29,7 +30,7 @@ def new(call: Call) -> None:
 
     given = call.arguments
     text = _read(given.file) if given.file else None
-    with opened_threads(call) as here:
+    with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         actor = caller_of(call, place).actor
         mode = "quick" if given.quick else place.settings.text("thread.mode")
@@ -49,7 +50,7 @@ def spec(call: Call) -> None:
     from interlock.world.agents.adopting import adopting
 
     given = call.arguments
-    with opened_threads(call, writes=bool(given.file or given.edit or given.say)) as here:
+    with opened_workshop(call, writes=bool(given.file or given.edit or given.say)) as here:
         place, workshop = here.place, here.workshop
         if given.template:
             text = template(given.template)

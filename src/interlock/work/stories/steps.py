@@ -21,6 +21,7 @@ from interlock.work.stories.stuck import first_line, standstill
 from interlock.work.stories.testing import tested
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import plain, read_text, sha
+from interlock.work.troubles import may_pass
 from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
 
@@ -107,7 +108,7 @@ def _ending(visit: Visit, event: str, **data: Any) -> Event | None:
 def _blocker(visit: Visit) -> Event | None:
     """Put the work away under a ref, mark the story, tell the memory."""
     loop, yard = visit.loop, visit.yard
-    is_transient = _is_passing(loop.failure) and loop.story not in loop.retried
+    is_transient = may_pass(loop.failure) and loop.story not in loop.retried
     kept = _put_away(visit)
     fixes = tuple(f"attempt {place}: {str(fact)[:200]}" for place, fact in enumerate(loop.facts, 1))
     event_id = f"{loop.id}-{loop.entered}"
@@ -158,23 +159,6 @@ def _is_there(visit: Visit, ref: str) -> bool:
         if error.code != "git_failed":
             raise
         return False
-
-
-_PASSING = (
-    "timed out",
-    "timeout",
-    "connection refused",
-    "connection reset",
-    "temporarily unavailable",
-    "503 ",
-    "econn",
-)
-
-
-def _is_passing(failure: str) -> bool:
-    """Whether a failure may pass by itself: a network, a database or a service that did not answer."""
-    said = failure.casefold()
-    return any(word in said for word in _PASSING)
 
 
 STEPS: Mapping[str, Step] = {

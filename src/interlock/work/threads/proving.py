@@ -8,9 +8,8 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
-from interlock.work.configuration import standing
+from interlock.work.configuration import vouched
 from interlock.work.errands import DRIVER
-from interlock.work.settings import FILE as SETTINGS
 from interlock.work.threads.iterating import account, overdrawn, spec_of
 from interlock.work.threads.replay import take_receipt, thread_of
 from interlock.work.threads.visit import Visit
@@ -80,14 +79,8 @@ def _request(visit: Visit) -> Request:
         marker=thread.id,
         judge=_judge(visit),
         title=thread.title,
-        vouched=_vouched(visit),
+        vouched=vouched(workshop.journal),
     )
-
-
-def _vouched(visit: Visit) -> dict[str, str]:
-    """What a person has accepted, by hash: a changed `ralph.toml` that is in force is nobody's trick."""
-    accepted = standing(visit.workshop.journal, None).sha256
-    return {SETTINGS: accepted} if accepted is not None else {}
 
 
 def _listed(protected: tuple[str, ...], named: tuple[str, ...]) -> tuple[str, ...]:

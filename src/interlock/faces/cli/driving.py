@@ -1,0 +1,74 @@
+"""Driving something from the command line: a workshop, a teller, and Ctrl+C that lets it end well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from interlock.errors import UsageError
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.place import Place, readable, writable
+
+if TYPE_CHECKING:
+    from interlock.faces.cli.telling import Teller
+    from interlock.journal import Entry
+    from interlock.work.steering import Steering
+    from interlock.work.workshop import Workshop
+
+__all__ = ["Driving", "opened_workshop"]
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Driving:
+    """The workshop of this repository, and whoever watches."""
+
+    place: Place
+    workshop: Workshop
+    steering: Steering
+    teller: Teller
+
+    def drive(self, work: Callable[[], Result], is_told: Callable[[Entry], bool]) -> Result:
+        """Let something go on by itself as far as it can: Ctrl+C lets it rest after what runs, a second one at once.
+
+        `is_told` says whether an entry that somebody else writes meanwhile lets it rest, too.
+        """
+        from interlock.faces.cli.interrupts import interruptible
+        from interlock.world.agents.adopting import adopting
+
+        self.steering.is_told = is_told
+        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting():
+            return work()
+
+    def _say(self, presses: int) -> None:
+        if presses == 1:
+            self.teller.tell("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
+
+
+@contextmanager
+def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
+    """The workshop of the repository that the command is called in."""
+    from interlock.faces.cli.telling import Teller
+    from interlock.work.steering import Pressed, Steering
+    from interlock.work.workshop import Workshop
+
+    with (writable if writes else readable)(call) as place:
+        if place.work_tree is None:
+            raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
+        steering = Steering(place.journal, lambda entry: False, patience=2)
+        teller = Teller(call.output)
+        workshop = Workshop(
+            journal=place.journal,
+            root=place.work_tree,
+            state_directory=place.state_directory,
+            settings=place.settings,
+            environment=dict(call.environment),
+            tell=teller.tell,
+            stop=steering,
+            pausing=Pressed(steering),
+            wait=steering.wait,
+        )
+        yield Driving(place, workshop, steering, teller)

@@ -1,0 +1,22 @@
+"""The orchestrator: a planner, a questioner, an executor and a reviewer, until the goal is met.
+
+    values       the plan, its tasks with their marks, questions, reports: what goes into the journal (PURE)
+    contracts    what each role is given, and what it must answer, with the schemas of it (PURE)
+    examples     one answer of each role (PURE)
+    shapes       whether a value has the shape of an answer; every fault with its place (PURE)
+    planning     what a planner's answer makes of a plan (PURE)
+    rules        what else an answer must be (PURE)
+    answers      an answer, found in what an agent said, checked, or complained about (PURE)
+    roles        who the four are: Markdown files, a person's own before the shipped ones
+    prompts      all that one invocation is told (PURE)
+    order        which task is next, which wait for which, where a session goes on (PURE)
+    papers       the session's files as texts: rendered and parsed (PURE)
+    session      all that the files say, as one value (PURE)
+    edits        what a person's edits of them mean (PURE)
+      task_edits   those of the tasks
+      changes      what counts of them, as values
+    ondisk       a session as its files say it, whoever wrote them (PURE)
+    store        the directories of the sessions: read, compared, made to say what is so
+
+An agent writes none of the session's files: it answers, and what it answered is checked, journaled and projected.
+"""

@@ -1,0 +1,133 @@
+"""PURE. What a person may change in the files of a session, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from interlock.work.orchestration.values import Mark, Question, Task
+
+__all__ = [
+    "Added",
+    "Answered",
+    "Change",
+    "Changed",
+    "Closed",
+    "NotTaken",
+    "Noted",
+    "Reordered",
+    "Replanned",
+    "Unticked",
+    "applied",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Unticked:
+    """A task that was over, or waited for a person, is to be done again."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A task that was not done is not to be done."""
+
+    task: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A new task; it comes last, unless a new order says otherwise."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An open task that is another now: its description, objective, criteria, files or dependencies."""
+
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a person wrote behind a task."""
+
+    task: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reordered:
+    """The ids of the tasks, as they are listed now."""
+
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question of a cycle, with a person's answer."""
+
+    cycle: int
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class Replanned:
+    """The body of the plan, as a person wrote it."""
+
+    text: str
+
+
+Change = Unticked | Closed | Added | Changed | Noted | Reordered | Answered | Replanned
+
+
+@dataclass(frozen=True, slots=True)
+class NotTaken:
+    """An edit that does not count, and why; a line is counted from 1."""
+
+    file: str
+    line: int | None
+    why: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.file}{f', line {self.line}' if self.line else ''}: {self.why}."
+
+
+def applied(tasks: Sequence[Task], changes: Iterable[Change]) -> tuple[Task, ...]:
+    """The tasks after what was changed; what is no change of tasks changes nothing."""
+    found = {one.id: one for one in tasks}
+    order: tuple[str, ...] = ()
+    for one in changes:
+        match one:
+            case Unticked(id_):
+                found[id_] = replace(found[id_], mark=Mark.OPEN)
+            case Closed(id_):
+                found[id_] = replace(found[id_], mark=Mark.CLOSED)
+            case Noted(id_, note):
+                found[id_] = replace(found[id_], note=note)
+            case Added(task) | Changed(task):
+                known = found.get(task.id, task)
+                found[task.id] = replace(task, mark=known.mark, attempt=known.attempt, note=known.note)
+            case Reordered(ids):
+                order = ids
+    return tuple(found[id_] for id_ in _merged(list(found), order))
+
+
+def _merged(ids: Sequence[str], order: Sequence[str]) -> list[str]:
+    """In the new order; what it does not name stays behind what it came after."""
+    known = set(ids)
+    found = [id_ for id_ in order if id_ in known]
+    named = set(found)
+    places: dict[str | None, list[str]] = {}
+    last: str | None = None
+    for id_ in ids:
+        if id_ in named:
+            last = id_
+        else:
+            places.setdefault(last, []).append(id_)
+    return [*places.get(None, []), *(one for id_ in found for one in (id_, *places.get(id_, [])))]

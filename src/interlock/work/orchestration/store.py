@@ -1,0 +1,147 @@
+"""The directories of the sessions, `.ralph-sessions/<SESSION_ID>/`: read, compared, and made to say what is so.
+
+They are for people and their tools; the journal is the truth. What a file says and we never wrote is an edit: one of a
+person's is read back by `edits`, and whatever was not read back is kept under `.ralf/rejected/` before the file is
+written again. Nothing is reached through a link. A directory that the source system made itself can be read, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from interlock.errors import InterlockError
+from interlock.work.orchestration.edits import MOST
+from interlock.work.orchestration.ondisk import OnDisk, read_session
+from interlock.work.orchestration.papers.names import check_session_id, is_session_id, session_id
+from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
+from interlock.world.folder import Folder
+
+__all__ = ["DIRECTORY", "Restored", "SessionFiles", "sha256_of"]
+
+DIRECTORY: Final = ".ralph-sessions"
+_MOST: Final = 4 * MOST
+"""A character has up to four bytes."""
+_UNREADABLE: Final = frozenset({"file_unsafe", "file_unreadable"})
+_ADVICE: Final = "Agents report by their answers; people may edit plan.md, tasks.md, progress.md and answers"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A file that says again what is so, where the edit of it is kept, and a sentence to tell."""
+
+    file: str
+    kept: str
+    message: str
+
+
+def sha256_of(content: str | bytes) -> str:
+    """The hash by which a content is known again."""
+    return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
+
+
+class SessionFiles:
+    """The sessions of a repository. Names that are no ids of sessions are refused with `invalid_argument`."""
+
+    def __init__(self, root: Path, state_directory: Path) -> None:
+        self.folder: Final = Folder(root / DIRECTORY)
+        self._state: Final = Folder(state_directory)
+
+    def path(self, id_: str) -> Path:
+        """Where the directory of a session is."""
+        return self.folder.path / check_session_id(id_)
+
+    def sessions(self) -> tuple[str, ...]:
+        """The ids of the sessions that have a directory, the newest first."""
+        found = [name for name in self.folder.names("") if is_session_id(name)]
+        return tuple(sorted(found, key=_age, reverse=True))
+
+    def new_id(self, now: datetime, taken: tuple[str, ...] = ()) -> str:
+        """The id of a session that begins now: none that has a directory, and none of those taken."""
+        return session_id(now, {*self.folder.names(""), *taken})
+
+    # Reading
+
+    def read(self, id_: str, name: str) -> str | None:
+        """The text of a file; bytes that are no text stay recognizable as such. None where there is no file."""
+        content = self.folder.read(f"{check_session_id(id_)}/{name}", _MOST)
+        return None if content is None else content.decode("utf-8", "surrogateescape")
+
+    def on_disk(self, id_: str) -> OnDisk:
+        """What a directory says of its session, whoever wrote it."""
+        names = self.folder.names(check_session_id(id_))
+        texts = {name: self._whole(id_, name) for name in names if name.endswith(".md")}
+        return read_session({name: text for name, text in texts.items() if text is not None})
+
+    def _whole(self, id_: str, name: str) -> str | None:
+        try:
+            text = self.read(id_, name)
+        except InterlockError as error:
+            if error.code not in _UNREADABLE:
+                raise
+            return None
+        return None if text is None else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+    def edited(self, id_: str, projected: Mapping[str, str], ours: Callable[[str], bool]) -> dict[str, str]:
+        """The files that say something else than was projected, with their texts.
+
+        What `ours` knows by its hash is no edit: a crash left it. What cannot be read is left to `project`.
+        """
+        found: dict[str, str] = {}
+        for name, text in projected.items():
+            content, is_file = self._content(id_, name)
+            if is_file and content is not None and content != text.encode() and not ours(sha256_of(content)):
+                found[name] = content.decode("utf-8", "surrogateescape")
+        return found
+
+    # Writing
+
+    def project(
+        self, id_: str, wanted: Mapping[str, str], ours: Callable[[str], bool], tell: Callable[[Restored], None]
+    ) -> None:
+        """Let the files say this; only what differs is written, in this order. The same again writes nothing.
+
+        A content that is not `ours` is set aside and told first; a text that was read back is, by its hash.
+        """
+        self.folder.names(check_session_id(id_))  # no link is followed from here on
+        self.folder.sweep(id_)
+        for name, text in wanted.items():
+            for one in self._restore(id_, name, text.encode(), ours):
+                tell(one)
+
+    def _restore(self, id_: str, name: str, wanted: bytes, ours: Callable[[str], bool]) -> Iterator[Restored]:
+        content, is_file = self._content(id_, name)
+        if content == wanted:
+            return
+        place = f"{id_}/{name}"
+        if is_file and name == TRANSITIONS and wanted.startswith(content or b""):
+            self.folder.append(place, wanted[len(content or b"") :])
+            return
+        if not is_file or (content is not None and not ours(sha256_of(content))):
+            yield from self._set_aside(place)
+        self.folder.write(place, wanted)
+
+    def _content(self, id_: str, name: str) -> tuple[bytes | None, bool]:
+        """What is in a file, and whether it is one that can be read: a link in its place is an edit, too."""
+        try:
+            return self.folder.read(f"{check_session_id(id_)}/{name}", _MOST), True
+        except InterlockError as error:
+            if error.code not in _UNREADABLE:
+                raise
+            return None, False
+
+    def _set_aside(self, place: str) -> Iterator[Restored]:
+        kept = self._state.take_in(self.folder.path / place, place)
+        if kept is not None:
+            kept = f"{self._state.path.name}/{kept}"
+            message = f"{DIRECTORY}/{place} was edited; it says again what is so, and the edit is kept as {kept}."
+            yield Restored(place, kept, f"{message} {_ADVICE}.")
+
+
+def _age(id_: str) -> tuple[str, int]:
+    """By the second, then by the number in it."""
+    return id_[:13], int(id_[14:] or 1)

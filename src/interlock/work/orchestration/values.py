@@ -1,0 +1,209 @@
+"""PURE. What a run of the orchestrator is about: the plan, its tasks with their marks, questions, and reports.
+
+All of it goes into entries of the journal and from there into the files of the session. Numbers count from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+__all__ = [
+    "TASK_ID",
+    "Category",
+    "Confidence",
+    "Criterion",
+    "Cycle",
+    "Found",
+    "Mark",
+    "Part1",
+    "Part2",
+    "Plan",
+    "Priority",
+    "Question",
+    "Report",
+    "Standing",
+    "Task",
+    "Verdict",
+]
+
+TASK_ID: Final = re.compile(r"task-(?=.{1,59}\Z)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+"""What a task is called: `task-7`, `task-add-login`. It is part of names of files, so two must differ in more than
+capitals."""
+
+
+class Mark(StrEnum):
+    """What stands in a task's box."""
+
+    OPEN = " "
+    WORKING = "/"
+    PENDING = "P"
+    """Done, as its executor says; the reviewer has not judged it yet."""
+    DONE = "x"
+    FAILED = "F"
+    """It waits for a person."""
+    CLOSED = "C"
+    """It will not be done."""
+
+
+class Category(StrEnum):
+    """What a question is about."""
+
+    TECHNICAL = "Technical"
+    REQUIREMENTS = "Requirements"
+    CONSTRAINTS = "Constraints"
+    ASSUMPTIONS = "Assumptions"
+    RISKS = "Risks"
+
+
+class Priority(StrEnum):
+    """How much depends on an answer."""
+
+    HIGH = "High"
+    MEDIUM = "Medium"
+    LOW = "Low"
+
+
+class Standing(StrEnum):
+    """Where a question stands."""
+
+    UNANSWERED = "Unanswered"
+    RESEARCH_NEEDED = "Research Needed"
+    ANSWERED = "Answered"
+
+
+class Confidence(StrEnum):
+    """How sure an answer is."""
+
+    HIGH = "High"
+    MEDIUM = "Medium"
+    LOW = "Low"
+    UNKNOWN = "Unknown"
+
+
+class Verdict(StrEnum):
+    """What a reviewer decides."""
+
+    QUALIFIED = "Qualified"
+    FAILED = "Failed"
+
+
+class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One piece of work: small enough for one executor, with criteria that a reviewer can check."""
+
+    id: str
+    description: str
+    objective: str = ""
+    criteria: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    """The tasks that must be closed before it is begun."""
+    inherits: tuple[str, ...] = ()
+    """The tasks whose reports its executor is given."""
+    mark: Mark = Mark.OPEN
+    attempt: int = 1
+    note: str = ""
+    """What a person wrote behind it."""
+
+
+class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is to be achieved, and how."""
+
+    goal: str
+    text: str = ""
+    """The body of `plan.md`, as the planner gave it."""
+    tasks: tuple[Task, ...] = ()
+    version: int = 1
+    """One more with each plan that was accepted."""
+
+
+class Question(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that the plan depends on and nobody knows yet, or its answer."""
+
+    number: int
+    text: str
+    category: Category = Category.TECHNICAL
+    priority: Priority = Priority.MEDIUM
+    status: Standing = Standing.UNANSWERED
+    impact: str = ""
+    """What of the plan depends on it."""
+    answer: str = ""
+    source: str = ""
+    """Where the answer is from: a file and a line, a document, a person."""
+    confidence: Confidence = Confidence.UNKNOWN
+
+
+class Cycle(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One round of questions and answers."""
+
+    number: int
+    questions: tuple[Question, ...] = ()
+    summary: str = ""
+    findings: tuple[str, ...] = ()
+    """The critical ones."""
+    validated: tuple[str, ...] = ()
+    """Assumptions that turned out to be true."""
+    invalidated: tuple[str, ...] = ()
+    """Assumptions that turned out to be wrong."""
+    unknowns: tuple[str, ...] = ()
+    """What is still not known, and what may come of it."""
+    recommendations: tuple[str, ...] = ()
+
+
+class Criterion(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was found of one criterion of a task."""
+
+    criterion: str
+    met: bool
+    evidence: str = ""
+    finding: str = ""
+
+
+class Found(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A task that nobody had planned, and that somebody found to be needed."""
+
+    id: str
+    """As its finder calls it; the plan may give it another."""
+    description: str
+    rationale: str = ""
+
+
+class Part1(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the executor says of an attempt."""
+
+    objective_recap: str = ""
+    criteria_status: tuple[Criterion, ...] = ()
+    summary_of_changes: str = ""
+    verification_results: str = ""
+    discovered_tasks: tuple[Found, ...] = ()
+    rework_context: str = ""
+    """From the second attempt on: what was wrong, and what is done about it."""
+
+
+class Part2(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the reviewer says of it."""
+
+    verdict: Verdict
+    review_summary: str = ""
+    criteria_results: tuple[Criterion, ...] = ()
+    quality_assessment: str = ""
+    issues: tuple[str, ...] = ()
+    validation_actions: tuple[str, ...] = ()
+    """What the reviewer did to find out."""
+    feedback: str = ""
+    """What the next attempt must do."""
+    reasoning: str = ""
+    discovered_tasks: tuple[Found, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One attempt at a task: what its executor did, and what the reviewer made of it."""
+
+    task: str
+    attempt: int
+    part1: Part1
+    part2: Part2 | None = None
+    """None until there is a verdict."""
