@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from interlock.work.settings import Settings, read
-from interlock.work.verification.asking import Asking
 from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.request import Plan, Request, plan_of
 from interlock.work.verification.verifying import verify
 from interlock.world.agents.scripted.adapter import Scripted
+from work.verification.asking import Asking
 from world.git.repositories import git, made, write
 
 __all__ = ["HONEST", "PYTEST", "START", "Ground", "Wanted", "saying"]

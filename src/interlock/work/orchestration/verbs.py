@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from interlock.errors import NotFound, Refusal, UsageError
 from interlock.journal import Instance, Journal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.orchestration.loop import MACHINE, begin
+from interlock.work.orchestration.papers.names import session_id
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.settings import Settings
@@ -33,11 +34,9 @@ def roles_of(settings: Settings, given: Mapping[str, str | None]) -> dict[str, s
 
 
 def session_name(journal: Journal) -> str:
-    """The name of a new session's directory: the time to the second, and a number for a second one in it."""
-    name = datetime.fromtimestamp(journal.now()).strftime("%y%m%d-%H%M%S")
+    """The name of a new session's directory, which no run before had."""
     taken = {run_of(journal.history(one.id)[:1]).session for one in journal.recent(MACHINE, 50)}
-    free = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
-    return next(one for one in free if one not in taken)
+    return session_id(datetime.fromtimestamp(journal.now(), UTC), taken)
 
 
 def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:

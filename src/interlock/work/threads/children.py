@@ -98,14 +98,15 @@ def _write_story(visit: Visit) -> None:
 
 
 def _story(visit: Visit, feedback: str) -> str:
-    spec = spec_of(visit)
+    spec, revision = spec_of(visit), visit.thread.revision
+    assert revision is not None  # `spec_of` has read it
     criteria = "\n".join(f"{one.number}. {one.text}" for one in spec.criteria)
     numbers = ", ".join(str(one.number) for one in spec.criteria)
     what = "Mend what failed" if feedback else "Build what the spec says"
     why = f"\n## What failed\n\n{feedback.strip()}\n" if feedback else ""
     return (
         f"# {visit.thread.title}\n\n## Acceptance Criteria\n\n{criteria}\n\n"
-        f"## Tasks / Subtasks\n\n- [ ] {what} (AC: {numbers})\n{why}\n## Dev Notes\n\n{visit.thread.revision.text}\n"  # type: ignore[union-attr]
+        f"## Tasks / Subtasks\n\n- [ ] {what} (AC: {numbers})\n{why}\n## Dev Notes\n\n{revision.text}\n"
     )
 
 

@@ -6,7 +6,6 @@
       carrying     ignored paths that are taken along, by their hash
       commands     prepare, the verifiers, and the criteria that a command decides
       judging      the criteria that a second agent decides: what it is told, and how its answer is read
-      asking       one run of that agent
       protecting   what must be as it was at the baseline
       runners      where test runners keep their settings
       globs        which paths are meant
