@@ -149,6 +149,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "thread_corrupt": (Exit.FAILURE, "A file of a thread does not say what it has to say; the others still work."),
     "thread_newer": (Exit.FAILURE, "A file of a thread was written by a newer version."),
     "unknown_run": (Exit.FAILURE, "There is no run of the orchestrator here."),
+    "session_unreadable": (Exit.FAILURE, "The files of a session say what cannot be; nobody goes on with it."),
     "run_open": (Exit.HELD, "A run of the orchestrator is under way already."),
     "run_failed": (Exit.PERSON_NEEDED, "The run could not meet its goal; it says what it needs."),
     "unknown_thread": (Exit.FAILURE, "There is no thread here."),

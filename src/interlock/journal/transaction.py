@@ -127,9 +127,9 @@ class Transaction:
         """The machine that an instance was made by."""
         return self._machines.of(self._sql, instance)
 
-    def history(self, instance: str) -> list[Entry]:
-        """Everything that happened to an instance."""
-        return read_entries(self._sql, instance=instance)
+    def history(self, instance: str, after: int = 0) -> list[Entry]:
+        """Everything that happened to an instance after one of its versions."""
+        return read_history(self._sql, instance, after)
 
     def named(self, machine: str, name: str) -> Instance | None:
         """The instance that took a name last."""

@@ -230,6 +230,16 @@ SETTINGS = (
         )
     ),
     Setting(
+        "orchestrate.discoveries",
+        20,
+        "How many tasks that executors and reviewers find missing may be added to a plan on the way.",
+        least=0,
+        most=1000,
+    ),
+    Setting("orchestrate.budget_minutes", 0, "How long agents may work in a run; 0 is no limit.", least=0, most=10**6),
+    Setting("orchestrate.budget_tokens", 0, "How many tokens one run may use; 0 is no limit.", least=0, most=10**12),
+    Setting("orchestrate.budget_usd", 0, "How many dollars one run may cost; 0 is no limit.", least=0, most=10**6),
+    Setting(
         "orchestrate.roles",
         ".github/agents",
         "The directory in the repository whose ralph-planner.agent.md and the like replace the shipped roles.",

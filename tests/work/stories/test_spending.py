@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.work.spending import Books, Spent
 from interlock.work.stories.budget import LIMITS
-from interlock.work.stories.spending import Books, Spent
 from interlock.work.stories.verbs import limit, unblocked
 from interlock.work.stories.yard import DRIVER, Limits
 from work.stories.yards import IDLE, WORK, Ground, Steps

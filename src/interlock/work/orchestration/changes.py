@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.work.orchestration.values import Mark, Question, Task
@@ -24,65 +25,58 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Unticked:
+class Unticked(msgspec.Struct, frozen=True, tag=True):
     """A task that was over, or waited for a person, is to be done again."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(msgspec.Struct, frozen=True, tag=True):
     """A task that was not done is not to be done."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(msgspec.Struct, frozen=True, tag=True):
     """A new task; it comes last, unless a new order says otherwise."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(msgspec.Struct, frozen=True, tag=True):
     """An open task that is another now: its description, objective, criteria, files or dependencies."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
-class Noted:
+class Noted(msgspec.Struct, frozen=True, tag=True):
     """What a person wrote behind a task."""
 
     task: str
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reordered:
+class Reordered(msgspec.Struct, frozen=True, tag=True):
     """The ids of the tasks, as they are listed now."""
 
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(msgspec.Struct, frozen=True, tag=True):
     """A question of a cycle, with a person's answer."""
 
     cycle: int
     question: Question
 
 
-@dataclass(frozen=True, slots=True)
-class Replanned:
+class Replanned(msgspec.Struct, frozen=True, tag=True):
     """The body of the plan, as a person wrote it."""
 
     text: str
 
 
 Change = Unticked | Closed | Added | Changed | Noted | Reordered | Answered | Replanned
+"""These go into an entry of the journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,7 @@ def applied(tasks: Sequence[Task], changes: Iterable[Change]) -> tuple[Task, ...
     for one in changes:
         match one:
             case Unticked(id_):
-                found[id_] = replace(found[id_], mark=Mark.OPEN)
+                found[id_] = replace(found[id_], mark=Mark.OPEN, attempt=1)
             case Closed(id_):
                 found[id_] = replace(found[id_], mark=Mark.CLOSED)
             case Noted(id_, note):

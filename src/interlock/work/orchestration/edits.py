@@ -22,10 +22,11 @@ from interlock.work.orchestration.papers.tasks import parse_tasks
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS, task_edits
 from interlock.work.orchestration.values import Confidence, Question, Standing, Task
 
-__all__ = ["MOST", "PLAN", "QUESTIONS", "Edits", "read_back"]
+__all__ = ["EDITABLE", "MOST", "PLAN", "QUESTIONS", "Edits", "is_readable", "read_back"]
 
 PLAN: Final = "plan.md"
 QUESTIONS: Final = "plan.questions.md"
+EDITABLE: Final = frozenset({PLAN, QUESTIONS, TASKS, PROGRESS})
 MOST: Final = 4 * 1024 * 1024
 """More characters of a file are not read."""
 _FIXED: Final = "it was edited, and stays as it is: reports, instructions and the log only say what was"
@@ -64,6 +65,11 @@ def read_back(tasks: Sequence[Task], projected: Mapping[str, str], found: Mappin
             else:
                 found_changes.append(one)
     return tuple(found_changes), tuple(refused)
+
+
+def is_readable(name: str, text: str) -> bool:
+    """Whether an edit of a file is looked at, line by line."""
+    return name in EDITABLE and _unreadable(name, text) is None
 
 
 def _unreadable(name: str, text: str) -> NotTaken | None:

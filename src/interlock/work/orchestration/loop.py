@@ -2,77 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import Any
-
-import msgspec
-from msgspec.structs import replace
 
 from interlock.errors import InterlockError
-from interlock.journal import Transaction
-from interlock.machine import Event, Evidence
+from interlock.journal import Lease, Transaction
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.errands import DRIVER, end_left_errands
+from interlock.work.errands import end_left_errands
+from interlock.work.orchestration.beginning import MACHINE, begin
+from interlock.work.orchestration.changes import Unticked
+from interlock.work.orchestration.desk import Desk, opened
 from interlock.work.orchestration.planning import pieces
-from interlock.work.orchestration.projecting import project
+from interlock.work.orchestration.projecting import Found
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.steps import STEPS
-from interlock.work.orchestration.values import Mark
-from interlock.work.orchestration.visit import Visit
+from interlock.work.orchestration.visit import Visit, noted
 from interlock.work.sessions.verbs import is_present
 from interlock.work.tickets.locks import process_holder
 from interlock.work.workshop import Workshop
-from interlock.world.git import state
 
 __all__ = ["MACHINE", "begin", "drive"]
 
-MACHINE = "orchestrator"
 _LEASE_SECONDS = 600.0
+"""How long a driver may be silent besides the longest thing that it waits for."""
 _LONGEST = 86_400.0
-
-
-def begin(
-    workshop: Workshop,
-    goal: str,
-    session: str,
-    roles: Mapping[str, str],
-    parent: str | None = None,
-    carries: Run | None = None,
-) -> str:
-    """A new run for a goal; one that goes on where another failed has its plan, and every open task a fresh start."""
-    base = carries.base if carries is not None else state(workshop.root).head or ""
-    data = {"goal": goal, "session": session, "roles": dict(roles), "base": base}
-    event = Event("created", DRIVER, evidence=Evidence(data=data))
-
-    def work(transaction: Transaction) -> str:
-        made = transaction.create(MACHINE, event, parent=parent).entry.instance
-        if carries is not None:
-            for note in _carried(carries):
-                transaction.append(made, note)
-        return made
-
-    return workshop.journal.transact(work)
-
-
-def _carried(run: Run) -> Iterator[Event]:
-    """What a run takes over from the one that failed: its plan, its questions and its reports."""
-    tasks = tuple(
-        one if one.mark in (Mark.DONE, Mark.CLOSED, Mark.PENDING) else replace(one, mark=Mark.OPEN, attempt=1)
-        for one in run.plan.tasks
-    )
-    for place, portion in enumerate(pieces(tasks)):
-        yield _note("tasks", tasks=msgspec.to_builtins(portion), is_first=place == 0)
-    yield _note("carried", goal=run.plan.goal, text=run.plan.text, cycles=msgspec.to_builtins(run.cycles))
-    for reports in run.reports.values():
-        for report in reports:
-            yield _note("report", report=msgspec.to_builtins(report))
-
-
-def _note(type_: str, **data: Any) -> Event:
-    plain = msgspec.json.decode(msgspec.json.encode({"type": type_, **data}))
-    return Event(NOTED, DRIVER, evidence=Evidence(data=plain))
+_PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
 
 
 def drive(workshop: Workshop, id_: str) -> Run:
@@ -80,25 +34,88 @@ def drive(workshop: Workshop, id_: str) -> Run:
     journal = workshop.journal
     seconds = _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
     lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), seconds, is_present)
+    renewed = journal.now()
     try:
         end_left_errands(journal, id_, workshop.state_directory)
+        desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
         while True:
-            entries, instance = journal.history(id_), journal.instance(id_)
-            run = run_of(entries)
-            visit = Visit(workshop, run, instance.snapshot, journal.machine_of(instance), lease)
-            project(visit, entries)
-            workshop.tell(run)
-            if run.outcome is not None or run.stopped is not None or workshop.pausing.is_set():
-                return run
-            events = STEPS[run.state](visit)
-            if events is not None:
-
-                def work(transaction: Transaction, events: list[Event] = events) -> None:
-                    for event in events:
-                        transaction.append(id_, event, lease=lease)
-
-                journal.transact(work)
-            journal.renew(lease, seconds)
+            _settle(_visit(desk, lease))
+            workshop.tell(desk.run)
+            if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
+                return desk.run
+            _step(_visit(desk, lease))
+            if journal.now() - renewed > _LEASE_SECONDS / 10:
+                journal.renew(lease, seconds)
+                renewed = journal.now()
     finally:
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
+
+
+def _visit(desk: Desk, lease: Lease) -> Visit:
+    journal = desk.workshop.journal
+    desk.take_in()
+    instance = journal.instance(desk.run.id)
+    return Visit(desk.workshop, desk, instance.snapshot, journal.machine_of(instance), lease)
+
+
+def _step(visit: Visit) -> None:
+    """One effect, and what came of it, written as one."""
+    run = visit.run
+    since = run.version
+    events = STEPS[run.state](visit)
+    if events is None:
+        return
+
+    def work(transaction: Transaction) -> None:
+        meanwhile = transaction.history(run.id, since)
+        is_moved = any(one.event != NOTED for one in meanwhile)  # by a person, who wants something else now
+        for event in events:
+            if event.name == NOTED or not is_moved:
+                transaction.append(run.id, event, lease=visit.lease)
+
+    visit.workshop.journal.transact(work)
+
+
+# The files of the session
+
+
+def _settle(visit: Visit) -> None:
+    """Before a step: take in what people changed in the files, and let them say what is so."""
+    run = visit.run
+    if run.state == "Initializing":
+        return  # where it goes on is not known yet
+    if run.at_work is not None:  # its driver died: what is in the files may be the agent's
+        visit.project()
+        visit.note("released")
+        visit.desk.take_in()
+    elif run.outcome is None:
+        found = visit.desk.papers.edits(run, visit.desk.last_projected)
+        if found is not None:
+            _read_back(visit, found)
+    visit.project()
+
+
+def _read_back(visit: Visit, found: Found) -> None:
+    """Take in what a person changed. What they may not change is told; the file says again what is so."""
+    run, (changes, refused) = visit.run, found.edits
+    for one in refused:
+        visit.workshop.tell(one.sentence)
+    if not found.texts:
+        return
+    sentences = [one.sentence for one in refused][:50]
+
+    def work(transaction: Transaction) -> None:
+        for one in changes:
+            if isinstance(one, Unticked):
+                evidence = Evidence(task=one.task)
+                transaction.append(run.id, Event("task_reopened", _PERSON, evidence=evidence), lease=visit.lease)
+        for portion in pieces(changes):
+            note = noted("read_back", changes=portion, files=[*found.hashes.values()], refused=sentences)
+            transaction.append(run.id, Event(NOTED, _PERSON, evidence=note.evidence), lease=visit.lease)
+
+    visit.workshop.journal.transact(work)
+    visit.desk.take_in()
+    if visit.run.state == "Complete" and visit.run.open_tasks:
+        visit.workshop.journal.append(visit.run.id, Event("tasks_edited", _PERSON), lease=visit.lease)
+        visit.desk.take_in()

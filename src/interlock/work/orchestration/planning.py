@@ -6,9 +6,9 @@ one. What is done stays as it was done.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -57,16 +57,19 @@ def _words(given: PlannedTask) -> dict[str, object]:
     return {name: value for name, value in msgspec.structs.asdict(given).items() if name != "id"}
 
 
-def pieces(tasks: tuple[Task, ...]) -> Iterator[tuple[Task, ...]]:
-    """Tasks in portions that fit into an entry of the journal each; at least one portion."""
-    portion: list[Task] = []
+_One = TypeVar("_One")
+
+
+def pieces(values: Iterable[_One]) -> Iterator[tuple[_One, ...]]:
+    """Tasks, or other values, in portions that fit into an entry of the journal each; at least one portion."""
+    portion: list[_One] = []
     size = 0
-    for task in tasks:
-        length = len(msgspec.json.encode(task)) + 1
+    for one in values:
+        length = len(msgspec.json.encode(one)) + 1
         if portion and size + length > _PIECE:
             yield tuple(portion)
             portion, size = [], 0
-        portion.append(task)
+        portion.append(one)
         size += length
     yield tuple(portion)
 

@@ -1,51 +1,146 @@
-"""The files of a session, made to say what the journal says of its run."""
+"""The files of a session as its driver keeps them: made to say what the journal says, and people's edits read back.
+
+A text is noted by its hash before it is written, so whatever else is found in a file was written by somebody. What is
+found after an agent was at work is taken for the agent's: it is kept aside, and the file says again what is so. What
+is found while none was is a person's.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.journal import Entry
-from interlock.machine import Machine
-from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.papers.transitions import transitions
+from interlock.work.orchestration.changes import NotTaken
+from interlock.work.orchestration.edits import Edits, is_readable, read_back
+from interlock.work.orchestration.papers.outline import Beside
+from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.session import Session, rendered
-from interlock.work.orchestration.store import SessionFiles, sha256_of
-from interlock.work.orchestration.values import Mark
-from interlock.work.orchestration.visit import Visit
+from interlock.work.orchestration.session import Known, Session, beside_of, rendered
+from interlock.work.orchestration.store import Restored, SessionFiles, sha256_of
+from interlock.work.seen import Seen
 
-__all__ = ["project", "session_of"]
-
-_PLANNED: Final = frozenset({"Executing", "Reviewing", "Complete", "Exit"})
+__all__ = ["Found", "Papers", "session_of"]
 
 
-def session_of(run: Run, entries: list[Entry], machine: Machine) -> Session:
+def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside]] | None = None) -> Session:
     """What the files of a run's session say."""
-    is_planned = run.state in _PLANNED or bool(run.plan.tasks)
-    marks = dict.fromkeys(PLANNING, Mark.DONE if is_planned else Mark.OPEN)
-    if not is_planned:
-        marks["plan-init"] = Mark.WORKING if run.state == "Planning" else Mark.OPEN
     return Session(
         id=run.session,
         plan=run.plan,
-        planning=marks,
+        planning=run.planning,
         created=run.started,
-        updated=run.updated,
+        updated=run.asked_at,
         cycles=tuple(run.cycles),
         reports=tuple(report for reports in run.reports.values() for report in reports),
-        transitions="".join(transitions(machine, run.session, entries)),
+        transitions=log,
+        beside=beside or {},
+        words=run.words,
     )
 
 
-def project(visit: Visit, entries: list[Entry]) -> None:
-    """Write what differs, noted first. What somebody edited is kept aside and told: a run is steered by its verbs."""
-    run, workshop = visit.run, visit.workshop
-    wanted = rendered(session_of(run, entries, visit.machine))
-    hashes = {name: sha256_of(text) for name, text in wanted.items()}
-    fresh = {name: found for name, found in hashes.items() if run.projected.get(name, [""])[-1] != found}
-    if fresh:
-        visit.note("projected", files=fresh)
-    ours = {found for known in run.projected.values() for found in known} | set(hashes.values())
-    SessionFiles(workshop.root, workshop.state_directory).project(
-        run.session, wanted, ours.__contains__, lambda restored: workshop.tell(restored.message)
-    )
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What somebody wrote into the files, and what it means."""
+
+    edits: Edits
+    texts: Mapping[str, str]
+    """Those that were read, line by line."""
+
+    @property
+    def hashes(self) -> dict[str, str]:
+        return {name: sha256_of(text.encode("utf-8", "surrogateescape")) for name, text in self.texts.items()}
+
+    @property
+    def refused(self) -> tuple[NotTaken, ...]:
+        return self.edits[1]
+
+
+@dataclass(slots=True)
+class Papers:
+    """The files of one session."""
+
+    files: Final[SessionFiles]
+    session: Final[str]
+    _texts: dict[str, str] = field(default_factory=dict)
+    """What each was last made to be from here."""
+    _beside: dict[str, Mapping[str, Beside]] = field(default_factory=dict)
+    _known: Known = field(default_factory=dict)
+    _hashes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _seen: Seen = field(default_factory=Seen)
+    _logged: tuple[str, object] = ("", None)
+    """What the log was made to be, and the file as it was then."""
+
+    def open(self, run: Run) -> None:
+        """Know again what people wrote beside our lines, where the files are as they were left."""
+        for name in run.projected:
+            if self._seen.hash(self._path(name)) in run.ours:
+                text = self.files.read(self.session, name)
+                self._beside[name] = beside_of(name, text or "")
+
+    # Reading back
+
+    def edits(self, run: Run, last: Callable[[], Run]) -> Found | None:
+        """What a person edited, compared with what was last projected; None where nothing was.
+
+        `last` gives the run as it was then, for files that were not written from here.
+        """
+        names = [name for name, sha256 in run.projected.items() if self._is_edited(name, sha256, run)]
+        if not names:
+            return None
+        made = {} if all(name in self._texts for name in names) else rendered(session_of(last()))
+        projected = {name: self._texts.get(name) or made.get(name, "") for name in names}
+        found = self.files.edited(self.session, projected, run.ours.__contains__)
+        if not found:
+            return None
+        read = {name: text for name, text in found.items() if is_readable(name, text)}
+        for name, text in read.items():
+            self._beside[name] = beside_of(name, text)
+        return Found(read_back(run.plan.tasks, projected, found), read)
+
+    def _is_edited(self, name: str, sha256: str, run: Run) -> bool:
+        is_now = self._seen.hash(self._path(name))
+        return is_now is not None and is_now != sha256 and is_now not in run.ours
+
+    # Writing
+
+    def wanted(self, run: Run, log: str) -> dict[str, str]:
+        """What the files are to be."""
+        return rendered(session_of(run, log, self._beside), self._known)
+
+    def hashes(self, wanted: Mapping[str, str]) -> dict[str, str]:
+        """By which they are known again; the log is known by its beginning."""
+        return {name: self._hash(name, text) for name, text in wanted.items() if name != TRANSITIONS}
+
+    def write(self, run: Run, wanted: Mapping[str, str], tell: Callable[[Restored], None]) -> None:
+        """Let the files say this; what is in one and is not ours is kept aside first."""
+        stale = {name: text for name, text in wanted.items() if not self._is_there(name, text)}
+        if stale:
+            ours = {*run.ours, *(self._hash(name, text) for name, text in stale.items() if name != TRANSITIONS)}
+            self.files.project(self.session, stale, ours.__contains__, tell)
+        self._texts.update(stale)
+        if TRANSITIONS in stale:
+            self._logged = stale[TRANSITIONS], self._mark(TRANSITIONS)
+
+    def _is_there(self, name: str, text: str) -> bool:
+        if name == TRANSITIONS:
+            was, mark = self._logged
+            return was == text and mark is not None and mark == self._mark(name)
+        return self._seen.hash(self._path(name)) == self._hash(name, text)
+
+    def _hash(self, name: str, text: str) -> str:
+        known = self._hashes.get(name)
+        if known is None or known[0] is not text:
+            known = self._hashes[name] = (text, sha256_of(text))
+        return known[1]
+
+    def _mark(self, name: str) -> object:
+        try:
+            seen = os.lstat(self._path(name))
+        except OSError:
+            return None
+        return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+    def _path(self, name: str) -> str:
+        return f"{self.files.path(self.session)}/{name}"

@@ -36,6 +36,7 @@ _MAX_CYCLES: Final = 40_000
 _MAX_REPORT: Final = 12_000
 _MAX_REPORTS: Final = 60_000
 _MAX_RECEIPT: Final = 20_000
+_MAX_CHANGES: Final = 40_000
 _MAX_COMPLAINT: Final = 8_000
 _BACKTICKS: Final = re.compile(r"(`{40})`+")
 _LEGEND: Final = (
@@ -67,6 +68,8 @@ class Knowledge:
     """Whether the planner gets no more answers."""
     receipt: str = ""
     """What our own verifiers found."""
+    changes: str = ""
+    """What a reviewer is to judge, as a patch."""
 
 
 def prompt(role: Role, file: RoleFile, given: Input, known: Knowledge, complaint: str = "") -> str:
@@ -125,6 +128,7 @@ def _told(role: Role, given: Input, known: Knowledge) -> Iterator[tuple[str, str
     if role in (Role.REVIEWER, Role.HOLISTIC):
         none = "No verifier has run: judge by what you run yourself."
         yield "What our own verifiers found", _block(known.receipt, _MAX_RECEIPT) or none
+        yield "What was changed", _block(known.changes, _MAX_CHANGES)
 
 
 def _about_task(role: Role, known: Knowledge) -> Iterator[tuple[str, str]]:

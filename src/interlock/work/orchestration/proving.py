@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from interlock.errors import InterlockError
 from interlock.work.configuration import vouched
 from interlock.work.orchestration.visit import Visit
-from interlock.work.verification.receipt import from_data
-from interlock.work.verification.request import Request, plan_of
-from interlock.work.verification.showing import text
+from interlock.work.verification.receipt import Receipt, from_data
+from interlock.work.verification.request import Plan, Request, plan_of
 from interlock.work.verification.verifying import verify
+from interlock.world.git import diff
 
-__all__ = ["passed", "receipt_text", "refusal", "verified"]
+__all__ = ["changes", "verified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +24,21 @@ class _Verifiers:
     command: str | None = "true"
 
 
-def verified(visit: Visit) -> dict[str, Any] | None:
-    """One verification, noted as soon as it is there; None where it was stopped."""
-    workshop, run = visit.workshop, visit.run
+def verified(visit: Visit) -> Receipt | None:
+    """What our verifiers see of the tree as it is now, noted as soon as it is there; None where it was stopped.
+
+    A tree that has passed them already is not looked at again.
+    """
+    workshop, run, plan = visit.workshop, visit.run, plan_of(visit.workshop.settings)
+    known = from_data(run.receipt) if run.receipt is not None else None
+    if known is not None and known.passed and _is_of(known, plan) and known.tree == visit.desk.tree:
+        return known
     request = Request(
         root=workshop.root,
         spec="",
         baseline=run.base,
         criteria=(_Verifiers(),),
-        plan=plan_of(workshop.settings),
+        plan=plan,
         logs=visit.log("verification").with_suffix(""),
         environment=workshop.environment,
         marker=run.id,
@@ -40,20 +46,19 @@ def verified(visit: Visit) -> dict[str, Any] | None:
         vouched=vouched(workshop.journal),
     )
     receipt = verify(request, workshop.tell, workshop.stop)
-    if receipt is None:
-        return None
-    visit.note("verified", receipt=receipt.data)
-    return receipt.data
+    if receipt is not None:
+        visit.note("verified", receipt=receipt.data)
+    return receipt
 
 
-def passed(receipt: dict[str, Any]) -> bool:
-    return from_data(receipt).passed
+def _is_of(receipt: Receipt, plan: Plan) -> bool:
+    """Whether it tells of these verifiers."""
+    return [one.command for one in receipt.verifiers] == [one.command for one in plan.verifiers]
 
 
-def refusal(receipt: dict[str, Any]) -> str:
-    """What our verifiers refuse, a line each."""
-    return from_data(receipt).reason
-
-
-def receipt_text(receipt: dict[str, Any]) -> str:
-    return text(from_data(receipt))
+def changes(visit: Visit, before: str, tree: str) -> str:
+    """What differs between two trees, as a patch; nothing where one of them is there no more."""
+    try:
+        return diff(visit.workshop.root, before, tree).text
+    except InterlockError:
+        return ""

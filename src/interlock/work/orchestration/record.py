@@ -6,8 +6,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Report, Task
+from interlock.work.spending import Books
 
-__all__ = ["Invocation", "Run"]
+__all__ = ["Asked", "Invocation", "Run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who is at work for a run, as far as its entries tell: asked, and not heard of since."""
+
+    role: str
+    mode: str
+    task: str | None
+    attempt: int
+    agent: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +46,8 @@ class Run:
     id: str = ""
     session: str = ""
     """The name of its directory."""
-    parent: str | None = None
+    follows: str | None = None
+    """The run before it on the same directory."""
     goal: str = ""
     state: str = ""
     outcome: str | None = None
@@ -44,29 +58,53 @@ class Run:
     entered: int = 0
     roles: dict[str, str] = field(default_factory=dict)
     """Which agent plays which role, `name` or `name:model`."""
+    files: dict[str, str] = field(default_factory=dict)
+    """The hashes of the roles' files that a person began or went on with."""
     base: str = ""
     """The commit that the work began on."""
     plan: Plan = field(default_factory=lambda: Plan(""))
     cycles: list[Cycle] = field(default_factory=list)
     reports: dict[str, list[Report]] = field(default_factory=dict)
+    planning: dict[str, Mark] = field(default_factory=dict)
+    """Where the steps of planning stand."""
     mode: str = "INITIALIZE"
     """What the planner is asked for next."""
-    asks: bool = False
-    """Whether the planner has asked, and the questioner is next."""
+    asks: str = ""
+    """What the questioner is asked for next, because the planner has asked; empty where it is the planner's turn."""
+    cycle: int = 0
+    """The number of the cycle that the questioner is at."""
     asked: tuple[str, ...] = ()
     """What the planner wants to know."""
     why: str = ""
     """Why it is planned again: what blocked, what is missing, what a person wants."""
     task: str | None = None
+    before: dict[str, str] = field(default_factory=dict)
+    """The tree that each task was begun on."""
     complaint: str = ""
+    unusable: int = 0
+    """How many answers in a row could not be used, of a role whose answer moves nothing by itself."""
+    retry_at: float = 0.0
+    """When a network that failed is tried again."""
     receipt: dict[str, Any] | None = None
     """What our verifiers saw of the task that is reviewed."""
+    at_work: Asked | None = None
     invocations: list[Invocation] = field(default_factory=list)
+    books: Books = field(default_factory=Books)
     limited: dict[str, float] = field(default_factory=dict)
     wishes: list[str] = field(default_factory=list)
-    """What a person added, and no planner was told yet."""
-    projected: dict[str, list[str]] = field(default_factory=dict)
-    """The hashes of what each file was made to be, the newest last."""
+    """What a person has added to the goal."""
+    told: int = 0
+    """How many of these a plan was made with."""
+    discovered: int = 0
+    """How many tasks were found on the way and added."""
+    projected: dict[str, str] = field(default_factory=dict)
+    """The hash of what each file was last made to be."""
+    ours: set[str] = field(default_factory=set)
+    """The hashes of all that was written, and of all edits that were taken in."""
+    words: int = 0
+    """How often what the tasks say, or their order, has changed: their marks aside."""
+    asked_at: str = ""
+    """When something was last asked or answered."""
     verdict: str = ""
     """The last verdict, and why."""
     stopped: str | None = None
@@ -81,7 +119,17 @@ class Run:
         return [one for one in self.plan.tasks if one.mark in (Mark.OPEN, Mark.WORKING)]
 
     @property
+    def untold(self) -> list[str]:
+        """What a person added and no plan was made with yet."""
+        return self.wishes[self.told :]
+
+    @property
+    def request(self) -> str:
+        """All that people want of the run."""
+        return "\n\n".join([self.goal, *self.wishes])
+
+    @property
     def spent(self) -> tuple[float, float, int]:
         """Seconds, dollars and tokens that agents have used."""
-        those = self.invocations
-        return sum(one.seconds for one in those), sum(one.cost_usd for one in those), sum(one.tokens for one in those)
+        total = self.books.total()
+        return total.seconds, total.usd, total.tokens

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,13 +10,18 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
-from interlock.work.orchestration.record import Invocation, Run
-from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Report, Task
+from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
+from interlock.work.orchestration.order import PLANNING
+from interlock.work.orchestration.record import Asked, Invocation, Run
+from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Report, Standing, Task
+from interlock.work.spending import Spent
 
-__all__ = ["run_of", "take"]
+__all__ = ["change", "run_of", "take"]
 
 Data = dict[str, Any]
 Tell = Callable[[Run, Entry, Data], None]
+
+_INIT, _BRAINSTORM, _RESEARCH, _BREAKDOWN = PLANNING
 
 
 def run_of(entries: Iterable[Entry]) -> Run:
@@ -34,7 +39,8 @@ def take(run: Run, entry: Entry) -> None:
     if entry.version == 1:
         run.id, run.started, run.state, run.entered = entry.instance, entry.time, entry.to_state, 1
         run.goal, run.session, run.roles = data["goal"], data["session"], dict(data["roles"])
-        run.base, run.plan = data.get("base", ""), Plan(data["goal"])
+        run.base, run.plan, run.files = data["base"], Plan(data["goal"]), dict(data["files"])
+        run.follows = data["follows"]
     elif entry.event == NOTED:
         _NOTES.get(data.get("type", ""), _nothing)(run, entry, data)
     else:
@@ -45,7 +51,11 @@ def _move(run: Run, entry: Entry, data: Data) -> None:
     if entry.to_state != entry.from_state:
         run.moves.append((entry.from_state or "", entry.to_state, entry.time))
     run.state, run.entered, run.reason = entry.to_state, entry.version, entry.reason or ""
+    if entry.event != "network_failed":  # what is asked for again is asked for in the same words
+        run.complaint, run.unusable = str(data.get("complaint", "")), 0
     _MOVES.get(entry.event, _nothing)(run, entry, data)
+    if entry.to_state == "Planning" and entry.from_state not in ("Planning", "Initializing"):
+        run.planning[_BREAKDOWN] = Mark.WORKING
     if entry.to_state in ("Exit", "Failed"):
         run.outcome = "success" if entry.to_state == "Exit" else "failure"
 
@@ -59,44 +69,59 @@ def _mark(run: Run, id_: str, **values: Any) -> None:
     run.plan = replace(run.plan, tasks=tasks)
 
 
-def _add(run: Run, tasks: Iterable[Data]) -> None:
-    """Put more tasks behind those that are there; one that is known already stays as it is."""
-    known = {one.id for one in run.plan.tasks}
-    fresh = [msgspec.convert(one, Task) for one in tasks if one["id"] not in known]
-    run.plan = replace(run.plan, tasks=(*run.plan.tasks, *fresh), version=run.plan.version + 1)
+def _list(run: Run, tasks: tuple[Task, ...]) -> None:
+    """Let these be the tasks, in this order."""
+    run.plan = replace(run.plan, tasks=tasks)
+    run.words += 1
 
 
 # What the moves say
 
 
 def _resolved(run: Run, entry: Entry, data: Data) -> None:
-    if "plan" in data:
-        run.plan = msgspec.convert(data["plan"], Plan)
     run.task = entry.decoded_evidence().task
-    run.mode = str(data.get("mode", run.mode))
+    run.mode = "UPDATE" if run.plan.tasks else "INITIALIZE"
+    if entry.to_state == "Planning":
+        step = _BREAKDOWN if run.plan.tasks else _INIT
+        run.planning = {**dict.fromkeys(PLANNING, Mark.OPEN), **run.planning, step: Mark.WORKING}
+    else:
+        run.planning = {**dict.fromkeys(PLANNING, Mark.DONE), **run.planning}
 
 
 def _planned(run: Run, entry: Entry, data: Data) -> None:
-    run.complaint = str(data.get("complaint", ""))
-    match entry.decoded_evidence().facts["planner"]:
-        case "completed":
-            run.mode, run.why, run.asked = "UPDATE", "", ()
-            run.wishes = run.wishes[int(data["told"]) :]
-        case "needs_qa_cycle" | "needs_clarification":
-            run.asks, run.mode, run.asked = True, "QA_COORDINATE", tuple(data["questions"])
+    answer = entry.decoded_evidence().facts["planner"]
+    if answer == "invalid":
+        return
+    run.planning[_INIT] = Mark.DONE
+    if answer == "completed":
+        run.mode, run.why, run.asked, run.told = "UPDATE", "", (), int(data["told"])
+        for step in (_BRAINSTORM, _RESEARCH):
+            is_over = run.planning.get(step) in (Mark.DONE, Mark.WORKING)
+            run.planning[step] = Mark.DONE if is_over else Mark.CLOSED
+        run.planning[_BREAKDOWN] = Mark.DONE
+    elif answer in ("needs_qa_cycle", "needs_clarification"):
+        run.asks, run.mode, run.asked = str(data.get("asks", "RESEARCH")), "QA_COORDINATE", tuple(data["questions"])
+        run.planning[_BRAINSTORM] = Mark.WORKING if run.asks == "BRAINSTORM" else Mark.DONE
+        run.planning[_RESEARCH] = Mark.OPEN if run.asks == "BRAINSTORM" else Mark.WORKING
+        run.cycle, run.asked_at = len(run.cycles) + 1, entry.time
     if "goal" in data:
         run.plan = replace(run.plan, goal=data["goal"], text=data["text"], version=run.plan.version + 1)
+        run.words += 1
 
 
 def _selected(run: Run, entry: Entry, data: Data) -> None:
     run.task = entry.decoded_evidence().task
-    run.receipt = None
     if run.task is not None:
         _mark(run, run.task, mark=Mark.WORKING)
+        if data.get("tree"):
+            run.before.setdefault(run.task, str(data["tree"]))
+
+
+def _pending(run: Run, entry: Entry, data: Data) -> None:
+    run.task = entry.decoded_evidence().task
 
 
 def _executed(run: Run, entry: Entry, data: Data) -> None:
-    run.complaint = str(data.get("complaint", ""))
     id_ = str(data["task"])
     answer = entry.decoded_evidence().facts["executor"]
     if answer != "invalid" and "part1" in data:
@@ -105,11 +130,11 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
     if answer == "completed":
         _mark(run, id_, mark=Mark.PENDING)
     elif answer == "blocked":
-        _mark(run, id_, mark=Mark.OPEN)
+        _mark(run, id_, mark=Mark.FAILED if entry.to_state == "Failed" else Mark.OPEN)
         run.why, run.mode, run.task = f"{id_} is blocked: {data['why']}", "UPDATE", None
     elif entry.to_state == "Failed":
         _mark(run, id_, mark=Mark.FAILED)
-    elif data.get("counts", answer == "failed"):
+    elif data["is_over"]:
         _again(run, id_)
 
 
@@ -124,7 +149,6 @@ def _report(run: Run, report: Report) -> None:
 
 
 def _reviewed(run: Run, entry: Entry, data: Data) -> None:
-    run.complaint = str(data.get("complaint", ""))
     id_ = str(data["task"])
     verdict = entry.decoded_evidence().facts["verdict"]
     reports = run.reports.get(id_, [])
@@ -141,7 +165,11 @@ def _reviewed(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _discovered(run: Run, entry: Entry, data: Data) -> None:
-    _add(run, data["tasks"])
+    """More tasks behind those that are there; one that is known already stays as it is."""
+    known = {one.id for one in run.plan.tasks}
+    fresh = tuple(msgspec.convert(one, Task) for one in data["tasks"] if one["id"] not in known)
+    _list(run, (*run.plan.tasks, *fresh))
+    run.discovered += len(fresh)
     run.task = None
 
 
@@ -150,25 +178,29 @@ def _needed(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _wished(run: Run, entry: Entry, data: Data) -> None:
-    if run.task is not None:
-        known = run.find(run.task)
-        if known is not None and known.mark is Mark.WORKING:
-            _mark(run, run.task, mark=Mark.OPEN)
+    known = run.find(run.task or "")
+    if known is not None and known.mark is Mark.WORKING:
+        _mark(run, known.id, mark=Mark.OPEN)
     run.wishes.append(entry.reason or "")
-    run.mode, run.task, run.asks = ("UPDATE" if run.plan.tasks else run.mode), None, False
+    run.mode, run.task, run.asks = ("UPDATE" if run.plan.tasks else run.mode), None, ""
+
+
+def _unreached(run: Run, entry: Entry, data: Data) -> None:
+    run.retry_at = float(data.get("until", 0.0))
 
 
 _MOVES: Mapping[str, Tell] = {
     "session_resolved": _resolved,
     "planner_completed": _planned,
     "task_selected": _selected,
-    "review_pending": _selected,
+    "review_pending": _pending,
     "executor_completed": _executed,
     "reviewer_completed": _reviewed,
     "tasks_discovered": _discovered,
     "requirements_discovered": _needed,
     "requirements_added": _wished,
     "holistic_check_failed": _needed,
+    "network_failed": _unreached,
 }
 
 
@@ -178,18 +210,43 @@ _MOVES: Mapping[str, Tell] = {
 def _tasks(run: Run, entry: Entry, data: Data) -> None:
     """A part of the plan: what an entry holds is limited, and a plan is not."""
     given = tuple(msgspec.convert(one, Task) for one in data["tasks"])
-    before = () if data["is_first"] else run.plan.tasks
-    run.plan = replace(run.plan, tasks=(*before, *given))
+    _list(run, (*(() if data["is_first"] else run.plan.tasks), *given))
+
+
+def _asked(run: Run, entry: Entry, data: Data) -> None:
+    told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent")}
+    run.at_work = Asked(**told, at=entry.time)
+    run.books.reserve(data["task"] or "", entry.time[:10], msgspec.convert(data["reserved"], Spent))
 
 
 def _invoked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent", "ending", "seconds", "tokens")}
-    run.invocations.append(Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time))
+    made = Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time)
+    run.invocations.append(made)
+    run.books.settle(made.task or "", entry.time[:10], Spent(made.seconds, made.tokens, made.cost_usd))
+    run.at_work = None
+
+
+def _released(run: Run, entry: Entry, data: Data) -> None:
+    run.at_work = None
+
+
+def _unusable(run: Run, entry: Entry, data: Data) -> None:
+    run.unusable += 1
+    run.complaint = str(data["complaint"])
 
 
 def _cycled(run: Run, entry: Entry, data: Data) -> None:
-    run.cycles.append(msgspec.convert(data["cycle"], Cycle))
-    run.asks, run.complaint = False, ""
+    """One cycle, or more of the one that was begun."""
+    cycle = msgspec.convert(data["cycle"], Cycle)
+    known = [one for one in run.cycles if one.number != cycle.number]
+    run.cycles = [*known, cycle]
+    is_open = any(one.status is not Standing.ANSWERED for one in cycle.questions)
+    goes_on = run.asks == "BRAINSTORM" and is_open
+    run.planning[_BRAINSTORM] = Mark.DONE
+    run.planning[_RESEARCH] = Mark.WORKING if goes_on else Mark.DONE
+    run.asks, run.complaint, run.unusable = "RESEARCH" if goes_on else "", "", 0
+    run.asked_at = entry.time
 
 
 def _verified(run: Run, entry: Entry, data: Data) -> None:
@@ -201,18 +258,32 @@ def _limited(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _projected(run: Run, entry: Entry, data: Data) -> None:
-    for name, sha256 in data["files"].items():
-        run.projected.setdefault(name, []).append(sha256)
+    run.projected.update(data["files"])
+    run.ours.update(data["files"].values())
 
 
 def _read_back(run: Run, entry: Entry, data: Data) -> None:
     """What a person changed in the files."""
-    for id_, values in data.get("tasks", {}).items():
-        changed = {name: Mark(value) if name == "mark" else value for name, value in values.items()}
-        _mark(run, id_, **{key: tuple(value) if isinstance(value, list) else value for key, value in changed.items()})
-    _add(run, data["added"]) if data.get("added") else None
-    if data.get("cycles"):
-        run.cycles = [msgspec.convert(one, Cycle) for one in data["cycles"]]
+    change(run, msgspec.convert(data["changes"], tuple[Change, ...]), entry.time)
+    run.ours.update(data["files"])
+
+
+def change(run: Run, changes: Sequence[Change], at: str) -> None:
+    """Let a run be as a person changed it."""
+    _list(run, applied(run.plan.tasks, changes))
+    for one in changes:
+        if isinstance(one, Replanned):
+            run.plan = replace(run.plan, text=one.text)
+        elif isinstance(one, Answered):
+            run.cycles = [_with_answer(cycle, one) for cycle in run.cycles]
+            run.asked_at = at
+
+
+def _with_answer(cycle: Cycle, answer: Answered) -> Cycle:
+    if cycle.number != answer.cycle:
+        return cycle
+    questions = (answer.question if one.number == answer.question.number else one for one in cycle.questions)
+    return replace(cycle, questions=tuple(questions))
 
 
 def _stopped(run: Run, entry: Entry, data: Data) -> None:
@@ -221,22 +292,37 @@ def _stopped(run: Run, entry: Entry, data: Data) -> None:
 
 def _resumed(run: Run, entry: Entry, data: Data) -> None:
     run.stopped = None
+    run.files = dict(data.get("files", run.files))
 
 
 def _carried(run: Run, entry: Entry, data: Data) -> None:
+    """What a run takes over from the one before it on the same directory."""
     run.plan = replace(run.plan, goal=data["goal"], text=data["text"])
-    run.cycles = [msgspec.convert(one, Cycle) for one in data["cycles"]]
+    run.told, run.why = int(data["told"]), str(data["why"])
+    run.planning = {name: Mark(mark) for name, mark in data["planning"].items()}
+    run.projected, run.ours = dict(data["projected"]), {*data["projected"].values()}
+    run.asked_at = entry.time
 
 
-def _reported(run: Run, entry: Entry, data: Data) -> None:
-    _report(run, msgspec.convert(data["report"], Report))
+def _carried_more(run: Run, entry: Entry, data: Data) -> None:
+    """More of that: an entry holds only so much."""
+    run.wishes += data.get("wishes", ())
+    run.cycles += [msgspec.convert(one, Cycle) for one in data.get("cycles", ())]
+    if "report" in data:
+        _report(run, msgspec.convert(data["report"], Report))
+    if "part2" in data:
+        reports = run.reports[data["task"]]
+        reports[-1] = replace(reports[-1], part2=msgspec.convert(data["part2"], Part2))
 
 
 _NOTES: Mapping[str, Tell] = {
     "carried": _carried,
-    "report": _reported,
+    "carried_more": _carried_more,
     "tasks": _tasks,
+    "asked": _asked,
     "invoked": _invoked,
+    "released": _released,
+    "unusable": _unusable,
     "cycle": _cycled,
     "verified": _verified,
     "limited": _limited,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from interlock.work.orchestration.edits import PLAN, QUESTIONS
@@ -19,7 +20,7 @@ from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Report
 
-__all__ = ["Session", "beside_of", "rendered"]
+__all__ = ["Known", "Session", "beside_of", "rendered"]
 
 _TITLE: Final = 80
 
@@ -42,25 +43,51 @@ class Session:
     """What every agent of the session must keep to."""
     beside: Mapping[str, Mapping[str, Beside]] = field(default_factory=dict)
     """What people wrote between our lines, by the file; see `beside_of`."""
+    words: int = 0
+    """Another number where what the tasks say, or their order, is another: their marks aside."""
 
 
-def rendered(session: Session) -> dict[str, str]:
-    """The text of each file, in the order in which they are written: the marks come last, after what they stand for."""
-    plan, beside = session.plan, session.beside
-    found = {PLAN: render_plan(plan.goal, plan.text)}
-    files = dict.fromkeys(name for task in plan.tasks for name in task.files)
-    found[instructions_name(session.id)] = render_instructions(session.id, plan.goal, tuple(files), session.rules)
-    if session.cycles:
-        overview = Overview(session.id, session.created, session.updated, session.asking)
-        title = one_line(plan.goal)[:_TITLE]
-        found[QUESTIONS] = render_questions(overview, session.cycles, title, beside.get(QUESTIONS))
-    for report in session.reports:
-        found[report_name(report.task, report.attempt)] = render_report(report)
-    if session.transitions:
-        found[TRANSITIONS] = session.transitions
-    found[TASKS] = render_tasks(plan.tasks, beside.get(TASKS))
-    found[PROGRESS] = render_progress(session.planning, plan.tasks, beside.get(PROGRESS))
+Known = dict[str, tuple[object, str]]
+"""The texts of files, each with what it was made of."""
+
+
+def rendered(session: Session, known: Known | None = None) -> dict[str, str]:
+    """The text of each file, in the order in which they are written: the marks come last, after what they stand for.
+
+    With `known`, only that is made anew which is made of something else than the last time.
+    """
+    known = {} if known is None else known
+    found: dict[str, str] = {}
+    for name, of, make in _files(session):
+        was = known.get(name)
+        if was is None or (was[0] is not of and was[0] != of) or not session.words:
+            was = known[name] = (of, make())
+        found[name] = was[1]
     return found
+
+
+def _files(session: Session) -> Iterator[tuple[str, object, Callable[[], str]]]:
+    """Each file with what it is made of, and how."""
+    plan, beside = session.plan, session.beside
+    title = one_line(plan.goal)[:_TITLE]
+    overview = Overview(session.id, session.created, session.updated, session.asking)
+    yield PLAN, (plan.goal, plan.text), lambda: render_plan(plan.goal, plan.text)
+    yield instructions_name(session.id), (plan.goal, session.words, session.rules), lambda: _instructions(session)
+    if session.cycles:
+        asked = overview, session.cycles, title, beside.get(QUESTIONS)
+        yield QUESTIONS, asked, lambda: render_questions(*asked)
+    for report in session.reports:
+        yield report_name(report.task, report.attempt), report, partial(render_report, report)
+    if session.transitions:
+        yield TRANSITIONS, session.transitions, lambda: session.transitions
+    yield TASKS, (session.words, beside.get(TASKS)), lambda: render_tasks(plan.tasks, beside.get(TASKS))
+    marked = dict(session.planning), plan.tasks, beside.get(PROGRESS)
+    yield PROGRESS, marked, lambda: render_progress(*marked)
+
+
+def _instructions(session: Session) -> str:
+    files = dict.fromkeys(name for task in session.plan.tasks for name in task.files)
+    return render_instructions(session.id, session.plan.goal, tuple(files), session.rules)
 
 
 def beside_of(file: str, text: str) -> Mapping[str, Beside]:

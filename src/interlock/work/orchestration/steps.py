@@ -13,26 +13,33 @@ from interlock.work.errands import DRIVER
 from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
     ExecutorInput,
+    ExecutorStatus,
     HolisticAnswer,
     HolisticInput,
     PlannerAnswer,
     PlannerInput,
     PlannerMode,
+    PlannerStatus,
     QuestionerAnswer,
     QuestionerInput,
     QuestionerMode,
     ReviewerAnswer,
     ReviewerInput,
+    ReviewerMode,
     Role,
 )
 from interlock.work.orchestration.order import next_task, resumed, waiting
 from interlock.work.orchestration.papers.reports import report_name
-from interlock.work.orchestration.planning import merged, pieces
+from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
-from interlock.work.orchestration.proving import passed, receipt_text, refusal, verified
+from interlock.work.orchestration.proving import changes, verified
 from interlock.work.orchestration.rules import Context
-from interlock.work.orchestration.values import Mark, Part2, Verdict
-from interlock.work.orchestration.visit import Answered, Visit
+from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Task, Verdict
+from interlock.work.orchestration.visit import Answered, Visit, noted
+from interlock.work.quoting import shown
+from interlock.work.verification.receipt import Receipt
+from interlock.work.verification.showing import text
+from interlock.world.git import changed_between
 
 __all__ = ["STEPS", "Step"]
 
@@ -40,16 +47,18 @@ Step = Callable[[Visit], list[Event] | None]
 """Moves and notes that are written as one; None where nothing came of it."""
 
 _BACK_OFF = 5.0
+"""Seconds until a network that failed once is tried again; doubled with each time more."""
+_AGAIN = 2
+"""How often a role is asked again whose answer moves nothing by itself."""
 
 
 def _initializing(visit: Visit) -> list[Event] | None:
-    """Where a run goes on: a new one plans, a resumed one does what its tasks say."""
+    """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
     run = visit.run
-    found = resumed({}, run.plan.tasks)
+    found = "planning" if run.why else resumed(run.planning, run.plan.tasks)
     pending = next((one.id for one in run.plan.tasks if one.mark is Mark.PENDING), None)
     task = pending if found == "reviewing" else None
-    event = Event("session_resolved", DRIVER, evidence=Evidence(facts={"session": found}, task=task))
-    return [event]
+    return [Event("session_resolved", DRIVER, evidence=Evidence(facts={"session": found}, task=task))]
 
 
 # Planning
@@ -59,15 +68,17 @@ def _planning(visit: Visit) -> list[Event] | None:
     run = visit.run
     if run.asks:
         return _questions(visit)
+    context = "\n\n".join([*run.untold, run.why]).strip()
+    told, is_last = len(run.wishes), visit.counted("qa_cycle") >= visit.limit("qa_cycle")
     made = visit.ask(
         Role.PLANNER,
-        PlannerInput(visit.session_path, PlannerMode(run.mode), run.goal, "\n\n".join([*run.wishes, run.why]).strip()),
+        PlannerInput(visit.session_path, PlannerMode(run.mode), run.request, context),
         Knowledge(
-            request="\n\n".join([run.goal, *run.wishes]),
+            request=run.request,
             plan=run.plan,
             cycles=tuple(run.cycles),
             reports=visit.reports_for(*run.reports),
-            is_last_word=visit.snapshot.counters.get("qa_cycle", 0) >= visit.machine.form.counters["qa_cycle"].limit,
+            is_last_word=is_last,
         ),
         Context(plan=run.plan, mode=run.mode),
         run.mode,
@@ -78,41 +89,54 @@ def _planning(visit: Visit) -> list[Event] | None:
         return _unusable(visit, made, "planner_completed", "planner")
     answer = made.answer
     assert isinstance(answer, PlannerAnswer)
+    return [made.invoked, *_planned(visit, answer, told, is_last)]
+
+
+def _planned(visit: Visit, answer: PlannerAnswer, told: int, is_last: bool) -> list[Event]:
+    """What a planner's answer comes to: a plan, a cycle of questions, or the end."""
     facts = {"planner": str(answer.status)}
-    if answer.status == "blocked":
-        return [
-            made.invoked,
-            visit.event("planner_completed", f"the planner is blocked: {'; '.join(answer.blockers)}", facts),
-        ]
-    plan = merged(run.plan, answer)
-    told = {"goal": plan.goal, "text": plan.text, "told": len(run.wishes), "questions": list(answer.questions)}
-    notes = [
-        visit.noted("tasks", tasks=portion, is_first=place == 0) for place, portion in enumerate(pieces(plan.tasks))
-    ]
-    reason = None
-    if answer.status != "completed" and visit.snapshot.counters.get("qa_cycle", 0) >= 3:
-        reason = "the planner still asks, and there are no more answers"
-    kept = notes if answer.status == "completed" else []
-    return [made.invoked, *kept, visit.event("planner_completed", reason, facts, **told)]
+    if answer.status is PlannerStatus.BLOCKED:
+        why = f"the planner is blocked: {'; '.join(answer.blockers)}"
+        return [visit.event("planner_completed", why, facts)]
+    plan = merged(visit.run.plan, answer)
+    data = {"goal": plan.goal, "text": plan.text, "told": told, "questions": list(answer.questions)}
+    if answer.status is PlannerStatus.COMPLETED:
+        portions = enumerate(pieces(plan.tasks))
+        notes = [noted("tasks", tasks=portion, is_first=place == 0) for place, portion in portions]
+        return [*notes, visit.event("planner_completed", None, facts, **data)]
+    asked = "; ".join(answer.questions)
+    reason = f"the planner still asks, and there are no more answers: {asked}" if is_last else None
+    asks = QuestionerMode.BRAINSTORM if _BRAINSTORM in answer.next_actions else QuestionerMode.RESEARCH
+    return [visit.event("planner_completed", reason, facts, **data, asks=asks)]
+
+
+_BRAINSTORM = "qa_brainstorm"
+"""The planner's word for questions that the questioner is to find as well as to answer."""
 
 
 def _questions(visit: Visit) -> list[Event] | None:
     """One cycle: somebody else finds out what the planner wants to know; without answers it is empty, not a stop."""
-    run = visit.run
-    number = len(run.cycles) + 1
+    run, mode = visit.run, QuestionerMode(visit.run.asks)
+    number = run.cycle
+    begun = next((one for one in run.cycles if one.number == number), None)
     made = visit.ask(
         Role.QUESTIONER,
-        QuestionerInput(visit.session_path, QuestionerMode.RESEARCH, number),
-        Knowledge(request=run.goal, plan=run.plan, cycles=tuple(run.cycles), asked=run.asked),
-        Context(plan=run.plan, mode="RESEARCH"),
-        "RESEARCH",
+        QuestionerInput(visit.session_path, mode, number),
+        Knowledge(request=run.request, plan=run.plan, cycles=tuple(run.cycles), asked=run.asked),
+        Context(plan=run.plan, mode=mode, questions=begun.questions if begun is not None else ()),
+        mode,
     )
     if made is None:
         return None
-    if made.answer is None:
-        return _unusable(visit, made, "planner_completed", "planner")
-    assert isinstance(made.answer, QuestionerAnswer)
-    return [made.invoked, visit.noted("cycle", cycle=made.answer.cycle(number))]
+    if made.answer is None and (made.is_network or run.unusable < _AGAIN):
+        return _unusable(visit, made)
+    answer = made.answer
+    assert answer is None or isinstance(answer, QuestionerAnswer)
+    cycle = answer.cycle(number) if answer is not None else begun or Cycle(number, summary=_NO_ANSWER)
+    return [made.invoked, noted("cycle", cycle=cycle)]
+
+
+_NO_ANSWER = "The questioner gave no answer that could be used."
 
 
 # Executing
@@ -122,35 +146,51 @@ def _executing(visit: Visit) -> list[Event] | None:
     run = visit.run
     if run.task is None:
         return _select(visit)
-    task = run.find(run.task)
+    task, attempt = run.find(run.task), visit.attempt
     assert task is not None
     made = visit.ask(
         Role.EXECUTOR,
-        ExecutorInput(visit.session_path, task.id, visit.attempt),
-        Knowledge(request=run.goal, plan=run.plan, task=task, reports=visit.reports_for(*task.inherits, task.id)),
+        ExecutorInput(visit.session_path, task.id, attempt),
+        Knowledge(request=run.request, plan=run.plan, task=task, reports=visit.reports_for(*task.inherits, task.id)),
         Context(plan=run.plan, task=task),
     )
     if made is None:
         return None
+    told = {"task": task.id, "attempt": attempt}
     if made.answer is None:
-        return _unusable(visit, made, "executor_completed", "executor", task=task.id, attempt=visit.attempt)
+        is_over = visit.counted("invalid") >= visit.limit("invalid")
+        return _unusable(visit, made, "executor_completed", "executor", **told, is_over=is_over)
     answer = made.answer
     assert isinstance(answer, ExecutorAnswer)
-    why = "; ".join(answer.blockers) or answer.summary_of_changes
-    told = {"task": task.id, "attempt": visit.attempt, "part1": answer.part1(), "why": why}
-    reason = f"{task.id}, attempt {visit.attempt}: {why}"[:5000] if answer.status != "completed" else None
-    return [made.invoked, visit.event("executor_completed", reason, {"executor": str(answer.status)}, **told)]
+    return [made.invoked, *_executed(visit, answer, told)]
+
+
+def _executed(visit: Visit, answer: ExecutorAnswer, told: dict[str, object]) -> list[Event]:
+    """What an attempt comes to. One that failed for want of something that nobody planned is planned anew."""
+    found = "; ".join(f"{one.id}: {one.description} ({one.rationale})" for one in answer.discovered_tasks)
+    why = "; ".join(answer.blockers) or answer.summary_of_changes or "it gave no reason"
+    why = f"{why} It found missing: {found}" if found else why
+    has_failed = answer.status is ExecutorStatus.FAILED
+    reason = f"{told['task']}, attempt {told['attempt']}: {why}" if answer.status != "completed" else None
+    facts = {"executor": str(answer.status)}
+    data = {**told, "part1": answer.part1(), "why": why, "is_over": has_failed}
+    ended = visit.event("executor_completed", reason, facts, **data)
+    may_plan = visit.counted("planning_retry") < visit.limit("planning_retry")
+    if not (has_failed and found and may_plan and visit.attempt < visit.limit("attempt")):
+        return [ended]
+    return [ended, visit.event("requirements_discovered", f"{told['task']} needs what is not planned. {found}")]
 
 
 def _select(visit: Visit) -> list[Event] | None:
     """The next task in the order of dependencies; one that waits for its review comes first."""
-    tasks = visit.run.plan.tasks
+    run, tasks = visit.run, visit.run.plan.tasks
     pending = next((one for one in tasks if one.mark is Mark.PENDING), None)
     if pending is not None:
         return [visit.selects("review_pending", pending.id)]
     following = next_task(tasks)
     if following is not None:
-        return [visit.selects("task_selected", following.id)]
+        tree = {} if following.id in run.before else {"tree": visit.desk.tree}
+        return [visit.selects("task_selected", following.id, **tree)]
     waits = waiting(tasks)
     if waits:
         named = "; ".join(f"{task} waits for {', '.join(others)}" for task, others in list(waits.items())[:5])
@@ -162,45 +202,75 @@ def _select(visit: Visit) -> list[Event] | None:
 
 
 def _reviewing(visit: Visit) -> list[Event] | None:
-    """Our verifiers first: what they refuse, no reviewer can qualify."""
+    """Our verifiers first: what they refuse, no reviewer can qualify. The verdict is on that very tree."""
     run = visit.run
     task = run.find(run.task or "")
     assert task is not None
-    receipt = run.receipt or verified(visit)
+    receipt = verified(visit)
     if receipt is None:
         return None
-    reports = visit.reports_for(task.id)
     told = {"task": task.id, "attempt": visit.attempt}
-    if not passed(receipt):
-        why = refusal(receipt)
+    if not receipt.passed:
+        why = receipt.reason
         part2 = Part2(Verdict.FAILED, "our verifiers do not pass", reasoning=why, feedback=why)
-        return [visit.event("reviewer_completed", _first(why), {"verdict": "Failed"}, part2=part2, **told)]
+        return [visit.event("reviewer_completed", _said(why), {"verdict": "Failed"}, part2=part2, **told)]
+    reports = visit.reports_for(task.id)
     path = f"{visit.session_path}/{report_name(task.id, reports[-1].attempt)}" if reports else visit.session_path
     made = visit.ask(
         Role.REVIEWER,
         ReviewerInput(visit.session_path, task.id, path),
-        Knowledge(request=run.goal, plan=run.plan, task=task, reports=reports, receipt=receipt_text(receipt)),
+        Knowledge(
+            request=run.request,
+            plan=run.plan,
+            task=task,
+            reports=reports,
+            receipt=text(receipt),
+            changes=changes(visit, run.before.get(task.id, run.base), receipt.tree),
+        ),
         Context(plan=run.plan, task=task),
     )
     if made is None:
         return None
-    if made.answer is None:
-        return _unusable(visit, made, "reviewer_completed", "verdict", **told)
+    made = _looked_only(visit, made, receipt)
     answer = made.answer
-    assert isinstance(answer, ReviewerAnswer)
-    if answer.verdict is None:
-        undecided = replace(made, complaint=answer.reasoning or "it gave no verdict")
+    assert answer is None or isinstance(answer, ReviewerAnswer)
+    if answer is None or answer.verdict is None:
+        undecided = made if answer is None else replace(made, complaint=answer.reasoning or "it gave no verdict")
         return _unusable(visit, undecided, "reviewer_completed", "verdict", **told)
     verdict = answer.verdict
-    reason = None if verdict is Verdict.QUALIFIED else _first(f"{task.id}: {answer.feedback or answer.reasoning}")
-    return [
-        made.invoked,
-        visit.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told),
-    ]
+    reason = None if verdict is Verdict.QUALIFIED else _said(f"{task.id}: {answer.feedback or answer.reasoning}")
+    judged = visit.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told)
+    found = _found(visit, reports[-1].part1 if reports else Part1(), answer) if verdict is Verdict.QUALIFIED else []
+    if not found:
+        return [made.invoked, judged]
+    added = visit.event("tasks_discovered", None, None, tasks=found)
+    return [made.invoked, added, visit.selects("review_pending", task.id), judged]
 
 
-def _first(text: str) -> str:
-    return text[:5000] or "no reason was given"
+def _looked_only(visit: Visit, made: Answered, receipt: Receipt) -> Answered:
+    """An answer counts for the tree that was verified, and only if whoever looked at it left it as it was."""
+    now = visit.desk.tree
+    if made.answer is None or now == receipt.tree:
+        return made
+    paths = [shown(one.path, 200) for one in changed_between(visit.workshop.root, receipt.tree, now)]
+    complaint = f"- You changed files, and a reviewer changes none: {', '.join(paths[:10])}"
+    return replace(made, answer=None, complaint=complaint)
+
+
+def _found(visit: Visit, part1: Part1, answer: ReviewerAnswer) -> list[Task]:
+    """The tasks that the executor and the reviewer found to be missing, as far as there is room for them."""
+    known = {one.id.casefold() for one in visit.run.plan.tasks}
+    found: dict[str, Task] = {}
+    for one in (*part1.discovered_tasks, *answer.discovered_tasks):
+        if one.id.casefold() not in known:
+            task = Task(one.id, one.description, one.rationale, criteria=(one.description,))
+            found.setdefault(one.id.casefold(), task)
+    room = visit.workshop.settings.number("orchestrate.discoveries") - visit.run.discovered
+    return [*found.values()][: max(0, min(room, MAX_TASKS - len(known)))]
+
+
+def _said(words: str) -> str:
+    return words[:5000] or "no reason was given"
 
 
 # Complete
@@ -209,51 +279,57 @@ def _first(text: str) -> str:
 def _complete(visit: Visit) -> list[Event] | None:
     """The holistic check: is the goal met, and do our verifiers pass on the whole?"""
     run = visit.run
-    receipt = run.receipt or verified(visit)
+    receipt = verified(visit)
     if receipt is None:
         return None
-    if not passed(receipt):
-        return [visit.event("holistic_check_failed", _first(refusal(receipt)))]
+    if not receipt.passed:
+        return [visit.event("holistic_check_failed", _said(receipt.reason))]
     made = visit.ask(
         Role.HOLISTIC,
         HolisticInput(visit.session_path),
         Knowledge(
-            request="\n\n".join([run.goal, *run.wishes]),
+            request=run.request,
             plan=run.plan,
             reports=visit.reports_for(*run.reports),
             cycles=tuple(run.cycles),
-            receipt=receipt_text(receipt),
+            receipt=text(receipt),
+            changes=changes(visit, run.base, receipt.tree),
         ),
         Context(plan=run.plan),
-        "SESSION_REVIEW",
+        ReviewerMode.SESSION_REVIEW,
     )
     if made is None:
         return None
-    if made.answer is None:
-        return _unusable(visit, made, "holistic_check_failed", None)
+    made = _looked_only(visit, made, receipt)
+    if made.answer is None and (made.is_network or run.unusable < _AGAIN):
+        return _unusable(visit, made)
     answer = made.answer
-    assert isinstance(answer, HolisticAnswer)
+    assert answer is None or isinstance(answer, HolisticAnswer)
+    if answer is None:
+        why = f"nobody could say whether the goal is met: {made.complaint}"
+        return [made.invoked, visit.event("holistic_check_failed", _said(why))]
     if answer.met:
         return [made.invoked, visit.event("holistic_check_passed", answer.summary[:5000] or None)]
     gaps = "; ".join(f"{one.description} ({one.rationale})" for one in answer.gaps)
-    return [made.invoked, visit.event("holistic_check_failed", _first(f"{answer.summary} Missing: {gaps}"))]
+    return [made.invoked, visit.event("holistic_check_failed", _said(f"{answer.summary} Missing: {gaps}"))]
 
 
 # What cannot be used
 
 
-def _unusable(visit: Visit, made: Answered, event: str, fact: str | None, **told: object) -> list[Event]:
-    """An answer that is none: the network is waited out, anything else is asked for again with the complaint."""
+def _unusable(visit: Visit, made: Answered, event: str = "", fact: str = "", **told: object) -> list[Event]:
+    """An answer that is none: the network is waited out, anything else is asked for again with the complaint.
+
+    Without an event, it is a role whose answer moves nothing by itself: that it is asked again is only noted.
+    """
     if made.is_network:
-        tried = visit.snapshot.counters.get("network", 0)
-        visit.workshop.wait(_BACK_OFF * 2**tried)
-        return [
-            made.invoked,
-            visit.event("network_failed", f"the {made.role} could not be reached: {made.complaint}"[:5000]),
-        ]
-    reason = f"the {made.role}'s answer cannot be used:\n{made.complaint}"[:5000]
-    if fact is None:
-        return [made.invoked, visit.event(event, reason)]
+        until = visit.workshop.journal.now() + _BACK_OFF * 2 ** visit.counted("network")
+        why = f"the {made.role} could not be reached: {made.complaint}"
+        return [made.invoked, visit.event("network_failed", _said(why), until=until)]
+    reason = _said(f"the {made.role}'s answer cannot be used:\n{made.complaint}")
+    visit.workshop.tell(reason)
+    if not event:
+        return [made.invoked, noted("unusable", role=made.role, complaint=made.complaint)]
     return [made.invoked, visit.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
 
 

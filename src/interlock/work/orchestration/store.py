@@ -26,6 +26,8 @@ __all__ = ["DIRECTORY", "Restored", "SessionFiles", "sha256_of"]
 DIRECTORY: Final = ".ralph-sessions"
 _MOST: Final = 4 * MOST
 """A character has up to four bytes."""
+_IGNORED: Final = b"*\n"
+"""What git sees of the sessions: they change with every step of a run, and are no part of its work."""
 _UNREADABLE: Final = frozenset({"file_unsafe", "file_unreadable"})
 _ADVICE: Final = "Agents report by their answers; people may edit plan.md, tasks.md, progress.md and answers"
 
@@ -86,6 +88,15 @@ class SessionFiles:
             return None
         return None if text is None else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
+    def hashes(self, id_: str) -> dict[str, str]:
+        """The files of a session that are texts of its kind, by which each is known again."""
+        found: dict[str, str] = {}
+        for name in self.folder.names(check_session_id(id_)):
+            content, is_file = self._content(id_, name) if name.endswith(".md") else (None, False)
+            if is_file and content is not None:
+                found[name] = sha256_of(content)
+        return found
+
     def edited(self, id_: str, projected: Mapping[str, str], ours: Callable[[str], bool]) -> dict[str, str]:
         """The files that say something else than was projected, with their texts.
 
@@ -109,6 +120,7 @@ class SessionFiles:
         """
         self.folder.names(check_session_id(id_))  # no link is followed from here on
         self.folder.sweep(id_)
+        self.folder.create(".gitignore", _IGNORED)
         for name, text in wanted.items():
             for one in self._restore(id_, name, text.encode(), ours):
                 tell(one)

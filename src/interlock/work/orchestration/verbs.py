@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from interlock.errors import NotFound, Refusal, UsageError
 from interlock.journal import Instance, Journal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.orchestration.loop import MACHINE, begin
-from interlock.work.orchestration.papers.names import session_id
+from interlock.work.orchestration.beginning import (
+    MACHINE,
+    begin,
+    found_on_disk,
+    role_hashes,
+    roles_of,
+    session_name,
+    with_edits,
+)
+from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.settings import Settings
 from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
-__all__ = ["add", "begin_goal", "known_run", "resume", "roles_of", "session_name", "stop"]
+__all__ = ["add", "begin_goal", "known_run", "resume", "resume_directory", "roles_of", "stop"]
 
 _MAX_GOAL = 20_000
-
-
-def roles_of(settings: Settings, given: Mapping[str, str | None]) -> dict[str, str]:
-    """Which agent plays which role: what was asked for, or what the settings say."""
-    worker = given.get("agent") or settings.text("agent.name")
-    judge = given.get("agent") or settings.text("agent.judge") or worker
-    fallbacks = {"planner": worker, "questioner": worker, "executor": worker, "reviewer": judge}
-    return {
-        role: given.get(role) or settings.text(f"orchestrate.{role}") or fallback
-        for role, fallback in fallbacks.items()
-    }
-
-
-def session_name(journal: Journal) -> str:
-    """The name of a new session's directory, which no run before had."""
-    taken = {run_of(journal.history(one.id)[:1]).session for one in journal.recent(MACHINE, 50)}
-    return session_id(datetime.fromtimestamp(journal.now(), UTC), taken)
+_MOST_RUNS = 1000
+"""So many runs back a session is looked for."""
 
 
 def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
@@ -45,13 +36,9 @@ def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
     if not goal or len(goal) > _MAX_GOAL or "\0" in goal:
         message = f"A goal is a text of 1 to {_MAX_GOAL} characters."
         raise UsageError("invalid_argument", message, 'Such as `ralph orchestrate "Greet people in French"`.')
-    under_way = _open(workshop.journal)
-    if under_way is not None:
-        message = f"A run is under way: {under_way.id}."
-        raise Refusal("run_open", message, "`ralph orchestrate resume` goes on with it, `add` gives it more to do.")
     for name in set(roles.values()):
         workshop.agent(name)
-    return begin(workshop, goal, session_name(workshop.journal), roles)
+    return begin(workshop, goal, session_name(workshop), roles)
 
 
 def _open(journal: Journal) -> Instance | None:
@@ -60,7 +47,9 @@ def _open(journal: Journal) -> Instance | None:
 
 
 def known_run(journal: Journal, reference: str | None = None) -> Run:
-    """The run that is named, the one that is under way, or the last one."""
+    """The run that is named, by its id or by its session, the one that is under way, or the last one."""
+    if reference and is_session_id(reference):
+        return _of_session(journal, reference)
     if reference:
         found = journal.instance(reference)
         if found.machine != MACHINE:
@@ -71,6 +60,15 @@ def known_run(journal: Journal, reference: str | None = None) -> Run:
     if known is None:
         raise NotFound("unknown_run", "There is no run here.", '`ralph orchestrate "GOAL"` begins one.')
     return run_of(journal.history(known.id))
+
+
+def _of_session(journal: Journal, session: str) -> Run:
+    """The last run on a directory."""
+    for one in journal.recent(MACHINE, _MOST_RUNS):
+        if run_of(journal.entries(instance=one.id, most=1)).session == session:
+            return run_of(journal.history(one.id))
+    hint = "`ralph orchestrate status` shows the last run."
+    raise NotFound("unknown_run", f"No run is known of the session {session}.", hint)
 
 
 def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
@@ -88,12 +86,24 @@ def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
 
 
 def resume(workshop: Workshop, person: Actor, run: Run) -> str:
-    """Go on with a run: where it rests, or, where it failed, as a new run on the same directory."""
+    """Go on with a run: where it rests, or, where it has ended, as a new run on the same directory.
+
+    What a person edited in the files since counts. One that has met its goal goes on only for that.
+    """
     if run.outcome is None:
         if run.stopped is not None:
-            note = Event(NOTED, person, evidence=Evidence(data={"type": "resumed"}))
-            workshop.journal.append(run.id, note)
+            data = {"type": "resumed", "files": role_hashes(workshop)}
+            workshop.journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
         return run.id
-    if run.outcome == "success":
+    edited, refused = with_edits(workshop, run)
+    for one in refused:
+        workshop.tell(one.sentence)
+    if run.outcome == "success" and not edited.open_tasks:
         raise Refusal("terminal", "The run has met its goal.", 'Begin a new one: `ralph orchestrate "GOAL"`.')
-    return begin(workshop, run.goal, run.session, run.roles, carries=run)
+    return begin(workshop, run.goal, run.session, run.roles, carries=edited)
+
+
+def resume_directory(workshop: Workshop, session: str, roles: Mapping[str, str]) -> str | None:
+    """A run on a directory that no run is known of; None where there is no such directory."""
+    found = found_on_disk(workshop, session)
+    return begin(workshop, found.goal, session, roles, carries=found) if found is not None else None

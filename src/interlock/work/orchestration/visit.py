@@ -12,22 +12,26 @@ from interlock.errors import InterlockError
 from interlock.journal import Lease
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED
-from interlock.work.errands import DRIVER
+from interlock.work.errands import DRIVER, Heard
 from interlock.work.orchestration.answers import Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role
+from interlock.work.orchestration.desk import Desk
 from interlock.work.orchestration.prompts import Knowledge, prompt
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.roles import role_file
+from interlock.work.orchestration.roles import RoleFile, role_file
 from interlock.work.orchestration.rules import Context
+from interlock.work.orchestration.store import DIRECTORY, Restored
 from interlock.work.orchestration.values import Report
+from interlock.work.quoting import sayable
 from interlock.work.troubles import may_pass
 from interlock.work.workshop import Workshop
-from interlock.world.agents.result import Ending
+from interlock.world.agents.result import Ending, Result
 
-__all__ = ["Answered", "Visit"]
+__all__ = ["Answered", "Visit", "noted"]
 
 _BLIND_WAIT = 300.0
 """How long a limit is waited for that does not say when it ends."""
+_KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd", 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +46,53 @@ class Answered:
     is_network: bool = False
 
 
+def noted(type_: str, **data: Any) -> Event:
+    """Something to write down; it moves nothing."""
+    plain = msgspec.json.decode(msgspec.json.encode({"type": type_, **data}))
+    return Event(NOTED, DRIVER, evidence=Evidence(data=plain))
+
+
 @dataclass(frozen=True, slots=True)
 class Visit:
     """A run in one state."""
 
     workshop: Workshop
-    run: Run
+    desk: Desk
     snapshot: Snapshot
     machine: Machine
     lease: Lease
 
+    @property
+    def run(self) -> Run:
+        return self.desk.run
+
     def event(self, name: str, reason: str | None = None, facts: dict[str, str] | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine."""
         plain = msgspec.json.decode(msgspec.json.encode(data))
-        return Event(name, DRIVER, reason=reason, evidence=Evidence(facts=facts or {}, data=plain))
+        evidence = Evidence(facts=facts or {}, data=plain)
+        return Event(name, DRIVER, reason=sayable(reason) if reason is not None else None, evidence=evidence)
 
     def selects(self, name: str, task: str, **data: Any) -> Event:
         """The same, for a move that names the task that is next."""
         return Event(name, DRIVER, evidence=Evidence(task=task, data=data))
 
-    def noted(self, type_: str, **data: Any) -> Event:
-        """Something to write down; it moves nothing."""
-        plain = msgspec.json.decode(msgspec.json.encode({"type": type_, **data}))
-        return Event(NOTED, DRIVER, evidence=Evidence(data=plain))
-
     def note(self, type_: str, **data: Any) -> None:
         """Write something down at once."""
-        self.write(self.noted(type_, **data))
+        self.write(noted(type_, **data))
 
-    def write(self, event: Event) -> None:
-        self.workshop.journal.append(self.run.id, event, lease=self.lease)
+    def write(self, *events: Event) -> None:
+        for event in events:
+            self.workshop.journal.append(self.run.id, event, lease=self.lease)
+
+    def counted(self, name: str) -> int:
+        return self.snapshot.counters.get(name, 0)
+
+    def limit(self, name: str) -> int:
+        return self.machine.form.counters[name].limit
 
     @property
     def session_path(self) -> str:
-        return f".ralph-sessions/{self.run.session}"
+        return f"{DIRECTORY}/{self.run.session}"
 
     @property
     def attempt(self) -> int:
@@ -89,19 +106,37 @@ class Visit:
         run = self.run
         return self.workshop.state_directory / "runs" / f"orchestrate-{run.id[-8:]}" / f"{run.version:05d}-{what}.log"
 
+    # The files
+
+    def project(self) -> None:
+        """Let the files say what is so. What is in one and is not ours is kept aside, and told."""
+        papers, run = self.desk.papers, self.run
+        wanted = papers.wanted(run, self.desk.log)
+        hashes = papers.hashes(wanted)
+        fresh = {name: sha256 for name, sha256 in hashes.items() if run.projected.get(name) != sha256}
+        if fresh:
+            self.note("projected", files=fresh)
+            self.desk.take_in()
+        papers.write(run, wanted, self._tell_restored)
+
+    def _tell_restored(self, restored: Restored) -> None:
+        self.workshop.tell(restored.message)
+
     # Asking
 
     def ask(self, role: Role, given: Input, known: Knowledge, context: Context, mode: str = "") -> Answered | None:
-        """Ask a role once; what it cost is written with what is concluded of it. None where it was stopped."""
-        workshop, run = self.workshop, self.run
-        name = run.roles[role.performer]
-        wait = run.limited.get(name.partition(":")[0], 0.0) - workshop.journal.now()
-        if wait > 0:
-            workshop.tell(f"{name} has reached a limit; waiting {wait:.0f} s")
-            workshop.wait(wait)
+        """Ask a role once; what it cost is written with what is concluded of it.
+
+        None where nothing came of it: it was stopped, has to wait, or may not be asked.
+        """
+        run, name = self.run, self.run.roles[role.performer]
+        file = self._role(role)
+        if file is None or self._waits(name) or self._is_overdrawn():
             return None
-        file = role_file(role, workshop.root, workshop.settings.text("orchestrate.roles"))
-        workshop.tell(f"{role}{f' {mode}' if mode else ''}{f' {run.task}' if run.task else ''}: {name}")
+        workshop, attempt = self.workshop, self.attempt
+        asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": attempt, "agent": name}
+        self.note("asked", **asked, reserved=run.books.likely())
+        workshop.tell(self.desk.take_in())
         heard = workshop.send(
             name,
             str(role.performer),
@@ -111,36 +146,83 @@ class Visit:
             reports=role is Role.EXECUTOR,
             judge=role.performer is Role.REVIEWER,
         )
-        result = heard.result
-        invoked = self.noted(
-            "invoked",
-            role=str(role),
-            mode=mode,
-            task=run.task,
-            attempt=self.attempt,
-            agent=name,
-            ending=str(result.ending),
-            seconds=round(result.seconds, 3),
-            cost_usd=result.cost_usd,
-            tokens=result.usage.input + result.usage.output,
-            prompt_file=file.sha256,
-            log_sha256=result.log_sha256,
-        )
+        self.project()  # what the agent wrote into them is not a person's
+        invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)
+        if not self._has_answered(role, name, heard.result, invoked):
+            return None
+        read = read_answer(role, heard.said, context)
+        if isinstance(read, Complaint):
+            is_network = heard.result.ending is not Ending.FINISHED and may_pass(heard.said)
+            return Answered(str(role), None, invoked, self._complaint(read, heard), is_network)
+        return Answered(str(role), read, invoked)
+
+    def _complaint(self, read: Complaint, heard: Heard) -> str:
+        """What was wrong with the answer; where the agent itself has failed, how."""
+        if heard.result.ending is Ending.FINISHED:
+            return str(read)
+        return f"the agent ended as {heard.result.ending}: {sayable(heard.said[-500:]).strip()}\n{read}"
+
+    def _role(self, role: Role) -> RoleFile | None:
+        """Who it is; where somebody changed that meanwhile, the run rests until a person goes on with it."""
+        file = role_file(role, self.workshop.root, self.workshop.settings.text("orchestrate.roles"))
+        if file.sha256 == self.run.files.get(role.performer, file.sha256):
+            return file
+        self.rest(f"{file.where}, who the {role.performer} is, was changed while the run was under way")
+        return None
+
+    def _waits(self, name: str) -> bool:
+        """Whether it is too early, because of a limit or a network that failed; then it was waited for."""
+        workshop, run = self.workshop, self.run
+        limited = run.limited.get(name.partition(":")[0], 0.0)
+        wait = max(limited, run.retry_at) - workshop.journal.now()
+        if wait <= 0:
+            return False
+        why = f"{name} has reached a limit" if limited > run.retry_at else f"{name} could not be reached"
+        workshop.tell(f"{why}; waiting {wait:.0f} s")
+        workshop.wait(wait)
+        return True
+
+    def _is_overdrawn(self) -> bool:
+        """Whether nothing more may be spent; then the run rests."""
+        books, settings = self.run.books, self.workshop.settings
+        for name, kind, unit in _KINDS:
+            limit = settings.number(f"orchestrate.budget_{name}") * unit
+            used, likely = getattr(books.total(), kind), getattr(books.likely(), kind)
+            if limit and (used >= limit or used + likely > limit):
+                has = f"{used / unit:.2f} of {limit / unit:.0f} {name} are used"
+                self.rest(f"the budget of the run is used up: {has}; orchestrate.budget_{name} in ralph.toml sets it")
+                return True
+        return False
+
+    def rest(self, why: str) -> None:
+        """Let the run rest where it is, until a person goes on with it."""
+        self.note("stopped", reason=why)
+        self.workshop.tell(f"It rests: {why}.")
+
+    def _has_answered(self, role: Role, name: str, result: Result, invoked: Event) -> bool:
+        """Whether the agent has come to an end of its own; what kept it from that is written down."""
         match result.ending:
             case Ending.STOPPED:
                 self.write(invoked)
-                return None
             case Ending.LIMITED:
-                self.write(invoked)
                 until = result.limit.until if result.limit and result.limit.until else None
-                self.note("limited", agent=name.partition(":")[0], until=until or workshop.journal.now() + _BLIND_WAIT)
-                return None
+                until = until or self.workshop.journal.now() + _BLIND_WAIT
+                self.write(invoked, noted("limited", agent=name.partition(":")[0], until=until))
             case Ending.NOT_INSTALLED:
                 self.write(invoked)
                 message = f"The agent {name} of the {role} cannot be started."
                 raise InterlockError("agent_missing", message, f"Install it, or choose another with --{role}.")
-        read = read_answer(role, heard.said, context)
-        if isinstance(read, Complaint):
-            is_network = result.ending is not Ending.FINISHED and may_pass(heard.said)
-            return Answered(str(role), None, invoked, str(read), is_network)
-        return Answered(str(role), read, invoked)
+            case _:
+                return True
+        return False
+
+
+def _account(result: Result) -> dict[str, Any]:
+    """What a run of an agent cost, and how it ended."""
+    return {
+        "ending": str(result.ending),
+        "seconds": round(result.seconds, 3),
+        "cost_usd": result.cost_usd,
+        "tokens": result.usage.input + result.usage.output,
+        "log_sha256": result.log_sha256,
+    }

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from interlock.journal import Journal
+from interlock.work.seen import Seen
 from interlock.work.stories.progress import StoryProgress
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
-from interlock.work.stories.seen import Seen
 from interlock.work.stories.sheet import Sheet
 from interlock.world.git import Look, Looking, Repository, opened
 

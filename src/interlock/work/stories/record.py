@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from interlock.work.spending import Books
 from interlock.work.stories.progress import Progress
-from interlock.work.stories.spending import Books
 from interlock.work.stories.stuck import Facts
 
 __all__ = ["Attempt", "Loop", "Ran"]

@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
+from interlock.work.spending import Spent
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Iteration, Metrics, Progress, Status, StoryProgress
 from interlock.work.stories.record import Attempt, Loop, Ran
-from interlock.work.stories.spending import Spent
 from interlock.work.stories.stuck import Facts, first_line
 
 __all__ = ["after", "fresh", "loop_of", "take"]

@@ -19,10 +19,10 @@ from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER
 from interlock.work.quoting import shown
+from interlock.work.seen import stamp
 from interlock.work.stories.desk import Desk, Owned
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
-from interlock.work.stories.seen import stamp
 from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
 from interlock.world.agents.agent import Agent

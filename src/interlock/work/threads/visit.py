@@ -12,14 +12,13 @@ from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER, Heard
+from interlock.work.quoting import sayable
 from interlock.work.settings import Settings
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
 from interlock.work.workshop import Workshop, sha
 
 __all__ = ["Visit", "default_config"]
-
-_MAX_REASON = 9000
 
 
 def default_config(settings: Settings) -> Config:
@@ -35,11 +34,6 @@ def default_config(settings: Settings) -> Config:
         budget_usd=settings.number("thread.budget_usd"),
         budget_tokens=settings.number("thread.budget_tokens"),
     )
-
-
-def _sayable(text: str) -> str:
-    """What agents and programs said, as a reason: its beginning, without what a terminal would obey."""
-    return "".join(one if one.isprintable() or one in "\n\t" else " " for one in text[:_MAX_REASON])
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +67,13 @@ class Visit:
 
     def event(self, name: str, reason: str | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine; where it leads to Stuck, with what is known then."""
-        reason = _sayable(reason) if reason is not None else None
+        reason = sayable(reason) if reason is not None else None
         event = Event(name, DRIVER, reason=reason, evidence=Evidence(data=data) if data else None)
         made = step(self.machine, self.snapshot, event)
         if not (isinstance(made, Accepted) and made.snapshot.state == "Stuck"):
             return event
         reason = reason or f"{self.number} iterations are used up: {data.get('feedback', 'nothing was claimed')}"
-        reason = _sayable(reason)
+        reason = sayable(reason)
         diagnosis = diagnose(self.thread, reason, self.root)
         text = msgspec.json.encode(diagnosis, order="deterministic").decode()
         evidence = Evidence(data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha(text)})

@@ -6,9 +6,9 @@ import hashlib
 import os
 from pathlib import Path
 
+from interlock.work.seen import Seen, stamp
 from interlock.work.stories.desk import Desk
 from interlock.work.stories.progress import Progress, Status, StoryProgress
-from interlock.work.stories.seen import Seen, stamp
 from interlock.work.stories.yard import own, own_files
 from work.stories.yards import Ground
 

@@ -1,0 +1,83 @@
+"""What a driver has at hand from one step to the next. All of it can be made anew; none of it is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from interlock.journal import Entry, Journal
+from interlock.machine import Machine
+from interlock.machine.model import NOTED
+from interlock.work.orchestration.papers.transitions import TransitionLog, transitions
+from interlock.work.orchestration.projecting import Papers
+from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.replay import run_of, take
+from interlock.work.orchestration.store import SessionFiles
+from interlock.work.workshop import Workshop
+from interlock.world.git import Looking
+
+__all__ = ["Desk", "opened"]
+
+
+@dataclass(slots=True)
+class Desk:
+    """A run with its files, as they are known so far."""
+
+    workshop: Final[Workshop]
+    papers: Final[Papers]
+    run: Run
+    looking: Looking
+    _transitions: TransitionLog
+    log: str = ""
+    """The lines of the moves so far."""
+
+    def take_in(self) -> Run:
+        """The run as its entries tell it now: only those are read that are new, whoever wrote them."""
+        for entry in self.workshop.journal.history(self.run.id, self.run.version):
+            self.take(entry)
+        return self.run
+
+    def take(self, entry: Entry) -> None:
+        take(self.run, entry)
+        line = self._transitions.take(entry)
+        if line is not None:
+            self.log += line
+
+    def last_projected(self) -> Run:
+        """The run as it was when its files were last noted."""
+        entries = self.workshop.journal.history(self.run.id)
+        notes = [one.version for one in entries if _is_projection(one)]
+        return run_of(entries[: notes[-1]] if notes else entries)
+
+    @property
+    def tree(self) -> str:
+        """The tree of the work as it is now."""
+        return self.looking.look(self.workshop.root).tree
+
+
+def _is_projection(entry: Entry) -> bool:
+    return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "projected"
+
+
+def opened(workshop: Workshop, id_: str, machine: Machine) -> Desk:
+    """The desk of a driver that begins or goes on with a run."""
+    journal: Journal = workshop.journal
+    entries = journal.history(id_)
+    run = run_of(entries)
+    log = TransitionLog(machine, run.session)
+    text = _log_before(journal, run) + "".join(line for entry in entries if (line := log.take(entry)))
+    papers = Papers(SessionFiles(workshop.root, workshop.state_directory), run.session)
+    papers.open(run)
+    return Desk(workshop, papers, run, Looking(), log, text)
+
+
+def _log_before(journal: Journal, run: Run) -> str:
+    """The moves of the runs before this one on the same directory."""
+    parts: list[str] = []
+    follows = run.follows
+    while follows:
+        entries = journal.history(follows)
+        machine = journal.machine_of(journal.instance(follows))
+        parts.append("".join(transitions(machine, run.session, entries)))
+        follows = run_of(entries[:1]).follows
+    return "".join(reversed(parts))
