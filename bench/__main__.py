@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import agents, durable, growth, peers, postgres, startup, steps, stories, threads, tickets
+from bench import agents, durable, growth, orchestrations, peers, postgres, startup, steps, stories, threads, tickets
 from bench.report import as_json, as_text, machine
 from bench.timing import Comparison, Effort
 
@@ -36,6 +36,7 @@ def _measured(effort: Effort, directory: Path) -> list[Comparison]:
         "tickets": lambda: tickets.measure(effort, directory),
         "stories": lambda: stories.measure(effort, directory),
         "threads": lambda: threads.measure(effort, directory),
+        "orchestrations": lambda: orchestrations.measure(effort, directory),
         "growth": lambda: growth.measure(effort, directory),
         "postgres": lambda: postgres.measure(effort, directory),
         "peers": lambda: peers.measure(effort, directory),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench.timing import Comparison, Effort, compare
+from bench.beside import Times, compared, used
+from bench.timing import Comparison, Effort
 from interlock.journal import open_journal
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress import template
@@ -34,7 +33,6 @@ _MANY = {"full": 1_000, "quick": 100}
 _LOUD = {"full": 1_000_000_000, "quick": 100_000_000}
 _WARM_UP = 3
 _SAMPLE = 30
-_BARE = "the same agent and tests, bare"
 _AIM_MILLISECONDS = 100.0
 _AIM_MEGABYTES = 100.0
 
@@ -48,40 +46,17 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
     how = "full" if effort.sizes[-1] > 10_000 else "quick"
     many = _MANY[how]
     few = _timed(Field(place / "few", stories=_FEW, iterations=_WARM_UP + _SAMPLE))
-    yield from _compared("an iteration", few)
+    yield from compared("an iteration", few, _AIM_MILLISECONDS)
     lot = _timed(Field(place / "many", stories=many, iterations=many))
-    yield from _compared(f"an iteration, {many:,} stories", lot.first())
-    yield from _compared(f"an iteration, {many:,} stories and {many:,} iterations done", lot.last())
+    yield from compared(f"an iteration, {many:,} stories", lot.first(_SAMPLE), _AIM_MILLISECONDS)
+    late = f"an iteration, {many:,} stories and {many:,} iterations done"
+    yield from compared(late, lot.last(_SAMPLE), _AIM_MILLISECONDS)
     yield _talked(place / "loud", _LOUD[how])
 
 
-@dataclass(slots=True)
-class _Times:
-    """Milliseconds an iteration took here, and right after it the same agent and tests alone."""
-
-    ours: list[float] = field(default_factory=list)
-    bare: list[float] = field(default_factory=list)
-    busy: list[float] = field(default_factory=list)
-    """The same of the processor, for the driver and all that it starts: others have less of a say in that."""
-
-    def first(self) -> _Times:
-        return _Times(self.ours[:_SAMPLE], self.bare[:_SAMPLE], self.busy[:_SAMPLE])
-
-    def last(self) -> _Times:
-        return _Times(self.ours[-_SAMPLE:], self.bare[-_SAMPLE:], self.busy[-_SAMPLE:])
-
-
-def _compared(subject: str, times: _Times) -> Iterator[Comparison]:
-    yield compare(subject, _BARE, times.ours, times.bare, unit=" ms")
-    beyond = statistics.median(ours - bare for ours, bare in zip(times.ours, times.bare, strict=True))
-    note = f"aim ≤ {_AIM_MILLISECONDS:g} ms: {'met' if beyond <= _AIM_MILLISECONDS else 'missed'}"
-    note += f"; {statistics.median(times.busy):.0f} ms of CPU in all"
-    yield Comparison(f"{subject}: beyond the agent", "nothing", " ms", ours=beyond, note=note)
-
-
-def _timed(place: Field) -> _Times:
+def _timed(place: Field) -> Times:
     """Drive a loop. Others use this machine too, so each iteration has its bare one at its side."""
-    times = _Times()
+    times = Times()
     began = busy = 0.0
     number = 0
 
@@ -92,19 +67,13 @@ def _timed(place: Field) -> _Times:
         is_wanted = number <= _WARM_UP + _SAMPLE or number > place.iterations - _SAMPLE
         if number > _WARM_UP and is_wanted:
             times.ours.append((time.perf_counter() - began) * 1000)
-            times.busy.append((_used() - busy) * 1000)
+            times.busy.append((used() - busy) * 1000)
             times.bare.append(place.bare())
         number += 1
-        began, busy = time.perf_counter(), _used()
+        began, busy = time.perf_counter(), used()
 
     place.drive(look)
     return times
-
-
-def _used() -> float:
-    """Seconds of the processor that this process and those that it has waited for have used."""
-    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in both)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.catalogue import find_agent
 from interlock.world.agents.running import Stop
+from interlock.world.git import Repository
 
 __all__ = ["Workshop", "sha"]
 
@@ -65,8 +66,12 @@ class Workshop:
         directory: Path | None = None,
         reports: bool = False,
         judge: bool = False,
+        repository: Callable[[], Repository] | None = None,
     ) -> Heard:
-        """Send an agent, `name` or `name:model`, on an errand for an instance."""
+        """Send an agent, `name` or `name:model`, on an errand for an instance.
+
+        `repository` gives the work tree's open one afterwards, where somebody has one.
+        """
         errand = Errand(
             agent=self.agent(name, judge=judge),
             role=role,
@@ -82,4 +87,4 @@ class Workshop:
             arguments=self.settings.texts("agent.arguments"),
             reports=reports,
         )
-        return run_errand(self.journal, errand, self.tell, self.stop)
+        return run_errand(self.journal, errand, self.tell, self.stop, repository)

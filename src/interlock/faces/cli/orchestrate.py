@@ -27,7 +27,9 @@ def _begin(call: Call) -> None:
     given = call.arguments
     with opened_workshop(call) as here:
         asked = {name: getattr(given, name) for name in ("agent", *_ROLES)}
-        _drive(call, here, begin_goal(here.workshop, given.goal, roles_of(here.place.settings, asked, here.workshop.root)))
+        _drive(
+            call, here, begin_goal(here.workshop, given.goal, roles_of(here.place.settings, asked, here.workshop.root))
+        )
 
 
 def _resume(call: Call) -> None:

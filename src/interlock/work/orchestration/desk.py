@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from interlock.journal import Entry, Journal
@@ -13,8 +13,9 @@ from interlock.work.orchestration.projecting import Papers
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of, take
 from interlock.work.orchestration.store import SessionFiles
+from interlock.work.repository import OpenRepository
 from interlock.work.workshop import Workshop
-from interlock.world.git import Looking
+from interlock.world.git import Repository
 
 __all__ = ["Desk", "opened"]
 
@@ -26,10 +27,10 @@ class Desk:
     workshop: Final[Workshop]
     papers: Final[Papers]
     run: Run
-    looking: Looking
     _transitions: TransitionLog
     log: str = ""
     """The lines of the moves so far."""
+    git: Final[OpenRepository] = field(default_factory=OpenRepository)
 
     def take_in(self) -> Run:
         """The run as its entries tell it now: only those are read that are new, whoever wrote them."""
@@ -52,7 +53,11 @@ class Desk:
     @property
     def tree(self) -> str:
         """The tree of the work as it is now."""
-        return self.looking.look(self.workshop.root).tree
+        return self.git.look(self.workshop.root).tree
+
+    @property
+    def repository(self) -> Repository:
+        return self.git.repository(self.workshop.root)
 
 
 def _is_projection(entry: Entry) -> bool:
@@ -68,7 +73,7 @@ def opened(workshop: Workshop, id_: str, machine: Machine) -> Desk:
     text = _log_before(journal, run) + "".join(line for entry in entries if (line := log.take(entry)))
     papers = Papers(SessionFiles(workshop.root, workshop.state_directory), run.session)
     papers.open(run)
-    return Desk(workshop, papers, run, Looking(), log, text)
+    return Desk(workshop, papers, run, log, text)
 
 
 def _log_before(journal: Journal, run: Run) -> str:

@@ -35,9 +35,9 @@ def drive(workshop: Workshop, id_: str) -> Run:
     seconds = _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
     lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), seconds, is_present)
     renewed = journal.now()
+    desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
     try:
         end_left_errands(journal, id_, workshop.state_directory)
-        desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
         while True:
             _settle(_visit(desk, lease))
             workshop.tell(desk.run)
@@ -48,6 +48,7 @@ def drive(workshop: Workshop, id_: str) -> Run:
                 journal.renew(lease, seconds)
                 renewed = journal.now()
     finally:
+        desk.git.shut()
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
 

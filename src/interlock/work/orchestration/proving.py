@@ -45,6 +45,7 @@ def verified(visit: Visit) -> Receipt | None:
         title=run.goal,
         vouched=vouched(workshop.journal),
     )
+    visit.desk.git.shut()
     receipt = verify(request, workshop.tell, workshop.stop)
     if receipt is not None:
         visit.note("verified", receipt=receipt.data)
@@ -59,6 +60,6 @@ def _is_of(receipt: Receipt, plan: Plan) -> bool:
 def changes(visit: Visit, before: str, tree: str) -> str:
     """What differs between two trees, as a patch; nothing where one of them is there no more."""
     try:
-        return diff(visit.workshop.root, before, tree).text
+        return diff(visit.desk.repository, before, tree).text
     except InterlockError:
         return ""

@@ -129,6 +129,7 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
         _report(run, Report(id_, number, msgspec.convert(data["part1"], Part1)))
     if answer == "completed":
         _mark(run, id_, mark=Mark.PENDING)
+        run.receipt = None  # whatever was verified before, this was not in it
     elif answer == "blocked":
         _mark(run, id_, mark=Mark.FAILED if entry.to_state == "Failed" else Mark.OPEN)
         run.why, run.mode, run.task = f"{id_} is blocked: {data['why']}", "UPDATE", None

@@ -252,7 +252,7 @@ def _looked_only(visit: Visit, made: Answered, receipt: Receipt) -> Answered:
     now = visit.desk.tree
     if made.answer is None or now == receipt.tree:
         return made
-    paths = [shown(one.path, 200) for one in changed_between(visit.workshop.root, receipt.tree, now)]
+    paths = [shown(one.path, 200) for one in changed_between(visit.desk.repository, receipt.tree, now)]
     complaint = f"- You changed files, and a reviewer changes none: {', '.join(paths[:10])}"
     return replace(made, answer=None, complaint=complaint)
 

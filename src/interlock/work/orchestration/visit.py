@@ -137,6 +137,7 @@ class Visit:
         asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": attempt, "agent": name}
         self.note("asked", **asked, reserved=run.books.likely())
         workshop.tell(self.desk.take_in())
+        self.desk.git.shut()
         heard = workshop.send(
             name,
             str(role.performer),
@@ -145,6 +146,7 @@ class Visit:
             log=self.log(str(role)),
             reports=role is Role.EXECUTOR,
             judge=role.performer is Role.REVIEWER,
+            repository=lambda: self.desk.repository,
         )
         self.project()  # what the agent wrote into them is not a person's
         invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)

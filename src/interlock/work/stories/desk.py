@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from interlock.journal import Journal
+from interlock.work.repository import OpenRepository
 from interlock.work.seen import Seen
 from interlock.work.stories.progress import StoryProgress
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
 from interlock.work.stories.sheet import Sheet
-from interlock.world.git import Look, Looking, Repository, opened
 
 __all__ = ["Desk", "Owned"]
 
@@ -29,7 +26,7 @@ class Owned:
 
 
 @dataclass(slots=True)
-class Desk:
+class Desk(OpenRepository):
     """What need not be found out again, each with what tells whether it still holds."""
 
     _loop: Loop = field(default_factory=Loop)
@@ -39,9 +36,6 @@ class Desk:
     copies: dict[str, str] = field(default_factory=dict)
     """The hashes of the copies of guarded files that this driver has made."""
     own: Owned | None = None
-    looking: Looking = field(default_factory=Looking)
-    _open: ExitStack = field(default_factory=ExitStack)
-    _repository: Repository | None = None
 
     def loop(self, journal: Journal, id_: str) -> Loop:
         """A loop as its entries tell it now: only those are read that are new, whoever wrote them."""
@@ -51,18 +45,3 @@ class Desk:
             take(known, entry)
         self._loop = known
         return known.copied()
-
-    def repository(self, root: Path) -> Repository:
-        """The repository, open for git until something else is let run."""
-        if self._repository is None:
-            self._repository = self._open.enter_context(opened(root))
-        return self._repository
-
-    def shut(self) -> None:
-        """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in."""
-        self._repository = None
-        self._open.close()
-
-    def look(self, root: Path, exclude: Sequence[str]) -> Look:
-        """The work tree as it is now."""
-        return self.looking.look(self.repository(root), exclude)

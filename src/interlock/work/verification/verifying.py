@@ -25,7 +25,7 @@ from interlock.work.verification.receipt import Carried, Heard, Judged, Place, R
 from interlock.work.verification.request import Criterion, Request
 from interlock.world.agents.running import Stop
 from interlock.world.agents.tree import end_marked
-from interlock.world.git import changed_between, contents, diff, state, tree_hash
+from interlock.world.git import Repository, changed_between, contents, diff, opened, state, tree_hash
 
 __all__ = ["verify"]
 
@@ -67,16 +67,18 @@ class _Verification:
 
     def receipt(self) -> Receipt:
         request = self.request
-        tree = tree_hash(request.root)
+        with opened(request.root) as repository:  # until something else is let run
+            tree = tree_hash(repository)
+            touched = self._touched(repository, tree)
+            is_feasible = self._is_feasible(repository)
         blank = Receipt(tree, request.spec, request.baseline, self._place, (), self._unjudged(""), tree)
-        touched = self._touched(tree)
         deciding = [one.command for one in request.criteria if one.command]
         compared = replace(
             blank,
             protected=edited(touched, request.plan, deciding, request.vouched),
             tests=counted(touched, request.plan.tests, request.plan.allowed),
         )
-        if not self._is_feasible():
+        if not is_feasible:
             return replace(compared, criteria=self._unjudged(_NOT_JUDGED), troubles=tuple(self.troubles))
         with self._opened(tree) as place:
             seen = self._verified(compared, place, touched)
@@ -86,22 +88,22 @@ class _Verification:
     def _place(self) -> Place:
         return "checkout" if self.request.plan.is_apart else "work tree"
 
-    def _is_feasible(self) -> bool:
+    def _is_feasible(self, repository: Repository) -> bool:
         """Whether there is anything that could pass; what is in the way is told."""
         if not self.request.plan.is_apart:
-            self.troubles += _outside_the_tree(self.request.root)
+            self.troubles += _outside_the_tree(repository)
         if len(self.request.criteria) > _MOST_CRITERIA:
             self.troubles.append(f"the spec has more than {_MOST_CRITERIA} criteria")
         if len(self.request.plan.verifiers) > _MOST_VERIFIERS:
             self.troubles.append(f"there are more than {_MOST_VERIFIERS} verifiers")
         return not self.troubles and bool(self.request.plan.verifiers)
 
-    def _touched(self, tree: str) -> list[Touched]:
+    def _touched(self, repository: Repository, tree: str) -> list[Touched]:
         """What differs from the baseline, with its content where that has to be looked at."""
-        root, baseline, plan = self.request.root, self.request.baseline, self.request.plan
-        changes = changed_between(root, baseline, tree)
+        baseline, plan = self.request.baseline, self.request.plan
+        changes = changed_between(repository, baseline, tree)
         wanted = [one.path for one in changes if is_of_interest(one.path, plan) or one.path in self.request.vouched]
-        before, after = contents(root, baseline, wanted), contents(root, tree, wanted)
+        before, after = contents(repository, baseline, wanted), contents(repository, tree, wanted)
         return [Touched(one.path, one.status, before.get(one.path), after.get(one.path)) for one in changes]
 
     @contextmanager
@@ -194,13 +196,14 @@ class _Watch:
 
     def changes(self, who: str) -> list[str]:
         """What is not as it was, a sentence each."""
-        self.tree = tree_hash(self.request.root)
         found = []
-        if self.tree != self.before:
-            paths = [one.path for one in changed_between(self.request.root, self.before, self.tree)]
-            found.append(f"the tree changed while {who} ran, so nothing of it counts: {_few(paths)}")
-        if self.place == self.request.root and not found:
-            found += _outside_the_tree(self.place)
+        with opened(self.request.root) as repository:
+            self.tree = tree_hash(repository)
+            if self.tree != self.before:
+                paths = [one.path for one in changed_between(repository, self.before, self.tree)]
+                found.append(f"the tree changed while {who} ran, so nothing of it counts: {_few(paths)}")
+            if self.place == self.request.root and not found:
+                found += _outside_the_tree(repository)
         if self.files:
             now = snapshot(self.place, self.files)
             paths = [path for path, known in self.files.items() if now[path] != known]
@@ -209,9 +212,9 @@ class _Watch:
         return found
 
 
-def _outside_the_tree(root: Path) -> list[str]:
+def _outside_the_tree(repository: Repository) -> list[str]:
     """Files of the work tree that a verifier would see and that no hash of the tree covers, a sentence each kind."""
-    now = state(root)
+    now = state(repository)
     found = []
     if now.hidden:
         found.append(

@@ -1,0 +1,157 @@
+"""The orchestrator: what a task costs beyond its agents and verifiers, in a short plan and in a long one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.beside import Times, compared, used
+from bench.timing import Comparison, Effort
+from interlock.journal import open_journal
+from interlock.work.orchestration.beginning import begin, session_name
+from interlock.work.orchestration.loop import drive
+from interlock.work.orchestration.record import Run
+from interlock.work.settings import SETTINGS, Settings
+from interlock.work.workshop import Workshop
+
+__all__ = ["Ground", "measure"]
+
+_FEW = 35
+_MANY = {"full": 1_000, "quick": 150}
+_WARM_UP = 3
+_SAMPLE = 30
+_AIM_MILLISECONDS = 150.0
+_VERIFIER = "grep -q . work.txt"
+_AGENT = """\
+task=; reviews=; holistic=; plans=
+while read -r line; do case "$line" in
+"TASK_ID: "*) task=${line#TASK_ID: } ;;
+"REPORT_PATH: "*) reviews=yes ;;
+"MODE: SESSION_REVIEW") holistic=yes ;;
+"MODE: INITIALIZE") plans=yes ;;
+"# What is known") break ;;
+esac; done
+if [ $plans ]; then cat .ralf/plan.json
+elif [ $holistic ]; then echo '{"met": true, "summary": "It is met.", "gaps": []}'
+elif [ $reviews ]; then printf '{"status": "completed", "task_id": "%s", "verdict": "Qualified", "criteria_results": \
+[{"criterion": "It is there", "met": true, "evidence": "work.txt", "finding": "seen"}], "reasoning": "Seen"}\\n' "$task"
+else echo "$task" >> work.txt
+printf '{"status": "completed", "task_id": "%s", "success_criteria_met": true, "summary_of_changes": "Written"}\\n' \
+"$task"
+fi
+"""
+"""Plays all four roles: it reads its input, does the work where it is the executor, and answers."""
+
+
+def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
+    """A plan of a few tasks; one of many, at its beginning and at its end."""
+    if shutil.which("git") is None:
+        return
+    place = directory.resolve() / "orchestrations"
+    place.mkdir()
+    many = _MANY["full" if effort.sizes[-1] > 10_000 else "quick"]
+    yield from compared("a task", _timed(Ground(place / "few", _FEW)), _AIM_MILLISECONDS)
+    lot = _timed(Ground(place / "many", many))
+    yield from compared(f"a task of {many:,}", lot.first(_SAMPLE), _AIM_MILLISECONDS)
+    yield from compared(f"a task of {many:,}, the others done", lot.last(_SAMPLE), _AIM_MILLISECONDS)
+
+
+def _timed(ground: Ground) -> Times:
+    """Drive a run; each task that counts has its bare one right after it."""
+    times = Times()
+    began = busy = 0.0
+    number, at = 0, None
+
+    def look(run: Run) -> None:
+        nonlocal began, busy, number, at
+        if run.task is None or run.task == at:
+            return
+        at = run.task
+        is_wanted = number <= _WARM_UP + _SAMPLE or number > ground.tasks - _SAMPLE
+        if number > _WARM_UP and is_wanted:
+            times.ours.append((time.perf_counter() - began) * 1000)
+            times.busy.append((used() - busy) * 1000)
+            times.bare.append(ground.bare())
+        number += 1
+        began, busy = time.perf_counter(), used()
+
+    ground.drive(look)
+    return times
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A repository, a plan, and agents that follow it."""
+
+    root: Path
+    tasks: int
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+
+    def drive(self, look: Callable[[Run], None]) -> None:
+        """Drive a run over it to its end, and take everything away."""
+        self._make()
+        given: dict[str, str | tuple[str, ...]] = {
+            "agent.command": "sh .ralf/agent.sh",
+            "verify.commands": (_VERIFIER,),
+        }
+        journal = open_journal(self.root / ".ralf" / "journal.db")
+        workshop = Workshop(
+            journal=journal,
+            root=self.root,
+            state_directory=self.root / ".ralf",
+            settings=Settings({**{setting.key: setting.default for setting in SETTINGS}, **given}),
+            environment=self.environment,
+            tell=lambda what: look(what) if isinstance(what, Run) else None,
+            stop=threading.Event(),
+            pausing=threading.Event(),
+            wait=lambda seconds: None,
+        )
+        roles = dict.fromkeys(("planner", "questioner", "executor", "reviewer"), "command")
+        run = drive(workshop, begin(workshop, "All of it is there", session_name(workshop), roles))
+        journal.close()
+        assert run.outcome == "success", run.reason
+        shutil.rmtree(self.root)
+
+    def bare(self) -> float:
+        """How many milliseconds both agents and the verifier take in a directory beside."""
+        beside = self.root.with_name(f"{self.root.name}-bare")
+        beside.mkdir(exist_ok=True)
+        agent, asked = self.root / ".ralf" / "agent.sh", "TASK_ID: task-1\n# What is known\n"
+        began = time.perf_counter()
+        for words, given in (
+            (["sh", str(agent)], asked),
+            (["/bin/sh", "-c", _VERIFIER], ""),
+            (["sh", str(agent)], f"REPORT_PATH: x\n{asked}"),
+        ):
+            subprocess.run(
+                words, cwd=beside, env=self.environment, check=True, input=given.encode(), stdout=subprocess.DEVNULL
+            )
+        return (time.perf_counter() - began) * 1000
+
+    def _make(self) -> None:
+        (self.root / ".ralf").mkdir(parents=True)
+        for words in (("init", "-q"), ("config", "user.name", "Ann"), ("config", "user.email", "ann@example.org")):
+            self._git(*words)
+        (self.root / ".gitignore").write_text(".ralf/\n")
+        self._git("add", "-A")
+        self._git("commit", "-qm", "start")
+        tasks = [
+            {"id": f"task-{number}", "description": f"Write part {number}", "criteria": ["It is there"]}
+            for number in range(1, self.tasks + 1)
+        ]
+        plan = {"status": "completed", "goal": "All of it is there", "plan": "# Plan\n\nWrite it.", "tasks": tasks}
+        (self.root / ".ralf" / "plan.json").write_text(json.dumps(plan))
+        (self.root / ".ralf" / "agent.sh").write_text(_AGENT)
+
+    def _git(self, *words: str) -> None:
+        subprocess.run(["git", *words], cwd=self.root, env=self.environment, check=True)
