@@ -13,7 +13,7 @@ import pytest
 
 from faces.programs import SECONDS, run
 
-PLAYED = {"ticket", "thread", "story", "session"}
+PLAYED = {"ticket", "thread", "story", "session", "orchestrator"}
 REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
 ROOT = Path(__file__).parent.parent.parent
 

@@ -1,11 +1,12 @@
 """The demo: a ticket from Backlog to a merged commit, in a repository made for it. Only the agents play scripts.
 
-    scenes     what it is made of
-    cast       who plays
-    project    the repository, its tests, and what the agents play
-    tickets    the pipeline, and an agent that the hook holds to what it reports
-    threads    a spec, a loop that lies twice, a receipt, a review, a commit
-    stories    a loop over stories
+    scenes          what it is made of
+    cast            who plays
+    project         the repository, its tests, and what the agents play
+    tickets         the pipeline, and an agent that the hook holds to what it reports
+    threads         a spec, a loop that lies twice, a receipt, a review, a commit
+    stories         a loop over stories
+    orchestrations  a goal for four roles
 
 Whoever acts does so through the channel `demo` or the driver, so that nobody takes these approvals for real ones.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.journal import Journal
+from interlock.work.demo.orchestrations import play_orchestration
 from interlock.work.demo.project import Project
 from interlock.work.demo.scenes import Found, Heading, Hook, Hooked, Move, Refused, Saw, Scene
 from interlock.work.demo.stories import play_stories
@@ -33,3 +35,4 @@ def play(journal: Journal, project: Project, hook: Hook, presence: Presence) -> 
     yield from play_session(journal, hook)
     yield from play_thread(journal, project, ticket, presence)
     yield from play_stories(journal, project)
+    yield from play_orchestration(journal, project)
