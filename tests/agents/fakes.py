@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-__all__ = ["Arguments", "Call", "ModelServer", "Request", "Results", "Say", "Script"]
+__all__ = ["Arguments", "Call", "ModelServer", "Request", "Results", "Say", "Script", "Scripts"]
 
 Results = Sequence[str]
 """What the tools answered so far, oldest first."""
@@ -42,6 +42,8 @@ class Call:
 
 
 Script = Sequence[Say | Call]
+Scripts = Callable[[str], Script]
+"""The script for a prompt: all that the user's messages of a request say."""
 END = Say("The script has ended.")
 
 
@@ -59,11 +61,16 @@ class Request:
         """The names of the tools that the agent offered to the model."""
         return [tool.get("name") or tool.get("function", {}).get("name", "") for tool in self.body.get("tools", [])]
 
+    @property
+    def prompt(self) -> str:
+        """What the agent was asked, with whatever it added to that itself."""
+        return _prompt(self.body)
+
 
 class ModelServer:
-    """Serves one script until it is closed; `requests` holds every request of a conversation, in order of arrival."""
+    """Serves scripts until it is closed; `requests` holds every request of a conversation, in order of arrival."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script | Scripts) -> None:
         self.script = script
         self.requests: list[Request] = []
         self.failures: list[str] = []
@@ -99,8 +106,10 @@ class ModelServer:
             return dialect.stream(Say("A title"), {}, 0)
         turn, results = dialect.history(body)
         self.requests.append(Request(path, body, turn, results))
-        played = self.script[turn] if turn < len(self.script) else END
+        played: Say | Call = END
         try:
+            script = self.script(_prompt(body)) if callable(self.script) else self.script
+            played = script[turn] if turn < len(script) else END
             arguments = played.given(results) if isinstance(played, Call) else {}
         except Exception as error:
             self.failures.append(f"turn {turn} of the script: {error!r}, after {list(results)}")
@@ -121,6 +130,12 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.get("text", "") for part in content or ())
+
+
+def _prompt(body: Mapping[str, Any]) -> str:
+    """What the user's messages of a request say, in any of the dialects."""
+    messages = body.get("messages") or body.get("input") or ()
+    return "\n".join(_text(message.get("content")) for message in messages if message.get("role") == "user")
 
 
 def _events(events: Iterator[Mapping[str, Any]], *, named: bool) -> bytes:

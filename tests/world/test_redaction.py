@@ -235,3 +235,22 @@ def test_a_beginning_before_ten_megabytes_is_read_to_its_end(before: str) -> Non
     redacted(before + "A" * SIZE)
     redacted(before + " " * SIZE)
     redacted(before + "1" * SIZE)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'ran grep "API_KEY=abcdefgh12" in it',
+        "token=abcdefgh12\\",
+        "password=C:\\dir\\secret",
+        "password: hunter2hunter2\nand more",
+        "curl http://localhost:8000",
+    ],
+)
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+def test_json_with_a_secret_in_a_text_is_still_json(said: str, separators: tuple[str, str]) -> None:
+    text = json.dumps({"said": said, "to": "ann@example.org"}, separators=separators)
+    read = json.loads(redacted(text))
+    assert read.keys() == {"said", "to"}
+    assert read["to"] == "ann@example.org"
+    assert not any(secret in read["said"] for secret in ("abcdefgh12", "hunter2hunter2"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
@@ -16,17 +18,21 @@ from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.setup.outfits import outfit_for
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
-from interlock.world.agents.happenings import Happening, Said
+from interlock.world.agents.happenings import Happening, Said, UsedTool, Warned
+from interlock.world.agents.lines import LONGEST
+from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.running import Stop, run
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository
 
-__all__ = ["DRIVER", "Errand", "Heard", "end_left_errands", "run_errand"]
+__all__ = ["DRIVER", "KEEPS", "Errand", "Heard", "end_left_errands", "run_errand"]
 
 DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
-_HEARD = 32_000
-"""How many characters of what an agent said last are kept in the journal."""
+KEEPS = 32_000
+"""How many characters of what an agent said last are kept where nobody needs more."""
+_LINE = 4
+"""A line holds what is said perhaps twice, and each character in up to two bytes."""
 _OUTCOMES = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
 
 
@@ -50,6 +56,10 @@ class Errand:
     arguments: tuple[str, ...] = ()
     reports: bool = False
     """Whether it is told how to report what it does; who only reads has nothing to report."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema of its answer, for an agent with an option for that; the prompt asks for it as well."""
+    keeps: int = KEEPS
+    """How many characters of what it says are kept, from the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,7 @@ def run_errand(
     """
     caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
     session = journal.transact(create(caller, parent=errand.parent, role=errand.role)).session_id
-    ear = _Ear(tell)
+    ear = _Ear(tell, errand.keeps)
     outfit = outfit_for(errand.agent.name, errand.directory, errand.environment) if errand.reports else None
     given = {
         "RALPH_SESSION_ID": session,
@@ -89,13 +99,18 @@ def run_errand(
         model=errand.model,
         arguments=errand.arguments,
         marker=errand.parent,
+        line_limit=max(LONGEST, _LINE * errand.keeps),
+        schema=errand.schema,
         outfit=outfit,
     )
     result = run(errand.agent, assignment, ear.hear, stop)
+    if errand.schema is not None and not ear.has_begun and refuses_schema(result):
+        tell(Warned(f"{errand.agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+        result = run(errand.agent, replace(assignment, schema=None), ear.hear, stop)
     take_in(journal, errand.state_directory)  # everything that its hooks saw, before the session ends
     written = written_since(journal, session, repository() if repository is not None else None)
     _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written)
-    said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-_HEARD:])
+    said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-errand.keeps :])
     return Heard(result, said)
 
 
@@ -127,13 +142,31 @@ def _end(journal: Journal, session: str, outcome: str, written: Sequence[Written
 
 
 class _Ear:
-    """Hears what an agent says: all of it is told on, its end is kept."""
+    """Hears what an agent says: all of it is told on, its end is kept. It takes a time that grows with what is said."""
 
-    def __init__(self, tell: Callable[[object], None]) -> None:
+    def __init__(self, tell: Callable[[object], None], keeps: int) -> None:
         self._tell = tell
-        self.text = ""
+        self._keeps = keeps
+        self._pieces: deque[str] = deque()
+        self._size = 0
+        """Of all pieces, each with the end of its line."""
+        self.has_begun = False
+        """Whether it has said or done anything."""
+
+    @property
+    def text(self) -> str:
+        """The end of what was said."""
+        return "\n".join(self._pieces)[-self._keeps :].lstrip("\n")
 
     def hear(self, happening: Happening) -> None:
         if isinstance(happening, Said):
-            self.text = f"{self.text}\n{happening.text}"[-_HEARD:].lstrip("\n")
+            self._keep(happening.text[-self._keeps :])
+        self.has_begun = self.has_begun or isinstance(happening, Said | UsedTool)
         self._tell(happening)
+
+    def _keep(self, text: str) -> None:
+        self._pieces.append(text)
+        self._size += len(text) + 1
+        while (rest := self._size - len(self._pieces[0]) - 1) > self._keeps:  # what is left is enough
+            self._pieces.popleft()
+            self._size = rest

@@ -112,7 +112,9 @@ SETTINGS = (
         pattern=r"[a-z]{0,40}",
     ),
     Setting("agent.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
-    Setting("agent.arguments", (), "Flags of your own for the agent, behind ours."),
+    Setting(
+        "agent.arguments", (), "Flags of your own for the agent of agent.name, behind ours; others do not get them."
+    ),
     Setting("agent.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),
     Setting("agent.judge_script", "", "The script of a judge that is scripted.", pattern=r"[^\0\n]{0,500}"),
     Setting("agent.minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
@@ -286,6 +288,11 @@ class Settings:
         value = self.values[key]
         assert isinstance(value, tuple)
         return value
+
+    def arguments_of(self, agent: str) -> tuple[str, ...]:
+        """A person's own flags for an agent, `name` or `name:model`: one vendor's are nothing to another."""
+        names = {one.partition(":")[0] for one in (agent, self.text("agent.name"))}
+        return self.texts("agent.arguments") if len(names) == 1 else ()
 
 
 def template() -> str:

@@ -6,9 +6,10 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from interlock.journal import Journal
-from interlock.work.errands import Errand, Heard, run_errand
+from interlock.work.errands import KEEPS, Errand, Heard, run_errand
 from interlock.work.settings import Settings
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
@@ -66,10 +67,13 @@ class Workshop:
         directory: Path | None = None,
         reports: bool = False,
         judge: bool = False,
+        schema: Mapping[str, Any] | None = None,
+        keeps: int = KEEPS,
         repository: Callable[[], Repository] | None = None,
     ) -> Heard:
         """Send an agent, `name` or `name:model`, on an errand for an instance.
 
+        `schema` is that of its answer, which the prompt asks for as well; `keeps` how much of what it says is heard;
         `repository` gives the work tree's open one afterwards, where somebody has one.
         """
         errand = Errand(
@@ -84,7 +88,9 @@ class Workshop:
             time_outs=self.time_outs,
             state_directory=self.state_directory,
             model=name.partition(":")[2] or None,
-            arguments=self.settings.texts("agent.arguments"),
+            arguments=self.settings.arguments_of(name),
             reports=reports,
+            schema=schema,
+            keeps=keeps,
         )
         return run_errand(self.journal, errand, self.tell, self.stop, repository)

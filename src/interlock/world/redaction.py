@@ -24,7 +24,7 @@ _KINDS = (
         "authorization",
         r"(?i:authorization[\"']?\s{0,5}[:=]\s{0,5}[\"']?(?:bearer|basic)\s{1,5})[A-Za-z0-9._~+/=-]+",
     ),
-    ("password", "://", r"(?<=://)[^/\s:@]{0,100}:[^/\s]{1,200}(?=@)"),
+    ("password", "://", r"(?<=://)[^/\s:@\"]{0,100}:[^/\s\"]{1,200}(?=@)"),
     ("github", "gh", r"gh[pousr]_[A-Za-z0-9]{36,}"),
     ("github", "github_pat_", r"github_pat_[A-Za-z0-9_]{22,}"),
     ("gitlab", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
@@ -44,7 +44,9 @@ _KINDS = (
 """Each kind of secret, a part that none of it is without, and how it looks; what may hold another one first."""
 _SECRETS = tuple((f"[redacted:{kind}]", part, re.compile(pattern)) for kind, part, pattern in _KINDS)
 
-_PLAIN = r"(?!\[redacted:)(?!\d+(?!\w))[^\s'\"]{8,}"
+_PLAIN = r"(?!\[redacted:)(?!\d+(?!\w))(?:[^\s'\"\\]|\\[^\s'\"]){8,}"
+"""A word. A backslash goes with what stands behind it, and one before a quote is none of it: in JSON it is the quote's,
+and without it nobody could read the text again."""
 _NAMED = re.compile(
     r"((?:(?i:(?:api|access|private|secret)[_-]?key|token|secret|passwo?r?d|credential)s?"
     r"|(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]{0,40}+(?==))[\"']?\s{0,5}(?:(=)|:)\s{0,5})"

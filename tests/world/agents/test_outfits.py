@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import stat
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -171,10 +170,13 @@ def test_qwen_gets_our_server_unless_a_person_gives_others() -> None:
 
 
 def test_the_files_of_a_run_lie_beside_its_log_and_are_its_owners_alone(place: Place) -> None:
-    place.run(OpenCode(sys.executable), outfit=OUTFIT)
-    [file] = [path for path in place.log.parent.iterdir() if path != place.log]
-    assert file.name.startswith(place.log.name)
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    program = place.directory / "opencode"
+    listing = "import os, pathlib; [print(one.name, oct(one.stat().st_mode)) for one in pathlib.Path('logs').iterdir()]"
+    program.write_text(f"#!{sys.executable}\n{listing}\n")
+    program.chmod(0o700)
+    place.run(OpenCode(str(program)), outfit=OUTFIT)
+    assert sorted(place.log.read_text().splitlines()) == ["run.log 0o100600", "run.log.ralph.js 0o100600"]
+    assert list(place.log.parent.iterdir()) == [place.log], "they are gone with the run"
 
 
 def test_a_command_of_ones_own_runs_with_an_outfit_as_without(place: Place) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 import subprocess
 import sys
 import threading
@@ -160,11 +159,10 @@ def test_a_prompt_as_an_argument_leaves_stdin_empty(place: Place) -> None:
 
 
 def test_a_prompt_in_a_file_is_read_by_its_owner_alone(place: Place) -> None:
-    place.run(child("import sys; print(open(sys.argv[1]).read())", "{prompt_file}"), prompt="in a file")
-    assert place.told == []  # an echo of the prompt is none of its words
-    path = place.log.with_name("run.log.prompt")
-    assert path.read_text() == "in a file"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    code = "import os, sys; path = sys.argv[1]; print(open(path).read()); print(oct(os.stat(path).st_mode))"
+    place.run(child(code, "{prompt_file}"), prompt="in a file")
+    assert place.told == [Said("0o100600")]  # an echo of the prompt is none of its words
+    assert list(place.log.parent.iterdir()) == [place.log], "it is gone with the run"
 
 
 def test_a_promise_in_an_echoed_prompt_is_not_the_agents(place: Place) -> None:

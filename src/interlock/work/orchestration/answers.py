@@ -92,11 +92,11 @@ def _missing(search: _Search, length: int) -> Complaint:
     whole = "Answer with one JSON object, whole and last, and with nothing after it"
     if search.error:
         if length > MAX_SAID:
-            wrong = f"has {length} characters, of which the last {MAX_SAID} are read, and no object in them is whole"
+            wrong = f"is longer than the {MAX_SAID} characters that are read, and no object in them is whole"
             return _complaint(Trouble.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
         return _complaint(Trouble.HALF_JSON, "$", f"is no whole JSON: {search.error}", whole)
     if length > MAX_SAID:
-        wrong = f"is not in the last {MAX_SAID} of {length} characters"
+        wrong = f"is not in the last {MAX_SAID} characters, and no more are read"
         return _complaint(Trouble.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
     fields = ", ".join(f"`{name}`" for name in search.names)
     return _complaint(Trouble.NO_JSON, "$", "is missing: there is no JSON object with its fields", f"{whole}: {fields}")

@@ -13,8 +13,8 @@ from interlock.journal import Lease
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER, Heard
-from interlock.work.orchestration.answers import Complaint, read_answer
-from interlock.work.orchestration.contracts import Answer, Input, Role
+from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
+from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
 from interlock.work.orchestration.desk import Desk
 from interlock.work.orchestration.prompts import Knowledge, prompt
 from interlock.work.orchestration.record import Run
@@ -147,6 +147,8 @@ class Visit:
             reports=role is Role.EXECUTOR,
             judge=role.performer is Role.REVIEWER,
             repository=lambda: self.desk.repository,
+            schema=schema_of(role),
+            keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
         )
         self.project()  # what the agent wrote into them is not a person's
         invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)

@@ -131,7 +131,6 @@ def make_yard(
         tell=tell,
         stop=steered.stop,
         wait=steered.wait,
-        arguments=settings.texts("agent.arguments"),
         template=asked.template,
         prompt=asked.prompt,
         commits=asked.commits,
@@ -143,14 +142,17 @@ def _worker(name: str, asked: Asked, settings: Settings, root: Path) -> Agent:
     """An agent that works: `codex`, or `codex:gpt-5` with a model of its own."""
     name, _, model = name.partition(":")
     allowed = _ALLOWING_ALL.get(name, ()) if asked.allows_all else ()
-    return Tuned(_agent(name, settings, root), model or asked.model, (*allowed, *asked.arguments))
+    return Tuned(
+        _agent(name, settings, root), model or asked.model, (*settings.arguments_of(name), *allowed, *asked.arguments)
+    )
 
 
 def _judge(agent: str, asked: Asked, settings: Settings, root: Path) -> Agent:
     """Who judges; a model that was asked for is the worker's, so another agent does not get it."""
     other = settings.text("agent.judge")
     name, _, model = agent.partition(":")
-    return Tuned(_agent(other or name, settings, root, "judge"), None if other else model or asked.model)
+    judge = _agent(other or name, settings, root, "judge")
+    return Tuned(judge, None if other else model or asked.model, settings.arguments_of(other or name))
 
 
 def _agent(name: str, settings: Settings, root: Path, role: str = "") -> Agent:

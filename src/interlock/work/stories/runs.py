@@ -63,7 +63,6 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
         time_outs=TimeOuts(wall=yard.limits.agent_seconds or None, idle=yard.limits.idle_seconds or None),
         state_directory=yard.state_directory,
         model=yard.model,
-        arguments=yard.arguments,
         reports=role == "implementer",
     )
     yard.desk.shut()

@@ -99,8 +99,6 @@ class Yard:
     wait: Callable[[float], None]
     """Wait so many seconds, or until it is to stop."""
     model: str | None = None
-    arguments: tuple[str, ...] = ()
-    """A person's own flags for the agents."""
     template: str | None = None
     prompt: str = ""
     commits: bool = True

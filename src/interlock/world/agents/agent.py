@@ -29,7 +29,7 @@ class Launch:
     environment: Mapping[str, str] = field(default_factory=dict)
     """What it needs besides the assignment's."""
     files: Mapping[Path, str] = field(default_factory=dict)
-    """What is written before it starts; only its owner may read them."""
+    """What is written before it starts and taken away once it has ended; only its owner may read them."""
     linger: float = 30.0
     """How many silent seconds it may take to exit, once it has said that it finished."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from interlock.world.agents.lines import LONGEST
 
 __all__ = ["Assignment", "Outfit", "TimeOuts"]
 
@@ -48,5 +51,12 @@ class Assignment:
     """What every process of the run carries as `RALPH_RUN`, so that those of a dead run are found and ended."""
     log_limit: int = 64 * 1024 * 1024
     """How many bytes of the log are kept; what comes after is counted, and noted once."""
+    line_limit: int = LONGEST
+    """How many bytes of a line are read; an answer may be one line."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema of its last message, for an agent with an option for that; the prompt has to ask for it as well.
+
+    The strictest vendor's rules hold: an object at its root, every field required and none besides, no `$schema`.
+    """
     outfit: Outfit | None = None
     """What it reports with; None is an agent that reports nothing."""

@@ -33,6 +33,8 @@ __all__ = ["Claude", "ClaudeReader", "Qwen"]
 
 _WINDOWS = {"five_hour": Limit.SESSION, "seven_day": Limit.WEEKLY}
 """The windows of a plan, as Claude Code calls them; those of one model begin with the same words."""
+_ANSWERS = {"StructuredOutput": "structured_output", "structured_output": "structured_result"}
+"""The tool that takes an answer of a given schema, and where it is in the result: of Claude Code, and of Qwen Code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Claude:
         argv += _fitted(assignment.outfit, assignment.arguments) if assignment.outfit else []
         argv += ["--output-format", "stream-json", "--verbose"]
         argv += ["--model", assignment.model] if assignment.model else []
+        argv += _answering(assignment)
         if lacks(assignment.arguments, "--permission-mode", "--dangerously-skip-permissions"):
             argv += ["--permission-mode", "acceptEdits"]
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
@@ -67,6 +70,12 @@ def _fitted(outfit: Outfit, arguments: tuple[str, ...]) -> Iterator[str]:
         yield from ("--settings", json.dumps(settings))
 
 
+def _answering(assignment: Assignment) -> Iterator[str]:
+    """The flag for an answer of a schema, which both programs call the same."""
+    if assignment.schema is not None and lacks(assignment.arguments, "--json-schema"):
+        yield from ("--json-schema", json.dumps(assignment.schema))
+
+
 @dataclass(frozen=True, slots=True)
 class Qwen:
     """Qwen Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
@@ -77,6 +86,7 @@ class Qwen:
     def launch(self, assignment: Assignment) -> Launch:
         argv = [self.program, "--output-format", "stream-json"]
         argv += ["--model", assignment.model] if assignment.model else []
+        argv += _answering(assignment)
         if lacks(assignment.arguments, "--approval-mode", "--yolo", "-y"):
             argv += ["--approval-mode", "auto-edit"]
         outfit = assignment.outfit
@@ -102,6 +112,8 @@ class ClaudeReader:
         self._rejection: Mapping[str, Any] = {}
         self._waits_for: LimitReached | None = None
         self._has_result = False
+        self._answer = ""
+        """The answer of a given schema that was said last."""
 
     def read(self, line: bytes) -> Iterator[Happening]:
         event = decoded(line)
@@ -151,11 +163,21 @@ class ClaudeReader:
         for block in items(inner(event, "message", "content")):
             match inner(block, "type"):
                 case "text" if is_own:
+                    self._answer = ""
                     yield Said(words(inner(block, "text")))
+                case "tool_use" if is_own and inner(block, "name") in _ANSWERS:
+                    yield from self._answered(inner(block, "input"))
                 case "tool_use":
                     yield UsedTool(words(inner(block, "name")), about(inner(block, "input")))
         if is_own and isinstance(used, dict):
             self._context = _input(used) + count(used.get("cache_read_input_tokens")) + count(used.get("output_tokens"))
+
+    def _answered(self, answer: Any) -> Iterator[Happening]:
+        """An answer of a given schema is what it says, also where the agent itself has faults to find with it."""
+        said = json.dumps(answer, ensure_ascii=False) if isinstance(answer, dict) else ""
+        if said and said != self._answer:
+            self._answer = said
+            yield Said(said)
 
     def _window(self, window: Any) -> Iterator[Happening]:
         match inner(window, "status"):
@@ -167,6 +189,8 @@ class ClaudeReader:
 
     def _result(self, event: Mapping[str, Any]) -> Iterator[Happening]:
         self._has_result = True
+        for name in _ANSWERS.values():
+            yield from self._answered(event.get(name))
         used = inner(event, "usage")
         yield Usage(_input(used), count(inner(used, "output_tokens")), count(inner(used, "cache_read_input_tokens")))
         if (cost := amount(event.get("total_cost_usd"))) is not None:

@@ -7,6 +7,7 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from interlock.world.agents import limits
@@ -38,7 +39,12 @@ class Codex:
         argv += ["--model", assignment.model] if assignment.model else []
         argv += ["--sandbox", "workspace-write"] if lacks(assignment.arguments, *_BYPASS) else []
         argv += _fitted(assignment.outfit) if assignment.outfit else []
-        return Launch((*argv, *assignment.arguments, "-"), assignment.prompt.encode("utf-8", "replace"))
+        files: dict[Path, str] = {}
+        if assignment.schema is not None and lacks(assignment.arguments, "--output-schema"):
+            path = assignment.log.absolute().with_name(f"{assignment.log.name}.schema.json")
+            files[path] = json.dumps(assignment.schema)
+            argv += ["--output-schema", str(path)]
+        return Launch((*argv, *assignment.arguments, "-"), assignment.prompt.encode("utf-8", "replace"), files=files)
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return CodexReader(now)

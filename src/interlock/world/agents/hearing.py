@@ -19,14 +19,21 @@ class Hearing:
     """Takes in the streams of one run."""
 
     def __init__(
-        self, reader: Reader, account: Account, transcript: Transcript, pipes: Pipes, on: Callable[[Happening], None]
+        self,
+        reader: Reader,
+        account: Account,
+        transcript: Transcript,
+        pipes: Pipes,
+        on: Callable[[Happening], None],
+        longest: int = LONGEST,
     ) -> None:
         self._reader = reader
         self._account = account
         self._transcript = transcript
         self._pipes = pipes
         self._on = on
-        self._streams = {Stream.OUT: _Heard(), Stream.ERR: _Heard()}
+        self._streams = {Stream.OUT: _Heard(longest), Stream.ERR: _Heard(longest)}
+        self._longest = longest
         self._warned: set[str] = set()
         self.size = 0
         """How many bytes were heard."""
@@ -39,7 +46,7 @@ class Hearing:
         for line in heard.lines.feed(data):
             self._line(stream, line)
         if heard.lines.cut:
-            self._warn(f"A line of more than {LONGEST} bytes was cut; all of it is in the log alone.")
+            self._warn(f"A line of more than {self._longest} bytes was cut; all of it is in the log alone.")
 
     def end(self, exit_code: int | None) -> None:
         """What was printed last, and what the reader only knows now."""
@@ -83,8 +90,8 @@ class Hearing:
 class _Heard:
     """One stream: as lines, and as text without secrets."""
 
-    def __init__(self) -> None:
-        self.lines = Lines()
+    def __init__(self, longest: int) -> None:
+        self.lines = Lines(longest)
         self._stretch = Stretch()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 

@@ -12,10 +12,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from interlock.world.agents import tree
@@ -66,7 +67,7 @@ def run(
     launch = agent.launch(assignment)
     account = Account(now)
     began = clock()
-    with Transcript(assignment.log, assignment.log_limit) as transcript:
+    with Transcript(assignment.log, assignment.log_limit) as transcript, _passing(launch.files):
 
         def result(ending: Ending, code: int | None = None, size: int = 0) -> Result:
             return Result(
@@ -92,7 +93,8 @@ def run(
             is_missing = getattr(error, "errno", 0) in _MISSING and assignment.directory.is_dir()
             return result(Ending.NOT_INSTALLED if is_missing else Ending.FAILED)
         with Pipes(process, stays_open=launch.stays_open) as pipes:
-            hearing = Hearing(agent.reader(assignment, now), account, transcript, pipes, on)
+            reader = agent.reader(assignment, now)
+            hearing = Hearing(reader, account, transcript, pipes, on, assignment.line_limit)
             following = _Following(process, pipes, hearing, account, launch, assignment, clock, began)
             try:
                 ending = following.follow(stop)
@@ -103,6 +105,17 @@ def run(
             hearing.end(process.returncode)
         code = process.returncode
         return result(ending or account.conclude(0 if following.has_lingered else code), code, hearing.size)
+
+
+@contextmanager
+def _passing(files: Iterable[Path]) -> Iterator[None]:
+    """Files that are there for one run; what is left of them in the end is taken away."""
+    try:
+        yield
+    finally:
+        for path in files:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def _start(launch: Launch, assignment: Assignment) -> subprocess.Popen[bytes]:

@@ -1,0 +1,106 @@
+"""An errand: how much of what an agent says is kept, and what is done where it takes no schema for its answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from interlock.journal import Journal
+from interlock.work.errands import KEEPS, Heard
+from interlock.work.orchestration.loop import begin
+from interlock.world.agents.happenings import Said, Warned
+from interlock.world.agents.result import Ending
+from work.threads.benches import Bench
+
+SCHEMA = {"type": "object", "properties": {"met": {"type": "boolean"}}, "required": ["met"]}
+OLD = f"""#!{sys.executable}
+import json, sys
+from pathlib import Path
+with Path("started").open("a") as file:
+    print(*["--json-schema" in sys.argv], file=file)
+if "--json-schema" in sys.argv:
+    sys.exit("error: unknown option '--json-schema'")
+sys.stdin.read()
+print(json.dumps({{"type": "assistant", "message": {{"content": [{{"type": "text", "text": '{{"met": true}}'}}]}}}}))
+print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "result": ""}}))
+"""
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench.made(tmp_path / "repository")
+
+
+@pytest.fixture
+def journal(bench: Bench) -> Iterator[Journal]:
+    opened = bench.open()
+    yield opened
+    opened.close()
+
+
+def _send(bench: Bench, journal: Journal, name: str = "command", keeps: int = KEEPS) -> Heard:
+    workshop = bench.workshop(journal)
+    path = f"{bench.root.parent}:{workshop.environment['PATH']}"
+    workshop = replace(workshop, environment={**workshop.environment, "PATH": path})
+    log = bench.state_directory / "runs" / "log"
+    parent = begin(workshop, "Answer", "261115-120000", {})
+    return workshop.send(name, "planner", "Answer.", parent=parent, log=log, schema=SCHEMA, keeps=keeps)
+
+
+def _printing(bench: Bench, code: str) -> None:
+    (bench.root.parent / "print.py").write_text(code)
+    bench.settings["agent.command"] = f"{sys.executable} {bench.root.parent / 'print.py'}"
+
+
+def test_all_that_is_wanted_of_ten_megabytes_in_small_pieces_is_kept(bench: Bench, journal: Journal) -> None:
+    """Each piece must not cost a copy of all that is kept: that would be 400 GB."""
+    _printing(bench, "for number in range(100_000): print(f'line {number:>94d}')\nprint('{\"met\": true}')")
+    heard = _send(bench, journal, keeps=4_000_000)
+    assert heard.result.ending is Ending.FINISHED
+    assert len(heard.said) == 4_000_000
+    assert heard.said.endswith('99999\n{"met": true}')
+    assert sum(isinstance(one, Said) for one in bench.told) == 100_001
+
+
+def test_one_line_of_megabytes_is_heard_whole_where_so_much_is_wanted(bench: Bench, journal: Journal) -> None:
+    _printing(bench, "print('x' * 3_000_000 + ' end')")
+    assert _send(bench, journal, keeps=4_000_000).said == "x" * 3_000_000 + " end"
+    assert not [one for one in bench.told if isinstance(one, Warned)]
+
+
+def test_where_nobody_wants_more_the_end_is_kept(bench: Bench, journal: Journal) -> None:
+    _printing(bench, "for number in range(20_000): print(f'line {number}')")
+    said = _send(bench, journal).said
+    assert len(said) == 32_000
+    assert said.endswith("line 19998\nline 19999")
+
+
+@pytest.mark.parametrize("keeps", [1, 5, 6, 7, 12, 13, 100])
+def test_what_is_kept_is_the_end_of_all_lines(keeps: int, bench: Bench, journal: Journal) -> None:
+    _printing(bench, "print('abcdef\\n\\nghi\\njklmno')")
+    assert _send(bench, journal, keeps=keeps).said == "abcdef\nghi\njklmno"[-keeps:].lstrip("\n")
+
+
+def test_an_agent_that_is_too_old_for_the_option_is_asked_by_the_prompt_alone(bench: Bench, journal: Journal) -> None:
+    program = bench.root.parent / "claude"
+    program.write_text(OLD)
+    program.chmod(0o700)
+    heard = _send(bench, journal, "claude")
+    assert heard.result.ending is Ending.FINISHED
+    assert json.loads(heard.said) == {"met": True}
+    assert (bench.root / "started").read_text() == "True\nFalse\n"
+    assert [one for one in bench.told if isinstance(one, Warned) and "no schema" in one.text]
+
+
+def test_an_agent_that_fails_for_another_reason_is_not_started_twice(bench: Bench, journal: Journal) -> None:
+    program = bench.root.parent / "claude"
+    program.write_text(OLD.replace("unknown option '--json-schema'", "no such model"))
+    program.chmod(0o700)
+    heard = _send(bench, journal, "claude")
+    assert heard.result.ending is Ending.FAILED
+    assert (bench.root / "started").read_text() == "True\n"
