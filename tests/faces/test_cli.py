@@ -33,6 +33,7 @@ COMMANDS = {
     ("session", "list"): (),
     ("session", "create"): (),
     ("thread", "list"): (),
+    ("stats", ""): (),
     ("gate", "list"): (),
     ("config", "show"): (),
     ("init", ""): ("--dry-run",),

@@ -16,6 +16,7 @@ from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Journal, Problem
+from interlock.work.orchestration.ledger import RUNS
 from interlock.work.tickets.shelf import TICKETS
 
 __all__ = ["VERBS"]
@@ -27,7 +28,7 @@ def _verify(call: Call) -> None:
         if journal is None:
             _nothing_to_verify(call, fingerprint)
             return
-        problems = journal.verify(TICKETS)
+        problems = journal.verify(TICKETS, RUNS)
         forged = _forged(journal, fingerprint, is_sound=not problems)
         if problems or forged:
             _refuse(call, problems, forged)

@@ -25,6 +25,7 @@ NOUNS = {
     "story": "the loop over stories: begin it, watch it, steer it",
     "gate": "the keys that sign at the gates, who passed one, and who was refused",
     "orchestrate": "a goal: planned, worked on task by task, reviewed, until it is met",
+    "stats": "what runs took: time in each state, success, rework, questions, durations",
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",

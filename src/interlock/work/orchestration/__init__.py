@@ -17,6 +17,10 @@
       changes      what counts of them, as values
     ondisk       a session as its files say it, whoever wrote them (PURE)
     store        the directories of the sessions: read, compared, made to say what is so
+    tally        what is counted of a run, entry by entry (PURE)
+    metrics      what that comes to: of a run, a session, everything (PURE)
+    exposition   the same as Prometheus reads it (PURE)
+    ledger       the tallies of all runs, as a projection of the journal
 
 An agent writes none of the session's files: it answers, and what it answered is checked, journaled and projected.
 """

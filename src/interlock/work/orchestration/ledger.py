@@ -1,0 +1,80 @@
+"""The tallies of all runs as a projection of the journal: each entry is counted once, by whoever asks next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from interlock.errors import NotFound
+from interlock.journal import Entry, Instance, Journal, Sql
+from interlock.journal.store import Row
+from interlock.work.orchestration.metrics import Metrics, measured
+from interlock.work.orchestration.tally import Tally, take
+from interlock.work.sessions.verbs import is_present
+
+__all__ = ["RUNS", "all_runs", "runs_of_session"]
+
+_MACHINE: Final = "orchestrator"
+_TABLE: Final = (
+    """CREATE TABLE run_tallies (
+  id TEXT {bytewise} NOT NULL PRIMARY KEY,
+  session TEXT NOT NULL,
+  tally TEXT NOT NULL
+) {rowless}""",
+    "CREATE INDEX run_tallies_by_session ON run_tallies (session)",
+)
+_PUT: Final = "INSERT INTO run_tallies VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET tally = excluded.tally"
+_encoder = msgspec.json.Encoder()
+_tallies = msgspec.json.Decoder(Tally)
+
+
+class _Runs:
+    """The projection of every run."""
+
+    name = "run_tallies"
+    version = 1
+    machine = _MACHINE
+    tables: Mapping[str, tuple[str, ...]] = {"run_tallies": _TABLE}
+
+    def fold(self, sql: Sql, instance: Instance, entries: Sequence[Entry]) -> None:
+        found = sql.rows("SELECT tally FROM run_tallies WHERE id = ?", (instance.id,))
+        tally = _tallies.decode(found[0][0]) if found else Tally()
+        for entry in entries:
+            take(tally, entry)
+        sql.rows(_PUT, (instance.id, tally.session, _encoder.encode(tally).decode()))
+
+
+RUNS = _Runs()
+
+
+def all_runs(journal: Journal, *, is_settled: bool = False) -> list[Metrics]:
+    """Every run as it stands now, in the order in which they began; or only what is settled, which never shrinks."""
+    with journal.projected(RUNS) as sql:
+        rows = sql.rows("SELECT id, tally FROM run_tallies ORDER BY id")
+    return _measured(journal, rows, is_settled)
+
+
+def runs_of_session(journal: Journal, reference: str, *, is_settled: bool = False) -> tuple[Metrics, list[Metrics]]:
+    """A run by its id or the end of it, and all runs of its session."""
+    found = journal.instance(reference)
+    if found.machine != _MACHINE:
+        message = f"{found.id} is a {found.machine}, not a run."
+        raise NotFound("unknown_instance", message, "`ralph stats` lists the last runs.")
+    with journal.projected(RUNS) as sql:
+        [(session,)] = sql.rows("SELECT session FROM run_tallies WHERE id = ?", (found.id,))
+        rows = sql.rows("SELECT id, tally FROM run_tallies WHERE session = ? ORDER BY id", (session,))
+    runs = _measured(journal, rows, is_settled)
+    return next(one for one in runs if one.id == found.id), runs
+
+
+def _measured(journal: Journal, rows: list[Row], is_settled: bool) -> list[Metrics]:
+    now = None if is_settled else round(journal.now() * 1000)
+    tallies = ((id_, _tallies.decode(tally)) for id_, tally in rows)
+    return [measured(id_, tally, now, is_driven=_is_driven(journal, id_, tally)) for id_, tally in tallies]
+
+
+def _is_driven(journal: Journal, id_: str, tally: Tally) -> bool:
+    """Whether somebody is at work on a run now; the time of one that has ended is settled."""
+    return tally.outcome is not None or journal.is_held(f"{_MACHINE}:{id_}", is_present) is True

@@ -1,0 +1,284 @@
+"""PURE. The seed's five metrics: of a run, of a session over all its runs, and of everything there is.
+
+time in each state, task success and failure rates, rework, Q&A cycles, end-to-end duration; and what agents used.
+
+Times are milliseconds. A run's time is split without remainder: each millisecond of it was work in one state, or rest.
+A task belongs to its session: what failed in one run and was qualified in the next is one task, that needed rework.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from interlock.work.orchestration.tally import Tally, Tried, Used
+from interlock.work.orchestration.values import Mark
+
+__all__ = ["ENDS", "Metrics", "Overall", "Session", "Task", "measured", "over", "rate", "sessions_of"]
+
+ENDS: Final = {Mark.DONE: "qualified", Mark.FAILED: "failed", Mark.CLOSED: "closed", "": "open"}
+"""How a task stands, by its mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What became of a task: in a run, or over all runs of a session."""
+
+    id: str
+    end: str
+    """`qualified`, `failed`, `closed` or `open`."""
+    qualified: int
+    failed: int
+    blocked: int
+    is_carried: bool = False
+    """Whether it had ended before the run began; then it is not one of the run's."""
+
+    @property
+    def attempts(self) -> int:
+        """The attempts that were judged; a blocked one leads to another plan, and is none."""
+        return self.qualified + self.failed
+
+    @property
+    def rework(self) -> int:
+        """The attempts beyond the first."""
+        return max(0, self.attempts - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """One run."""
+
+    id: str
+    session: str
+    goal: str
+    state: str
+    outcome: str | None
+    began: int
+    states: Mapping[str, int]
+    """How long it was in each state, with somebody at work."""
+    rested: int
+    """How long it stood where it was: stopped, or without a driver."""
+    entered: Mapping[str, int]
+    tasks: tuple[Task, ...]
+    cycles: int
+    used: Mapping[tuple[str, str], Used]
+    """By role and agent."""
+    is_resting: bool = False
+    """Whether it has not ended, and nobody is at work on it now."""
+
+    @property
+    def worked(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def duration(self) -> int:
+        """From its beginning to its end, or to now."""
+        return self.worked + self.rested
+
+    @property
+    def ended(self) -> int | None:
+        return None if self.outcome is None else self.began + self.duration
+
+
+def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool = True) -> Metrics:
+    """A run as it stands now; without a `now`, only what is settled, which never becomes less.
+
+    Of a run that has not ended, the time since its driver's last entry is work if it `is_driven` now, else rest.
+    """
+    states, rested, unsettled = dict(tally.worked), tally.rested, dict(tally.unsettled) if now is not None else {}
+    if now is not None and tally.outcome is None:
+        passed = max(0, now - tally.last)
+        if tally.is_stopped:
+            rested += passed
+        else:
+            unsettled[tally.state] = unsettled.get(tally.state, 0) + passed
+    if is_driven:
+        for state, passed in unsettled.items():
+            states[state] = states.get(state, 0) + passed
+    else:
+        rested += sum(unsettled.values())
+    return Metrics(
+        id=id_,
+        session=tally.session,
+        goal=tally.goal,
+        state=tally.state,
+        outcome=tally.outcome,
+        began=tally.began,
+        states=states,
+        rested=rested,
+        entered=tally.entered,
+        tasks=tuple(_task(name, one) for name, one in tally.tasks.items()),
+        cycles=tally.cycles,
+        used={(role, agent): used for role, agents in tally.used.items() for agent, used in agents.items()},
+        is_resting=tally.outcome is None and (tally.is_stopped or not is_driven),
+    )
+
+
+def _task(id_: str, tried: Tried) -> Task:
+    return Task(id_, ENDS[tried.end], tried.qualified, tried.failed, tried.blocked, tried.is_carried)
+
+
+# Sessions
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session: every run on one directory, from the first on."""
+
+    runs: tuple[Metrics, ...]
+
+    @property
+    def id(self) -> str:
+        return self.runs[0].session
+
+    @property
+    def duration(self) -> int:
+        """End to end: from the beginning of its first run to the end of its last, or to now."""
+        return max(one.began + one.duration for one in self.runs) - self.runs[0].began
+
+    @property
+    def between(self) -> int:
+        """How long it waited between two runs, which is for a person."""
+        return max(0, self.duration - sum(one.duration for one in self.runs))
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Its tasks, as they stand after the last run that had them, with the attempts of all."""
+        found: dict[str, Task] = {}
+        for one in (task for run in self.runs for task in run.tasks):
+            known = found.get(one.id)
+            found[one.id] = one if known is None else _joined(known, one)
+        return [one for one in found.values() if not one.is_carried]
+
+    @property
+    def ends(self) -> list[tuple[str, int]]:
+        """Of each run that ended: how, and how long after the session's beginning."""
+        first = self.runs[0].began
+        return [(one.outcome, one.began + one.duration - first) for one in self.runs if one.outcome is not None]
+
+
+def _joined(one: Task, later: Task) -> Task:
+    return Task(
+        one.id,
+        later.end,
+        one.qualified + later.qualified,
+        one.failed + later.failed,
+        one.blocked + later.blocked,
+        one.is_carried and later.is_carried,
+    )
+
+
+def sessions_of(runs: Iterable[Metrics]) -> list[Session]:
+    """Runs by session; runs and sessions in the order in which they began."""
+    known: dict[str, list[Metrics]] = {}
+    for one in runs:
+        known.setdefault(one.session, []).append(one)
+    return [Session(tuple(sorted(those, key=lambda one: (one.began, one.id)))) for those in known.values()]
+
+
+# All of it
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """What runs add up to."""
+
+    runs: int = 0
+    outcomes: Mapping[str, int] = field(default_factory=dict)
+    """How many runs ended how: `success`, `failure`, `superseded`; and those that are `open`."""
+    states: Mapping[str, int] = field(default_factory=dict)
+    entered: Mapping[str, int] = field(default_factory=dict)
+    rested: int = 0
+    between: int = 0
+    """How long sessions waited between two of their runs."""
+    ends: Mapping[str, int] = field(default_factory=dict)
+    """How many tasks stand how; see `ENDS`."""
+    qualified: int = 0
+    failed: int = 0
+    blocked: int = 0
+    rework: int = 0
+    attempts: Mapping[int, int] = field(default_factory=dict)
+    """How many tasks needed so many attempts, of those that had any."""
+    reworked: tuple[tuple[str, Task], ...] = ()
+    """The tasks that needed the most attempts, with their sessions."""
+    cycles: Mapping[int, int] = field(default_factory=dict)
+    """How many runs had so many Q&A cycles."""
+    sessions: tuple[tuple[str | None, int], ...] = ()
+    """Of each session: how its last run ended, and how long it took end to end, in the order of their beginnings."""
+    run_ends: tuple[tuple[str, int], ...] = ()
+    """Of each run that ended: how, and its duration."""
+    session_ends: tuple[tuple[str, int], ...] = ()
+    """The same, from the beginning of its session on."""
+    used: Mapping[tuple[str, str], Used] = field(default_factory=dict)
+
+    @property
+    def worked(self) -> int:
+        return sum(self.states.values())
+
+    @property
+    def all_cycles(self) -> int:
+        return sum(number * runs for number, runs in self.cycles.items())
+
+    @property
+    def tried(self) -> int:
+        """How many tasks had an attempt that was judged."""
+        return sum(self.attempts.values())
+
+    @property
+    def tried_again(self) -> int:
+        """How many had more than one."""
+        return sum(tasks for number, tasks in self.attempts.items() if number > 1)
+
+
+def over(runs: Sequence[Metrics], most_reworked: int = 5) -> Overall:
+    """What these runs add up to; of a session, all of its runs or the tasks are counted as if they had begun there."""
+    sessions = sessions_of(runs)
+    tasks = [(session.id, task) for session in sessions for task in session.tasks]
+    again = [one for one in reversed(tasks) if one[1].rework]
+    worst = sorted(again, key=lambda one: -one[1].attempts)  # the newest first of those with as many
+    return Overall(
+        runs=len(runs),
+        outcomes=Counter(one.outcome or "open" for one in runs),
+        states=_sum(one.states for one in runs),
+        entered=_sum(one.entered for one in runs),
+        rested=sum(one.rested for one in runs),
+        between=sum(one.between for one in sessions),
+        ends=Counter(task.end for _, task in tasks),
+        qualified=sum(task.qualified for _, task in tasks),
+        failed=sum(task.failed for _, task in tasks),
+        blocked=sum(task.blocked for _, task in tasks),
+        rework=sum(task.rework for _, task in tasks),
+        attempts=Counter(task.attempts for _, task in tasks if task.attempts),
+        reworked=tuple(worst[:most_reworked]),
+        cycles=Counter(one.cycles for one in runs),
+        sessions=tuple((one.runs[-1].outcome, one.duration) for one in sessions),
+        run_ends=tuple((one.outcome, one.duration) for one in runs if one.outcome is not None),
+        session_ends=tuple(end for one in sessions for end in one.ends),
+        used=_used(runs),
+    )
+
+
+def _sum(several: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for one in several:
+        found.update(one)
+    return dict(found)
+
+
+def _used(runs: Iterable[Metrics]) -> dict[tuple[str, str], Used]:
+    """Who used what, by role and agent."""
+    found: dict[tuple[str, str], Used] = {}
+    for key, one in (pair for run in runs for pair in run.used.items()):
+        known = found.setdefault(key, Used())
+        known.invocations += one.invocations
+        known.milliseconds += one.milliseconds
+        known.cost_usd += one.cost_usd
+        known.tokens += one.tokens
+    return found
+
+
+def rate(good: int, bad: int) -> float | None:
+    """The share of the good; None where there is neither."""
+    return good / (good + bad) if good + bad else None
