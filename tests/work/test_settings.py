@@ -61,3 +61,9 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         code = error.code
     assert code == "settings_invalid"
     assert given.keys() <= {setting.key for setting in SETTINGS}
+
+
+def test_flags_are_for_the_agent_they_were_written_for() -> None:
+    settings = Settings.of('[agent]\nname = "claude"\narguments = ["--verbose"]\n')
+    assert settings.arguments_of("claude") == settings.arguments_of("claude:haiku") == ("--verbose",)
+    assert settings.arguments_of("codex") == settings.arguments_of("codex:opus") == ()

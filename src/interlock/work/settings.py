@@ -112,9 +112,7 @@ SETTINGS = (
         pattern=r"[a-z]{0,40}",
     ),
     Setting("agent.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
-    Setting(
-        "agent.arguments", (), "Flags of your own for the agent of agent.name, behind ours; others do not get them."
-    ),
+    Setting("agent.arguments", (), "Flags of your own for the agent of agent.name, and for no other."),
     Setting("agent.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),
     Setting("agent.judge_script", "", "The script of a judge that is scripted.", pattern=r"[^\0\n]{0,500}"),
     Setting("agent.minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
