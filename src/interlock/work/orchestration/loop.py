@@ -38,8 +38,10 @@ def drive(workshop: Workshop, id_: str) -> Run:
     desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
     try:
         end_left_errands(journal, id_, workshop.state_directory)
+        is_first = True
         while True:
-            _settle(_visit(desk, lease))
+            _settle(_visit(desk, lease), is_first)
+            is_first = False
             workshop.tell(desk.run)
             if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
                 return desk.run
@@ -81,8 +83,11 @@ def _step(visit: Visit) -> None:
 # The files of the session
 
 
-def _settle(visit: Visit) -> None:
-    """Before a step: take in what people changed in the files, and let them say what is so."""
+def _settle(visit: Visit, is_whole: bool) -> None:
+    """Before a step: take in what people changed in the files, and let them say what is so.
+
+    All files are looked at when a driver begins, and after each agent; between two steps, those that people edit.
+    """
     run = visit.run
     if run.state == "Initializing":
         return  # where it goes on is not known yet
@@ -91,10 +96,10 @@ def _settle(visit: Visit) -> None:
         visit.note("released")
         visit.desk.take_in()
     elif run.outcome is None:
-        found = visit.desk.papers.edits(run, visit.desk.last_projected)
+        found = visit.desk.papers.edits(run, visit.desk.last_projected, is_whole=is_whole)
         if found is not None:
             _read_back(visit, found)
-    visit.project()
+    visit.project(is_whole=is_whole or run.outcome is not None)
 
 
 def _read_back(visit: Visit, found: Found) -> None:

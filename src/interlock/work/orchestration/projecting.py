@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from interlock.work.orchestration.changes import NotTaken
-from interlock.work.orchestration.edits import Edits, is_readable, read_back
+from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back
 from interlock.work.orchestration.papers.outline import Beside
 from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.record import Run
@@ -69,6 +69,7 @@ class Papers:
     _known: Known = field(default_factory=dict)
     _hashes: dict[str, tuple[str, str]] = field(default_factory=dict)
     _seen: Seen = field(default_factory=Seen)
+    _place: str = ""
     _logged: tuple[str, object] = ("", None)
     """What the log was made to be, and the file as it was then."""
 
@@ -81,12 +82,14 @@ class Papers:
 
     # Reading back
 
-    def edits(self, run: Run, last: Callable[[], Run]) -> Found | None:
+    def edits(self, run: Run, last: Callable[[], Run], *, is_whole: bool = True) -> Found | None:
         """What a person edited, compared with what was last projected; None where nothing was.
 
-        `last` gives the run as it was then, for files that were not written from here.
+        `last` gives the run as it was then, for files that were not written from here. Unless it `is_whole`, only
+        the files are looked at that people may edit.
         """
-        names = [name for name, sha256 in run.projected.items() if self._is_edited(name, sha256, run)]
+        looked_at = run.projected if is_whole else EDITABLE & run.projected.keys()
+        names = [name for name in looked_at if self._is_edited(name, run.projected[name], run)]
         if not names:
             return None
         made = {} if all(name in self._texts for name in names) else rendered(session_of(last()))
@@ -113,13 +116,23 @@ class Papers:
         """By which they are known again; the log is known by its beginning."""
         return {name: self._hash(name, text) for name, text in wanted.items() if name != TRANSITIONS}
 
-    def write(self, run: Run, wanted: Mapping[str, str], tell: Callable[[Restored], None]) -> None:
-        """Let the files say this; what is in one and is not ours is kept aside first."""
-        stale = {name: text for name, text in wanted.items() if not self._is_there(name, text)}
+    def write(
+        self, run: Run, wanted: Mapping[str, str], tell: Callable[[Restored], None], *, is_whole: bool = True
+    ) -> None:
+        """Let the files say this; what is in one and is not ours is kept aside first.
+
+        Unless it `is_whole`, a file that was made to say this already, and that nobody may edit, is not looked at.
+        """
+        known = {} if is_whole else self._texts
+        stale = {
+            name: text
+            for name, text in wanted.items()
+            if (name in EDITABLE or known.get(name) is not text) and not self._is_there(name, text)
+        }
         if stale:
             ours = {*run.ours, *(self._hash(name, text) for name, text in stale.items() if name != TRANSITIONS)}
             self.files.project(self.session, stale, ours.__contains__, tell)
-        self._texts.update(stale)
+        self._texts.update(wanted)
         if TRANSITIONS in stale:
             self._logged = stale[TRANSITIONS], self._mark(TRANSITIONS)
 
@@ -143,4 +156,5 @@ class Papers:
         return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
 
     def _path(self, name: str) -> str:
-        return f"{self.files.path(self.session)}/{name}"
+        self._place = self._place or str(self.files.path(self.session))
+        return f"{self._place}/{name}"

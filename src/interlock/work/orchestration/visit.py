@@ -108,7 +108,7 @@ class Visit:
 
     # The files
 
-    def project(self) -> None:
+    def project(self, *, is_whole: bool = True) -> None:
         """Let the files say what is so. What is in one and is not ours is kept aside, and told."""
         papers, run = self.desk.papers, self.run
         wanted = papers.wanted(run, self.desk.log)
@@ -117,7 +117,7 @@ class Visit:
         if fresh:
             self.note("projected", files=fresh)
             self.desk.take_in()
-        papers.write(run, wanted, self._tell_restored)
+        papers.write(run, wanted, self._tell_restored, is_whole=is_whole)
 
     def _tell_restored(self, restored: Restored) -> None:
         self.workshop.tell(restored.message)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from interlock.work.markdown import Page
@@ -97,6 +98,7 @@ def render_progress(
     return composed([*parts, Part("#end implementation")], beside or {})
 
 
+@lru_cache(maxsize=4096)
 def _row(id_: str, mark: Mark, attempt: int = 1, note: str = "") -> str:
     label = LABELS[mark] if attempt == 1 else f"{LABELS[mark]}, Attempt {attempt}"
     note = line_of(normal_note(note))
