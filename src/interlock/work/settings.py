@@ -136,8 +136,8 @@ SETTINGS = (
     Setting(
         "thread.driver",
         "plain",
-        "What runs a thread's loop: plain gives an agent the spec, story is a story loop.",
-        values=("plain", "story"),
+        "What runs a thread's loop: plain gives an agent the spec, story and orchestrator are those loops.",
+        values=("plain", "story", "orchestrator"),
     ),
     Setting(
         "thread.isolation",

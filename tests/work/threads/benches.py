@@ -21,6 +21,7 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
 from interlock.work.workshop import Workshop
+from interlock.world.repository import exclude_state
 
 __all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "WORK", "Bench", "Steps", "shell"]
 
@@ -82,7 +83,7 @@ class Bench:
         bench.git("config", "user.name", "Ann")
         bench.git("config", "user.email", "ann@example.org")
         (bench.root / "README").write_text("a project\n")
-        (bench.root / ".git" / "info" / "exclude").write_text(".ralf/\n")
+        exclude_state(bench.root)
         bench.git("add", "-A")
         bench.git("commit", "-qm", "start")
         bench.state_directory.mkdir(exist_ok=True)

@@ -12,6 +12,7 @@ from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import pause as pause_story
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.polishing import ask_for
+from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import revise_spec
 from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, Bench, Steps, shell
@@ -345,6 +346,35 @@ def test_a_story_loop_that_is_blocked_leaves_the_thread_stuck(bench: Bench) -> N
     thread = bench.act(id_, "finalize")
     assert thread.state == "Stuck"
     assert "blocked" in thread.reason
+
+
+def test_a_story_loops_claim_whose_verification_was_stopped_is_made_again(bench: Bench) -> None:
+    """The loop has nothing more to do; that its claim was never answered is no reason to be stuck."""
+    id_ = _storied(bench)
+
+    def press(told: object) -> None:
+        if isinstance(told, Thread) and told.state == "Verifying":
+            bench.pausing.set()
+
+    bench.hear = press
+    assert bench.act(id_, "finalize").state == "Paused"
+    bench.hear = lambda told: None
+    bench.pausing.clear()
+    thread = bench.act(id_, "resume")
+    assert thread.state == "PendingReview", thread.reason
+
+
+def test_a_story_loop_that_rests_by_itself_is_woken_by_a_persons_decision(bench: Bench) -> None:
+    id_ = _storied(bench)
+    bench.settings |= {"story.budget_tokens": 10, "story.tests": ("false",)}
+    bench.play(
+        [{"usage": {"input": 70, "output": 7, "cached": 0}}, shell("echo hello > greeting.txt"), {"finish": True}]
+    )
+    thread = bench.act(id_, "finalize")
+    assert (thread.state, "rests" in thread.reason) == ("Stuck", True), thread.reason
+    assert thread.spent[2] == 77, "what its loop used"
+    bench.settings |= {"story.budget_tokens": 0, "story.tests": ("true",)}
+    assert bench.act(id_, "reconfigure").state == "PendingReview"
 
 
 @pytest.mark.parametrize("event", ["abandon", "revise"])

@@ -195,6 +195,7 @@ def _polish(call: Call) -> None:
 def _review(call: Call) -> None:
     """The changes, what was proven of them, and whether they can be recommended."""
     from interlock.faces.cli.thread_pages import show_review
+    from interlock.work.threads.children import shown_child
     from interlock.work.threads.loop import read_thread
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
     from interlock.work.threads.verbs import act
@@ -207,7 +208,8 @@ def _review(call: Call) -> None:
         drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
         diff, recommend = whole_diff(thread, workshop.root), is_recommended(thread, instance.snapshot)
-        data = {**data_of(thread, instance.snapshot), "diff": diff, "recommend_approve": recommend}
+        child = shown_child(place.journal, thread)
+        data = {**data_of(thread, instance.snapshot, child), "diff": diff, "recommend_approve": recommend}
 
         def show() -> None:
             show_review(call.output, thread, receipt_text(thread), diff, recommend=recommend)
@@ -273,7 +275,7 @@ def _configure_arguments(parser: ArgumentParser) -> None:
     _thread(parser)
     parser.add_argument("--agents", metavar="A,B:MODEL", help="who works, in turns")
     parser.add_argument("--iterations", type=_number, metavar="N", help="how many at the most; 0 is no limit")
-    parser.add_argument("--driver", choices=("plain", "story"), help="what runs the loop")
+    parser.add_argument("--driver", choices=("plain", "story", "orchestrator"), help="what runs the loop")
     parser.add_argument("--selection", choices=("round_robin", "priority"), help="who is next")
     parser.add_argument("--isolation", choices=("none", "worktree"), help="a work tree of its own")
     parser.add_argument("--judge", metavar="AGENT", help="who judges the criteria")

@@ -11,6 +11,7 @@ from interlock.faces.cli.output import Output, clean, one_line
 
 if TYPE_CHECKING:
     from interlock.machine import Machine, Snapshot
+    from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
 
 __all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "show_review", "show_thread"]
@@ -18,6 +19,7 @@ __all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "sho
 _COLORS = {"gray": "bright_black", "orange": "dark_orange", "purple": "medium_purple"}
 _BOX = 53
 _SHOWN_CRITERIA = 40
+_SHOWN_PARTS = 40
 _SHOWN_DIFF = 2000
 
 NEXT: dict[str, tuple[tuple[str, str], ...]] = {
@@ -63,7 +65,9 @@ def _bar(machine: Machine, state: str) -> Text:
     return bar
 
 
-def show_thread(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot, *, is_driven: bool) -> None:
+def show_thread(
+    output: Output, thread: Thread, machine: Machine, snapshot: Snapshot, child: Shown | None, *, is_driven: bool
+) -> None:
     """The page of one thread."""
     say = output.console().print
     title = Text(one_line(thread.title), "bold")
@@ -79,7 +83,7 @@ def show_thread(output: Output, thread: Thread, machine: Machine, snapshot: Snap
         say(Text("nobody drives it: `ralph thread resume` goes on", "yellow"))
     if thread.reason:
         say(Text(clean(thread.reason.strip())), soft_wrap=True)
-    for line in _details(thread):
+    for line in (*_details(thread), *_child(child)):
         say(line, soft_wrap=True)
     if thread.state in ("Stuck", "Paused"):
         show_menu(output, thread, machine, snapshot)
@@ -111,6 +115,17 @@ def _details(thread: Thread) -> Iterator[Text]:
         yield Text(f"commit {thread.commit}", "green")
         if thread.branch:
             yield Text(f"`git merge {thread.branch}` on your branch takes it over", "dim")
+
+
+def _child(child: Shown | None) -> Iterator[Text]:
+    """The story loop or the run that drives the thread, and its stories or tasks."""
+    if child is None:
+        return
+    yield Text(f"{child.machine} {child.id[-8:]}  {child.state}{f', {child.outcome}' if child.outcome else ''}", "dim")
+    for one in child.parts[:_SHOWN_PARTS]:
+        yield Text(f"  {one.mark} {one_line(one.id)}  {one_line(one.text)}".rstrip(), "dim")
+    if len(child.parts) > _SHOWN_PARTS:
+        yield Text(f"  and {len(child.parts) - _SHOWN_PARTS} more", "dim")
 
 
 def _criteria(thread: Thread) -> Iterator[Text]:

@@ -12,6 +12,7 @@ from interlock.faces.cli.place import Place, caller_of
 if TYPE_CHECKING:
     from interlock.journal import Entry
     from interlock.machine import Snapshot
+    from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
     from interlock.work.threads.verbs import Person
 
@@ -58,7 +59,7 @@ def which_thread(call: Call, place: Place) -> str:
     return found[0].id
 
 
-def data_of(thread: Thread, snapshot: Snapshot) -> dict[str, Any]:
+def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None) -> dict[str, Any]:
     """A thread as programs read it."""
     seconds, dollars, tokens = thread.spent
     return {
@@ -77,6 +78,7 @@ def data_of(thread: Thread, snapshot: Snapshot) -> dict[str, Any]:
         "branch": thread.branch,
         "work_tree": thread.work_tree,
         "run": thread.run,
+        "child": None if child is None else plain(child),
         "checks": thread.checks,
         "receipt": thread.receipt,
         "proofs": dict(snapshot.proofs),
@@ -100,18 +102,20 @@ def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -
     """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
     from interlock.faces.cli.thread_pages import show_thread
     from interlock.work.sessions.verbs import is_present
+    from interlock.work.threads.children import shown_child
     from interlock.work.threads.loop import read_thread
 
     thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
     machine, snapshot = place.journal.machine_of(instance), instance.snapshot
-    data = data_of(thread, snapshot)
+    child = shown_child(place.journal, thread)
+    data = data_of(thread, snapshot, child)
     is_driven = bool(place.journal.is_held(f"thread:{id_}", is_present))
     if thread.state in _NEEDS_PERSON and not is_asked:
         if not call.output.json:
-            show_thread(call.output, thread, machine, snapshot, is_driven=True)
+            show_thread(call.output, thread, machine, snapshot, child, is_driven=True)
         why = thread.reason.strip() or f"The thread is {thread.state}."
         why, hint = why if call.output.json else why.splitlines()[0], "`ralph thread` shows the ways out."
         if thread.state == "Stuck":
             raise Refusal("thread_stuck", why, hint, data)
         raise Refusal("preflight_failed", why, hint, data)
-    call.output.result(data, lambda: show_thread(call.output, thread, machine, snapshot, is_driven=is_driven))
+    call.output.result(data, lambda: show_thread(call.output, thread, machine, snapshot, child, is_driven=is_driven))

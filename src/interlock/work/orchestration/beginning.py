@@ -38,7 +38,7 @@ _KEPT = (Mark.DONE, Mark.CLOSED, Mark.PENDING)
 def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | None = None) -> dict[str, str]:
     """Which agent plays which role: what was asked for, what the settings say, or what its file says."""
     worker = given.get("agent") or settings.text("agent.name")
-    judge = given.get("agent") or settings.text("agent.judge") or worker
+    judge = given.get("judge") or given.get("agent") or settings.text("agent.judge") or worker
     found: dict[str, str] = {}
     for role in _PERFORMERS:
         file = role_file(role, root, settings.text("orchestrate.roles"))

@@ -48,6 +48,8 @@ class Run:
     """The name of its directory."""
     follows: str | None = None
     """The run before it on the same directory."""
+    parent: str | None = None
+    """The thread that drives it."""
     goal: str = ""
     state: str = ""
     outcome: str | None = None

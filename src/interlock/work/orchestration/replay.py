@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.journal import Entry
-from interlock.machine.model import NOTED
+from interlock.journal.entry import CREATED
+from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.record import Asked, Invocation, Run
@@ -40,7 +41,7 @@ def take(run: Run, entry: Entry) -> None:
         run.id, run.started, run.state, run.entered = entry.instance, entry.time, entry.to_state, 1
         run.goal, run.session, run.roles = data["goal"], data["session"], dict(data["roles"])
         run.base, run.plan, run.files = data["base"], Plan(data["goal"]), dict(data["files"])
-        run.follows = data["follows"]
+        run.follows, run.parent = data["follows"], data[CREATED].get("parent")
     elif entry.event == NOTED:
         _NOTES.get(data.get("type", ""), _nothing)(run, entry, data)
     else:
@@ -58,6 +59,8 @@ def _move(run: Run, entry: Entry, data: Data) -> None:
         run.planning[_BREAKDOWN] = Mark.WORKING
     if entry.to_state in ("Exit", "Failed"):
         run.outcome = "success" if entry.to_state == "Exit" else "failure"
+    elif entry.event == SUPERSEDED:
+        run.outcome = SUPERSEDED
 
 
 def _nothing(run: Run, entry: Entry, data: Data) -> None:

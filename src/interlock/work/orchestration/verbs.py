@@ -8,6 +8,7 @@ from interlock.errors import NotFound, Refusal, UsageError
 from interlock.journal import Instance, Journal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.driven import driven_by, refuse_on_a_threads_branch
 from interlock.work.orchestration.beginning import (
     MACHINE,
     begin,
@@ -36,6 +37,7 @@ def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
     if not goal or len(goal) > _MAX_GOAL or "\0" in goal:
         message = f"A goal is a text of 1 to {_MAX_GOAL} characters."
         raise UsageError("invalid_argument", message, 'Such as `ralph orchestrate "Greet people in French"`.')
+    refuse_on_a_threads_branch(workshop.root)
     for name in set(roles.values()):
         workshop.agent(name)
     return begin(workshop, goal, session_name(workshop), roles)
@@ -46,8 +48,24 @@ def _open(journal: Journal) -> Instance | None:
     return found[-1] if found else None
 
 
+def _known(journal: Journal) -> list[Instance]:
+    """The newest runs: what a thread drives right now, what nobody drives, what a thread drove."""
+    recent = journal.recent(MACHINE, 50)
+    return sorted(recent, key=lambda one: 0 if one.parent and one.outcome is None else 1 if one.parent is None else 2)
+
+
+def _steerable(run: Run) -> Run:
+    """A run that its own verbs steer."""
+    if run.parent is not None:
+        raise driven_by(f"The run {run.id}", run.parent)
+    return run
+
+
 def known_run(journal: Journal, reference: str | None = None) -> Run:
-    """The run that is named, by its id or by its session, the one that is under way, or the last one."""
+    """The run that is named, by its id or by its session, the one that is under way, or the last one.
+
+    Those that threads drive come after others, but for one that is driven right now.
+    """
     if reference and is_session_id(reference):
         return _of_session(journal, reference)
     if reference:
@@ -56,7 +74,7 @@ def known_run(journal: Journal, reference: str | None = None) -> Run:
             hint = "`ralph orchestrate status` shows the run."
             raise NotFound("unknown_instance", f"{found.id} is a {found.machine}, not a run.", hint)
         return run_of(journal.history(found.id))
-    known = _open(journal) or next(iter(journal.recent(MACHINE, 1)), None)
+    known = _open(journal) or next(iter(_known(journal)), None)
     if known is None:
         raise NotFound("unknown_run", "There is no run here.", '`ralph orchestrate "GOAL"` begins one.')
     return run_of(journal.history(known.id))
@@ -76,13 +94,13 @@ def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
     if person.kind != ActorKind.HUMAN:
         message = "Only a person adds requirements, and this is an agent."
         raise Refusal("person_needed", message, "Name what you found among the discovered tasks of your answer.")
-    journal.append(run.id, Event("requirements_added", person, reason=redacted(text.strip())))
+    journal.append(_steerable(run).id, Event("requirements_added", person, reason=redacted(text.strip())))
 
 
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
     """Let a run rest where it is; the agent that works is ended."""
     data = {"type": "stopped", "reason": reason}
-    journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
+    journal.append(_steerable(run).id, Event(NOTED, person, evidence=Evidence(data=data)))
 
 
 def resume(workshop: Workshop, person: Actor, run: Run) -> str:
@@ -90,6 +108,8 @@ def resume(workshop: Workshop, person: Actor, run: Run) -> str:
 
     What a person edited in the files since counts. One that has met its goal goes on only for that.
     """
+    _steerable(run)
+    refuse_on_a_threads_branch(workshop.root)
     if run.outcome is None:
         if run.stopped is not None:
             data = {"type": "resumed", "files": role_hashes(workshop)}
@@ -105,5 +125,6 @@ def resume(workshop: Workshop, person: Actor, run: Run) -> str:
 
 def resume_directory(workshop: Workshop, session: str, roles: Mapping[str, str]) -> str | None:
     """A run on a directory that no run is known of; None where there is no such directory."""
+    refuse_on_a_threads_branch(workshop.root)
     found = found_on_disk(workshop, session)
     return begin(workshop, found.goal, session, roles, carries=found) if found is not None else None

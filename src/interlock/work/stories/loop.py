@@ -10,6 +10,7 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal, Transaction
 from interlock.journal.ids import time_text
 from interlock.machine import Event, Evidence
+from interlock.work.driven import refuse_on_a_threads_branch
 from interlock.work.errands import end_left_errands
 from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.ending import ending
@@ -22,7 +23,6 @@ from interlock.work.stories.steps import STEPS
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import DRIVER, Yard, plain, read_text
 from interlock.work.tickets.locks import process_holder
-from interlock.world.git import state
 
 __all__ = ["Driven", "begin", "drive", "open_loop"]
 
@@ -49,7 +49,8 @@ def open_loop(journal: Journal) -> str | None:
 def begin(yard: Yard, parent: str | None = None, **options: str) -> str:
     """A new loop, or the one that is under way; with a parent, the thread that drives it."""
     counted = _counted(yard)
-    _refuse_on_a_threads_branch(yard, parent)
+    if parent is None:
+        refuse_on_a_threads_branch(yard.root)
 
     def work(transaction: Transaction) -> str:  # as one, so that two who begin at once begin one loop
         known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]
@@ -61,14 +62,6 @@ def begin(yard: Yard, parent: str | None = None, **options: str) -> str:
         return transaction.create(MACHINE, event, parent=parent).entry.instance
 
     return yard.journal.transact(work)
-
-
-def _refuse_on_a_threads_branch(yard: Yard, parent: str | None) -> None:
-    """A loop alone works on its user's branch: what a thread does on its own is steered by the thread."""
-    branch = None if parent is not None else state(yard.root).branch
-    if branch is not None and branch.startswith("ralf/"):
-        message = f"{branch} is checked out, the branch of a thread: its loop is driven by the thread alone."
-        raise Refusal("driven_by_thread", message, "`ralph thread` shows where it stands and what to do next.")
 
 
 def _carried(transaction: Transaction, day: str) -> dict[str, Any] | None:

@@ -6,10 +6,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlock.errors import NotFound, Refusal, UsageError
+from interlock.errors import NotFound, UsageError
 from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.driven import driven_by
 from interlock.work.stories.budget import LIMITS
 from interlock.work.stories.loop import open_loop
 from interlock.work.stories.plan import task_name
@@ -44,8 +45,7 @@ def known_loop(journal: Journal) -> Loop:
 def _open(journal: Journal) -> Loop:
     driven = [one for one in journal.open_instances("story") if one.parent is not None]
     if open_loop(journal) is None and driven:
-        message = f"The loop {driven[-1].id} is driven by the thread {driven[-1].parent}."
-        raise Refusal("driven_by_thread", message, "`ralph thread` steers it: pause, resume, context, configure.")
+        raise driven_by(f"The loop {driven[-1].id}", str(driven[-1].parent))
     loop = known_loop(journal)
     if loop.outcome is not None:
         raise NotFound("unknown_loop", "The loop has ended.", "`ralph story run` begins a new one.")

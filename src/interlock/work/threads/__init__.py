@@ -6,4 +6,7 @@ spec         the spec, as people write it: title, promise, criteria, protected p
     conversation what was said about a spec (PURE)
     store        the files of the threads, read and listed; revisions, the active thread, outputs
     projection   what the journal says, written into them; edits set aside
+    children     what drives a thread besides its own loop; `child` is their shape
+      storied      a story loop
+      orchestrated a run of planner, questioner, executor and reviewer
 """

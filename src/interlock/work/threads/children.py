@@ -1,119 +1,96 @@
-"""A story loop as the driver of a thread: one iteration of the thread is one whole run of the loop."""
+"""What drives a thread besides its own loop: one iteration of the thread is one whole run of a child.
+
+A child is an instance of its own, below the thread. That it has met its goal is a claim, and verified like any other.
+"""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from collections.abc import Mapping
 
 from interlock.errors import Refusal
+from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.model import SUPERSEDED
 from interlock.work.errands import DRIVER
-from interlock.work.stories.loop import begin, drive
-from interlock.work.stories.opening import Asked, make_yard
-from interlock.work.stories.progress import FILE, Status, StoryProgress, parse, template, written
-from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import Yard, read_text, write_text
-from interlock.work.threads.iterating import misplaced, spec_of
+from interlock.work.threads.child import Child, Shown
+from interlock.work.threads.iterating import misplaced, overdrawn
+from interlock.work.threads.orchestrated import ORCHESTRATOR
 from interlock.work.threads.record import Thread
+from interlock.work.threads.storied import STORY
 from interlock.work.threads.visit import Visit
-from interlock.work.workshop import Workshop
 
-__all__ = ["close_left", "run_child"]
+__all__ = ["CHILDREN", "close_left", "run_child", "shown_child"]
 
-_STORIES = ".ralf/stories"
-"""Where the stories lie that a thread makes of its spec: in its work tree, and out of git's sight."""
+CHILDREN: Mapping[str, Child] = {one.machine: one for one in (STORY, ORCHESTRATOR)}
+"""By the name of the driver, which is that of the machine."""
+_WITHOUT = frozenset({"Drafting", "Done", "Abandoned"})
+"""Where a thread has no child: what it drove is over."""
 
 
 def run_child(visit: Visit) -> Event | None:
-    """Drive the thread's story loop to its end; that it is done is a claim, and verified like any other."""
+    """Drive the thread's child as far as it goes, and say what that means for the thread."""
     wrong = misplaced(visit)
     if wrong is not None:
         return visit.event("driver_failed", wrong)
     if visit.workshop.pausing.is_set():
         return visit.event("pause")
-    yard = _yard(visit)
-    child = visit.thread.child
-    if child is None or visit.workshop.journal.instance(child).outcome is not None:
-        _write_story(visit)
-        child = begin(yard, parent=visit.thread.id)
-        visit.note("child", id=child)
+    over = overdrawn(visit)
+    if over is not None:
+        return visit.event("budget_exhausted", over)
+    child = CHILDREN[visit.config.driver]
+    hindrance = child.hindrance(visit)
+    if hindrance is not None:
+        return visit.event("driver_failed", hindrance)
+    id_ = _at_work(visit, child)
     try:
-        loop = drive(yard, child).loop
+        return child.drive(visit, id_)
     except Refusal:
-        if visit.workshop.journal.instance(visit.thread.id).state == visit.thread.state:
+        if visit.workshop.journal.instance(id_).outcome != SUPERSEDED:
             raise
-        return None  # somebody took the thread elsewhere, and its loop was closed
-    return _concluded(visit, loop)
+        return None  # somebody took the thread elsewhere, and its child was closed
 
 
-def _concluded(visit: Visit, loop: Loop) -> Event | None:
-    match loop.outcome:
-        case "all_complete" if loop.iteration:
-            return visit.event("claims_done", child=loop.id)
-        case "all_complete":
-            return visit.event("driver_failed", "the story loop found nothing to do, and that alone proves nothing")
-        case "only_blocked_left":
-            needs = "; ".join(f"{story}: {why}" for story, why in loop.needs.items())
-            return visit.event("driver_failed", f"only blocked stories are left: {needs}")
-        case None if loop.paused is not None and not visit.workshop.pausing.is_set():
-            return visit.event("driver_failed", f"the story loop rests: {loop.paused}")
-        case None:
-            return visit.event("pause") if visit.workshop.pausing.is_set() else None
-    return visit.event("driver_failed", f"the story loop cannot begin: {loop.explanation}")
+def _at_work(visit: Visit, child: Child) -> str:
+    """The child that works now: the one under way, one that a death left without a note, or a new one.
+
+    One that has ended is taken once more where nothing was concluded of it: its driver died, or the verification of
+    what it claimed was stopped.
+    """
+    thread, journal = visit.thread, visit.workshop.journal
+    known = journal.instance(thread.child) if thread.child is not None else None
+    if known is not None and known.machine == child.machine and known.outcome != SUPERSEDED:
+        if known.outcome is not None and not thread.is_settled:
+            return known.id
+        if known.outcome is None and child.fits(visit, known.id):
+            if thread.is_settled:
+                child.wake(visit, known.id)
+                visit.note("child", id=known.id)
+            return known.id
+        if known.outcome is None:
+            _close(visit, known)
+    left = [one.id for one in journal.open_instances(child.machine) if one.parent == thread.id]
+    if left:
+        visit.note("child", id=left[-1])
+        return left[-1]
+    return child.begin(visit)
 
 
-def _yard(visit: Visit) -> Yard:
-    workshop, config = visit.workshop, visit.config
-    asked = Asked(rotation=config.agents, prompt=f"This is part of: {visit.thread.title}")
-    return make_yard(
-        workshop.journal,
-        visit.root,
-        workshop.state_directory,
-        workshop.settings,
-        workshop.environment,
-        asked,
-        workshop,
-        workshop.tell,
-    )
+def _close(visit: Visit, known: Instance) -> None:
+    visit.workshop.journal.append(known.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
 
 
-def _write_story(visit: Visit) -> None:
-    """Give the loop its work: the spec as a story, or what failed as a story that mends it."""
-    thread, root = visit.thread, visit.root
-    path = root / FILE
-    text = read_text(path)
-    if text is not None and not thread.feedback:
-        return
-    progress = parse(text) if text is not None else None
-    known = {one.id for one in progress.stories} if progress is not None else set()
-    number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
-    id_ = f"fix-{number}" if text is not None else "story-1-1"
-    file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
-    write_text(root / file, _story(visit, thread.feedback))
-    if progress is None:
-        write_text(path, template(thread.title, [(id_, file)], thread.updated))
-    else:
-        fresh = StoryProgress(id_, Status.NOT_STARTED, file)
-        write_text(path, written(text, replace(progress, stories=(*progress.stories, fresh))))
+def close_left(transaction: Transaction, thread: str, driver: str) -> None:
+    """Close what a thread drives no more: it stays where it is and takes no more events."""
+    drives = None if transaction.instance(thread).state in _WITHOUT else driver
+    for machine in CHILDREN:
+        for one in transaction.open_children(thread, machine) if machine != drives else ():
+            transaction.append(one.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
 
 
-def _story(visit: Visit, feedback: str) -> str:
-    spec, revision = spec_of(visit), visit.thread.revision
-    assert revision is not None  # `spec_of` has read it
-    criteria = "\n".join(f"{one.number}. {one.text}" for one in spec.criteria)
-    numbers = ", ".join(str(one.number) for one in spec.criteria)
-    what = "Mend what failed" if feedback else "Build what the spec says"
-    why = f"\n## What failed\n\n{feedback.strip()}\n" if feedback else ""
-    return (
-        f"# {visit.thread.title}\n\n## Acceptance Criteria\n\n{criteria}\n\n"
-        f"## Tasks / Subtasks\n\n- [ ] {what} (AC: {numbers})\n{why}\n## Dev Notes\n\n{revision.text}\n"
-    )
-
-
-def close_left(workshop: Workshop, thread: Thread) -> None:
-    """Close the loops that a thread drives no more: they stay where they are and take no more events."""
-    has_ended = thread.state in ("Drafting", "Done", "Abandoned")
-    drives = None if has_ended or (thread.config and thread.config.driver != "story") else thread.child
-    for one in workshop.journal.open_instances("story"):
-        if one.parent == thread.id and one.id != drives:
-            workshop.journal.append(one.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
+def shown_child(journal: Journal, thread: Thread) -> Shown | None:
+    """The child that a thread has, or had last, as people see it."""
+    if thread.child is None:
+        return None
+    known = journal.instance(thread.child)
+    state, parts = CHILDREN[known.machine].parts(journal, known.id)
+    return Shown(known.machine, known.id, state, known.outcome, parts)

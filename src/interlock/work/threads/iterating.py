@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from interlock.errors import InterlockError
@@ -14,7 +16,7 @@ from interlock.work.threads.visit import Visit
 from interlock.world.agents.result import Ending
 from interlock.world.git import fingerprint_of_settings, keep, state
 
-__all__ = ["account", "iterate", "misplaced", "overdrawn", "spec_of"]
+__all__ = ["account", "iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
 
 _BLIND_WAIT = 300.0
 """How long a limit is waited for that does not say when it ends."""
@@ -59,11 +61,17 @@ def misplaced(visit: Visit) -> str | None:
     return None
 
 
-def overdrawn(visit: Visit) -> str | None:
-    """Why nothing more may be spent; counted from the journal, so that a restart resets nothing."""
-    seconds, dollars, tokens = visit.thread.spent
-    config = visit.config
-    likely = dollars / len(visit.thread.iterations) if visit.thread.iterations else 0.0
+def overdrawn(visit: Visit, children: Mapping[str, tuple[float, float, int]] | None = None) -> str | None:
+    """Why nothing more may be spent; counted from the journal, so that a restart resets nothing.
+
+    `children` are those of which the journal of the thread does not know yet what they used.
+    """
+    thread, config = visit.thread, visit.config
+    if children:
+        thread = replace(thread, children={**thread.children, **children})
+    seconds, dollars, tokens = thread.spent
+    own = [one.cost_usd for one in thread.iterations]
+    likely = sum(own) / len(own) if own else 0.0
     if config.budget_minutes and seconds >= config.budget_minutes * 60:
         return f"the {config.budget_minutes} minutes of agents are used up"
     if config.budget_usd and dollars + likely > config.budget_usd:
@@ -100,12 +108,12 @@ def _run(visit: Visit, name: str) -> None:
     workshop.tell(f"iteration {visit.number} of {visit.config.iterations or 'any number'}: {name}")
     prompt = prompts.implement(thread, spec, visit.number, workshop.settings.texts("verify.commands"))
     heard = visit.send(name, "implementer", prompt, visit.runs / "output.log", reports=True)
-    _keep(visit)
+    keep_iteration(visit)
     account(visit, "implementer", agent, heard, told=len(thread.context))
     _rest(visit, agent, heard)
 
 
-def _keep(visit: Visit) -> None:
+def keep_iteration(visit: Visit) -> None:
     """Keep what the iteration left, so that a later one cannot lose it."""
     name = f"threads/{visit.thread.id}/iteration-{visit.thread.runs}-{visit.number}"
     try:

@@ -14,6 +14,7 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
+from interlock.work.threads.orchestrated import ORCHESTRATOR, roles_for
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.visit import Visit
@@ -162,8 +163,12 @@ def _bounded(visit: Visit) -> Check:
 def _models(visit: Visit) -> Check:
     name, label = "models_available", "Model Availability"
     workshop, config = visit.workshop, visit.config
-    missing = []
-    for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()))):
+    missing, roles = [], dict[str, str]()
+    try:
+        roles = roles_for(visit) if config.driver == ORCHESTRATOR.machine and config.agents else roles
+    except InterlockError as error:
+        missing.append(f"{error.message} {error.hint}")
+    for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()), *roles.values())):
         try:
             made = workshop.agent(agent)
             log = workshop.state_directory / "none.log"

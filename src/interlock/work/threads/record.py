@@ -157,7 +157,15 @@ class Thread:
     run_started: str | None = None
     iteration: int = 1
     child: str | None = None
-    """The story loop that drives it."""
+    """The story loop or run that drives it, or did so last."""
+    child_run: str | None = None
+    """The run of the thread in which it was begun or gone on with: a person's decision makes a new one."""
+    is_settled: bool = False
+    """Whether what came of the child was concluded."""
+    is_heard: bool = False
+    """Whether a child was told the feedback."""
+    children: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+    """What the children have used: seconds, dollars and tokens."""
     ran: Ran | None = None
     iterations: list[Iteration] = field(default_factory=list)
     limited: dict[str, float] = field(default_factory=dict)
@@ -188,6 +196,7 @@ class Thread:
 
     @property
     def spent(self) -> tuple[float, float, int]:
-        """Seconds, dollars and tokens that agents have used."""
-        those = self.iterations
-        return sum(one.seconds for one in those), sum(one.cost_usd for one in those), sum(one.tokens for one in those)
+        """Seconds, dollars and tokens that agents have used, those of the children, too."""
+        own = ((one.seconds, one.cost_usd, one.tokens) for one in self.iterations)
+        seconds, dollars, tokens = zip((0.0, 0.0, 0), *own, *self.children.values(), strict=True)
+        return sum(seconds), sum(dollars), sum(tokens)

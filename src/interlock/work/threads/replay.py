@@ -22,6 +22,8 @@ _FRESH_RUNS = frozenset({"start", "assist", "reject"})
 """The moves into Running by which a new run begins; the others go on with the one that is there."""
 _RESTS = frozenset({"pause", "resume"})
 """The moves by which nothing is lost of what an agent came to: it is concluded when the loop goes on."""
+_CONCLUSIONS = {"claims_done": True, "driver_failed": True, "budget_exhausted": True, "verification_stopped": False}
+"""The moves by which something was concluded of a child; a claim whose verification was stopped is made again."""
 _DECISIONS = frozenset({"start", "assist", "reject", "resume", "reconfigure"})
 
 
@@ -63,6 +65,8 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
     if entry.event in _DECISIONS:
         thread.failing = set()
     _MOVES.get(entry.event, _nothing)(thread, entry, data)
+    thread.is_settled = _CONCLUSIONS.get(entry.event, thread.is_settled)
+    thread.children |= {data["child"]: tuple(data["spent"])} if "spent" in data else {}
     if entry.to_state == "Stuck" and "diagnosis" in data:
         thread.diagnosis = msgspec.convert(data["diagnosis"], Diagnosis)
     if entry.to_state == "Drafting" and entry.from_state != "Drafting":
@@ -109,7 +113,12 @@ def _proven(thread: Thread, entry: Entry, data: Data) -> None:
     receipt = data.get("receipt")
     if receipt is not None:
         take_receipt(thread, receipt)
-    thread.feedback = "" if entry.event == "criteria_passed" else entry.reason or ""
+    _feed_back(thread, "" if entry.event == "criteria_passed" else entry.reason or "")
+
+
+def _feed_back(thread: Thread, text: str) -> None:
+    """Let this be what the next iteration must know, and no child knows yet."""
+    thread.feedback, thread.is_heard = text, False
 
 
 def _spent(thread: Thread, entry: Entry, data: Data) -> None:
@@ -118,15 +127,15 @@ def _spent(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _finished(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.feedback = str(data.get("feedback", thread.feedback))
+    _feed_back(thread, str(data.get("feedback", thread.feedback)))
 
 
 def _sent_back(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.feedback = f"A person has reviewed the work and sent it back: {entry.reason}"
+    _feed_back(thread, f"A person has reviewed the work and sent it back: {entry.reason}")
 
 
 def _assisted(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.feedback = f"A person has edited the files, to help: {entry.reason or 'look at what changed'}"
+    _feed_back(thread, f"A person has edited the files, to help: {entry.reason or 'look at what changed'}")
 
 
 def _prepared(thread: Thread, entry: Entry, data: Data) -> None:
@@ -202,7 +211,8 @@ def _limited(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _child(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.child = data["id"]
+    thread.child, thread.is_settled, thread.is_heard = data["id"], False, True
+    thread.child_run, thread.context = thread.run, thread.context[data.get("told", 0) :]
 
 
 def _added(thread: Thread, entry: Entry, data: Data) -> None:

@@ -11,7 +11,7 @@ from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
 from interlock.work.threads import prompts
-from interlock.work.threads.children import run_child
+from interlock.work.threads.children import CHILDREN, run_child
 from interlock.work.threads.iterating import account, iterate, spec_of
 from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
@@ -52,7 +52,7 @@ def _quick(event: str) -> Step:
 
 
 def _running(visit: Visit) -> Event | None:
-    return run_child(visit) if visit.config.driver == "story" else iterate(visit)
+    return run_child(visit) if visit.config.driver in CHILDREN else iterate(visit)
 
 
 def _prepare(visit: Visit) -> Event | None:

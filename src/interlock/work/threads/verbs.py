@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import Conflict, InterlockError, Refusal, UsageError
+from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
@@ -169,10 +170,14 @@ def act(
         if name == "revise" and thread.state == "PendingReview":
             _ask_to_reset(_present(workshop, id_, person, name), thread, shown(thread))
     evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
-    workshop.journal.append(id_, Event(name, actor, reason=reason, evidence=evidence), expected=expected)
-    thread = _projected(workshop, id_)
-    close_left(workshop, thread)
-    return thread
+    event = Event(name, actor, reason=reason, evidence=evidence)
+
+    def move(transaction: Transaction) -> None:  # as one: what the thread drives no more takes no more events
+        transaction.append(id_, event, expected=expected)
+        close_left(transaction, id_, visit.config.driver)
+
+    workshop.journal.transact(move)
+    return _projected(workshop, id_)
 
 
 def _unchanged(workshop: Workshop, visit: Visit) -> int:
@@ -277,5 +282,10 @@ def configure(workshop: Workshop, id_: str, person: Person, config: Config, mode
         settings["mode"] = mode
     data = {"config": msgspec.to_builtins(config), "by": person.actor.id}
     evidence = Evidence(settings=settings, data=msgspec.json.decode(msgspec.json.encode(data)))
-    workshop.journal.append(id_, Event(OBSERVED, DRIVER, evidence=evidence))
+
+    def choose(transaction: Transaction) -> None:
+        transaction.append(id_, Event(OBSERVED, DRIVER, evidence=evidence))
+        close_left(transaction, id_, config.driver)
+
+    workshop.journal.transact(choose)
     return _projected(workshop, id_)

@@ -166,7 +166,7 @@ def name_of(command: str) -> str:
 
 def _inside(path: str) -> str:
     parts = Path(path).parts
-    if Path(path).is_absolute() or ".." in parts or not parts or parts[0] in (".git", ".ralf"):
+    if Path(path).is_absolute() or ".." in parts or not parts or parts[0] in (".git", ".ralf", ".ralph-sessions"):
         message = f"verify.carry cannot hold {path[:80]!r}."
         raise UsageError("settings_invalid", message, "Name an ignored path inside of the repository, such as .venv.")
     return "/".join(parts)

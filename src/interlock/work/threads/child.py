@@ -1,0 +1,51 @@
+"""The shape of whatever can drive a thread as its child, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from interlock.journal import Journal
+from interlock.machine import Event
+from interlock.work.threads.visit import Visit
+
+__all__ = ["Child", "Part", "Shown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of a child's work: a story or a task, and where it stands."""
+
+    id: str
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """One kind of child."""
+
+    machine: str
+    begin: Callable[[Visit], str]
+    """A new one, with the work that the thread has for it; noted as the thread's child."""
+    hindrance: Callable[[Visit], str | None]
+    """Why it must not go on before a person has looked; None where nothing is in its way."""
+    fits: Callable[[Visit, str], bool]
+    """Whether one that is under way still is what the thread wants, or is to be closed for a new one."""
+    wake: Callable[[Visit, str], None]
+    """Let one go on that rests by itself: a person has decided so."""
+    drive: Callable[[Visit, str], Event | None]
+    """Drive it as far as it goes, and what that means for the thread; None where nothing came of it."""
+    parts: Callable[[Journal, str], tuple[str, tuple[Part, ...]]]
+    """The state it is in, and its work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A child as people see it."""
+
+    machine: str
+    id: str
+    state: str
+    outcome: str | None
+    parts: tuple[Part, ...]

@@ -1,0 +1,176 @@
+"""A run of planner, questioner, executor and reviewer as the driver of a thread: the spec is its goal.
+
+What failed, or why a person sent the work back, is told to the planner of a new run on the same directory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from interlock.errors import InterlockError
+from interlock.journal import Journal
+from interlock.machine import Event
+from interlock.work.orchestration.beginning import MACHINE, begin, role_hashes, roles_of, session_name, with_edits
+from interlock.work.orchestration.contracts import Role
+from interlock.work.orchestration.loop import drive
+from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.replay import run_of
+from interlock.work.orchestration.visit import noted
+from interlock.work.threads.child import Child, Part
+from interlock.work.threads.iterating import keep_iteration, overdrawn, spec_of
+from interlock.work.threads.visit import Visit
+from interlock.work.workshop import Workshop
+from interlock.world.git import changed_between, tree_hash
+
+__all__ = ["ORCHESTRATOR", "roles_for"]
+
+
+def roles_for(visit: Visit) -> dict[str, str]:
+    """Who plays which role: what the settings or its file say of it, else the thread's first agent, and its judge."""
+    config = visit.config
+    return roles_of(visit.workshop.settings, {"agent": config.agents[0], "judge": config.judge}, visit.root)
+
+
+def _run(visit: Visit, id_: str) -> Run:
+    return run_of(visit.workshop.journal.history(id_))
+
+
+def _before(visit: Visit) -> Run | None:
+    """The run that the thread drives, or drove last."""
+    child = visit.thread.child
+    is_run = child is not None and visit.workshop.journal.instance(child).machine == MACHINE
+    return _run(visit, child) if is_run and child is not None else None
+
+
+def _news(visit: Visit) -> list[str]:
+    """What no planner was told yet: what failed, why a person sent it back, what they added."""
+    thread = visit.thread
+    return [*([thread.feedback] if thread.feedback and not thread.is_heard else []), *thread.context]
+
+
+def _begin(visit: Visit) -> str:
+    """A run for the spec; where one ran before, on its directory, with its plan and what people edited in it since."""
+    thread, workshop = visit.thread, _workshop(visit)
+    before = _before(visit)
+    if before is not None:
+        before, refused = with_edits(workshop, before)
+        for one in refused:
+            workshop.tell(one.sentence)
+        why = "\n\n".join(one for one in (before.why, *_news(visit)) if one)
+        id_ = begin(workshop, before.goal, before.session, roles_for(visit), thread.id, carries=before, why=why)
+    else:
+        id_ = begin(workshop, _goal(visit), session_name(workshop), roles_for(visit), thread.id)
+    visit.note("child", id=id_, told=len(thread.context))
+    return id_
+
+
+def _goal(visit: Visit) -> str:
+    """The spec, what must hold, and what else a person said."""
+    spec, revision = spec_of(visit), visit.thread.revision
+    assert revision is not None  # `spec_of` has read it
+    criteria = "\n".join(f"{one.number}. {one.text}" for one in spec.criteria)
+    parts = (visit.thread.title, "It is done when all of this holds:", criteria, *_news(visit), "The spec:")
+    return "\n\n".join((*parts, revision.text))
+
+
+def _hindrance(visit: Visit) -> str | None:
+    """Whether somebody changed who the roles are since a person last decided: it may have been an agent."""
+    before = _before(visit)
+    if before is None or visit.thread.run != visit.thread.child_run:
+        return None
+    try:
+        now = role_hashes(_workshop(visit))
+    except InterlockError as error:
+        return f"who the roles are cannot be read any more: {error.message}"
+    changed = [role for role, sha256 in now.items() if before.files.get(role, sha256) != sha256]
+    if not changed:
+        return None
+    return f"the file that says who the {changed[0]} is was changed while the loop ran; look at it, then go on"
+
+
+def _fits(visit: Visit, id_: str) -> bool:
+    """Whether the roles are still played by whom the thread wants, and there is nothing new to plan."""
+    run = _run(visit, id_)
+    is_same = run.roles == roles_for(visit) and run.files == role_hashes(_workshop(visit))
+    return is_same and not _news(visit)
+
+
+def _wake(visit: Visit, id_: str) -> None:
+    if _run(visit, id_).stopped is not None:
+        visit.workshop.journal.append(id_, noted("resumed", files=role_hashes(_workshop(visit))))
+
+
+def _drive(visit: Visit, id_: str) -> Event | None:
+    purse = _Purse(visit)
+    try:
+        run = drive(replace(_workshop(visit), tell=purse.tell, pausing=purse), id_)
+    except InterlockError as error:
+        if error.code != "agent_missing":
+            raise
+        hint = "`ralph thread configure` chooses other agents, orchestrate.* in ralph.toml those of single roles."
+        return visit.event("driver_failed", f"{error.message} {hint}", child=id_)
+    return _concluded(visit, run, purse)
+
+
+def _workshop(visit: Visit) -> Workshop:
+    """The workshop where the thread works, which may be a work tree of its own."""
+    return replace(visit.workshop, root=visit.root)
+
+
+@dataclass(slots=True)
+class _Purse:
+    """Lets a run rest when the thread may spend no more, or is to rest itself."""
+
+    visit: Visit
+    run: Run | None = None
+
+    def tell(self, what: object) -> None:
+        """Hear where the run is; everything is told on."""
+        self.run = what if isinstance(what, Run) else self.run
+        self.visit.workshop.tell(what)
+
+    def is_set(self) -> bool:
+        return self.visit.workshop.pausing.is_set() or self.overdrawn() is not None
+
+    def overdrawn(self) -> str | None:
+        return None if self.run is None else overdrawn(self.visit, {self.run.id: self.run.spent})
+
+
+def _concluded(visit: Visit, run: Run, purse: _Purse) -> Event | None:
+    told: dict[str, Any] = {"child": run.id, "spent": list(run.spent)}
+    match run.outcome:
+        case "success":
+            keep_iteration(visit)
+            if _found_nothing(visit, run):
+                why = "the run found nothing to do, and that alone proves nothing"
+                return visit.event("driver_failed", why, **told)
+            return visit.event("claims_done", **told)
+        case "failure":
+            keep_iteration(visit)
+            return visit.event("driver_failed", f"the run failed: {run.reason or 'it gave no reason'}", **told)
+        case None if visit.workshop.pausing.is_set():
+            return visit.event("pause")
+        case None if (over := purse.overdrawn()) is not None:
+            return visit.event("budget_exhausted", over, **told)
+        case None if run.stopped is not None:
+            return visit.event("driver_failed", f"the run rests: {run.stopped}", **told)
+    return None
+
+
+def _found_nothing(visit: Visit, run: Run) -> bool:
+    """Whether nobody worked on anything, and the files are still those that were not enough before."""
+    if any(one.role == Role.EXECUTOR for one in run.invocations):
+        return False
+    thread = visit.thread
+    assert thread.baseline is not None
+    before = thread.receipt["tree"] if thread.receipt is not None else thread.baseline.commit
+    return not changed_between(visit.root, before, tree_hash(visit.root))
+
+
+def _parts(journal: Journal, id_: str) -> tuple[str, tuple[Part, ...]]:
+    run = run_of(journal.history(id_))
+    return run.state, tuple(Part(one.id, f"[{one.mark}]", one.description) for one in run.plan.tasks)
+
+
+ORCHESTRATOR = Child(MACHINE, _begin, _hindrance, _fits, _wake, _drive, _parts)
