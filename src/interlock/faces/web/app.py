@@ -1,52 +1,54 @@
-"""The HTTP server: MCP at /mcp, what happens at /events, and whether it lives at /healthz.
-
-It answers this machine only, unless a token is set; a page of another site cannot use it, because the `Host` and
-`Origin` of every request are checked.
-"""
+"""The HTTP server: the dashboard, MCP at /mcp, what happens at /events, and whether it lives at /healthz."""
 
 from __future__ import annotations
 
-import hmac
 import os
-import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import anyio
-import msgspec
+import anyio.to_thread
 from anyio.abc import TaskStatus
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Match, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.desk import Desk
+from interlock.faces.web.guards import LOOPBACK, failure, guards
+from interlock.faces.web.hub import Hub
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.pages import PAGES
+from interlock.faces.web.rendering import Renderer
 
 __all__ = ["LOOPBACK", "make_app"]
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_BATCH = 500
-_POLL_SECONDS = 0.2
-_KEEP_ALIVE_SECONDS = 15.0
+_STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
+_MOST_SHOWN: Final = 50
 
 
 def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, ending: anyio.Event) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
+    sight = Sight(desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
+    renderer = Renderer([page for page in PAGES if page.heading])
+    hub = Hub(desk, sight, renderer, ending)
+    site = _Site(sight, renderer, hub)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
             await tasks.start(_sessions, server, ending)
+            tasks.start_soon(hub.run)
             tasks.start_soon(desk.upkeep)
             tasks.start_soon(desk.follow_board, os.environ)
             yield
@@ -57,20 +59,64 @@ def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, endi
         return JSONResponse({"ok": True, "data": {"version": __version__, "entries": head}})
 
     async def events(request: Request) -> Response:
-        return await _events(request, desk, ending)
+        return await _events(request, desk, hub)
 
     routes = [
         Route("/healthz", health, methods=["GET"]),
         Route("/events", events, methods=["GET"]),
+        Route("/live", site.live, methods=["GET"]),
+        Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
+        *site.routes,
         *inner.routes,
     ]
-    hosts = ["*"] if host not in LOOPBACK else ["127.0.0.1", "localhost", "[::1]"]
-    middleware = [Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
-    if host in LOOPBACK:
-        middleware.append(Middleware(_Origin, allowed=hosts))
-    if token is not None:
-        middleware.append(Middleware(_Token, token=token))
-    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    return Starlette(routes=routes, middleware=guards(host, token), lifespan=lifespan)
+
+
+class _Site:
+    """The pages, and the stream of what changes on them."""
+
+    def __init__(self, sight: Sight, renderer: Renderer, hub: Hub) -> None:
+        self._sight = sight
+        self._renderer = renderer
+        self._hub = hub
+        self._known = [(Route(page.route, self._shown(page), methods=["GET"]), page) for page in PAGES]
+
+    @property
+    def routes(self) -> list[BaseRoute]:
+        return [route for route, _ in self._known]
+
+    def _shown(self, page: Page) -> Any:
+        async def show(request: Request) -> Response:
+            path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            asked = Asked(path, dict(request.path_params), dict(request.query_params))
+            try:
+                text = await anyio.to_thread.run_sync(self._page, page, asked)
+            except InterlockError as error:
+                given = {"error": error, "asked": asked, "now": self._sight.now}
+                return HTMLResponse(self._renderer.page("missing.html", given), 404, {"cache-control": "no-store"})
+            return HTMLResponse(text, headers={"cache-control": "no-store"})
+
+        return show
+
+    def _page(self, page: Page, asked: Asked) -> str:
+        given = page.look(self._sight, asked)
+        return self._renderer.page(page.template, {**given, "asked": asked, "now": self._sight.now, "page": page})
+
+    async def live(self, request: Request) -> Response:
+        """What changes on the pages that are shown, named by their addresses."""
+        shown = [found for one in request.query_params.getlist("show")[:_MOST_SHOWN] if (found := self._find(one))]
+        if not shown:
+            return failure(400, "invalid_argument", "`show` is the address of a page.")
+        return StreamingResponse(self._hub.regions(shown), media_type="text/event-stream", headers=_STREAM)
+
+    def _find(self, address: str) -> tuple[Page, Asked] | None:
+        parts = urlsplit(address)
+        scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "path_params": {}}
+        for route, page in self._known:
+            match, child = route.matches(scope)
+            if match is Match.FULL and not parts.netloc:
+                return page, Asked(address, dict(child["path_params"]), dict(QueryParams(parts.query)))
+        return None
 
 
 async def _sessions(server: Server[Any], ending: anyio.Event, *, task_status: TaskStatus[None]) -> None:
@@ -85,72 +131,15 @@ def _security(host: str) -> TransportSecuritySettings | None:
     return None if host in LOOPBACK else TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-class _Origin:
-    """A request that a page of another site makes is refused."""
-
-    def __init__(self, app: ASGIApp, allowed: list[str]) -> None:
-        self._app = app
-        self._allowed = re.compile(f"https?://(?:{'|'.join(map(re.escape, allowed))})(?::[0-9]+)?")
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            origin = dict(scope["headers"]).get(b"origin", b"").decode("latin-1")
-            if origin and self._allowed.fullmatch(origin) is None:
-                answer = _failure(403, "origin_refused", "The request comes from a page of another site.")
-                await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-class _Token:
-    """Every request must carry the token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._wanted = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._wanted):
-                answer = _failure(401, "unauthorized", "The request does not carry the token of this server.")
-                answer.headers["www-authenticate"] = "Bearer"
-                await answer(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
-
-
-def _failure(status: int, code: str, message: str) -> JSONResponse:
-    return JSONResponse({"ok": False, "error": {"code": code, "message": message, "hint": ""}}, status)
-
-
-async def _events(request: Request, desk: Desk, ending: anyio.Event) -> Response:
+async def _events(request: Request, desk: Desk, hub: Hub) -> Response:
     """What happens, as server-sent events; each has its entry's number as id, so that a reader can go on."""
     asked = request.headers.get("last-event-id") or request.query_params.get("after")
     if asked is not None and not (asked.isascii() and asked.isdigit() and len(asked) < 19):
-        return _failure(400, "invalid_argument", "`after` is the number of an entry.")
+        return failure(400, "invalid_argument", "`after` is the number of an entry.")
     after = int(asked) if asked is not None else await desk.read(desk.journal.head)
     instance = request.query_params.get("instance")
     try:
         found = await desk.read(lambda: desk.journal.instance(instance).id) if instance else None
     except InterlockError as error:
-        return _failure(404, error.code, error.message)
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(_stream(desk, after, found, ending), media_type="text/event-stream", headers=headers)
-
-
-async def _stream(desk: Desk, after: int, instance: str | None, ending: anyio.Event) -> AsyncIterator[bytes]:
-    quiet = 0.0
-    yield b": what happens in this journal\n\n"
-    while not ending.is_set():
-        entries = await desk.read(partial(desk.journal.entries, after, instance=instance, most=_BATCH))
-        for entry in entries:
-            after, quiet = entry.seq, 0.0
-            yield b"id: %d\nevent: entry\ndata: %s\n\n" % (entry.seq, msgspec.json.encode(entry))
-        if not entries:
-            with anyio.move_on_after(_POLL_SECONDS):
-                await ending.wait()
-            quiet += _POLL_SECONDS
-            if quiet >= _KEEP_ALIVE_SECONDS:
-                quiet = 0.0
-                yield b": still here\n\n"
+        return failure(404, error.code, error.message)
+    return StreamingResponse(hub.entries(after, found), media_type="text/event-stream", headers=_STREAM)

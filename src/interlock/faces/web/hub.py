@@ -1,0 +1,180 @@
+"""What happens, to everybody who looks: one reader of the journal, however many browsers and programs listen.
+
+A page that is shown somewhere is made once for all who show it. Who listens too slowly gets the newest state of each
+region and misses only what nobody would see: the states between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from interlock.errors import InterlockError
+from interlock.faces.mcp.desk import Desk
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.rendering import Renderer
+from interlock.journal import Entry
+
+__all__ = ["Hub", "View"]
+
+_BATCH: Final = 500
+_KEPT: Final = 2000
+"""So many of the newest entries are kept at hand for those who listen."""
+_POLL_SECONDS: Final = 0.1
+_QUIET_SECONDS: Final = 15.0
+
+
+@dataclass(slots=True)
+class View:
+    """A page as somebody shows it, made as of an entry."""
+
+    page: Page
+    asked: Asked
+    regions: dict[str, str] = field(default_factory=dict)
+    seq: int = -1
+    viewers: int = 0
+
+
+class _Signal:
+    """Wakes everybody who waits, each time that something happened."""
+
+    def __init__(self) -> None:
+        self._event = anyio.Event()
+
+    def wake(self) -> None:
+        self._event.set()
+        self._event = anyio.Event()
+
+    async def wait(self, seconds: float) -> None:
+        with anyio.move_on_after(seconds):
+            await self._event.wait()
+
+
+class Hub:
+    """Follows one journal."""
+
+    def __init__(self, desk: Desk, sight: Sight, renderer: Renderer, ending: anyio.Event) -> None:
+        self._desk: Final = desk
+        self._sight: Final = sight
+        self._renderer: Final = renderer
+        self._ending: Final = ending
+        self._happened = _Signal()
+        self._made = _Signal()
+        self._newest: deque[Entry] = deque(maxlen=_KEPT)
+        self._machines: dict[str, str] = {}
+        self._views: dict[str, View] = {}
+        self.head = 0
+
+    async def run(self) -> None:
+        """Follow the journal until the server ends."""
+        self.head = await self._desk.read(self._desk.journal.head)
+        while not self._ending.is_set():
+            entries = await self._desk.read(partial(self._desk.journal.entries, self.head, most=_BATCH))
+            if entries:
+                await self._take(entries)
+            else:
+                with anyio.move_on_after(_POLL_SECONDS):
+                    await self._ending.wait()
+        self._happened.wake()
+        self._made.wake()
+
+    async def _take(self, entries: list[Entry]) -> None:
+        self._newest.extend(entries)
+        self.head = entries[-1].seq
+        self._happened.wake()
+        topics = {one.instance for one in entries}
+        topics |= {await self._machine_of(one) for one in topics}
+        for view in list(self._views.values()):
+            if _concerns(view, topics):
+                await self.refresh(view)
+
+    async def _machine_of(self, instance: str) -> str:
+        if instance not in self._machines:
+            self._machines[instance] = (await self._desk.read(partial(self._desk.journal.instance, instance))).machine
+        return self._machines[instance]
+
+    async def refresh(self, view: View) -> None:
+        """Make a view as of now; those who show it are woken."""
+        head = self.head
+        try:
+            view.regions = await anyio.to_thread.run_sync(self._made_of, view)
+        except InterlockError:
+            return  # what it shows is gone; who reloads it is told so
+        view.seq = head
+        self._made.wake()
+
+    def _made_of(self, view: View) -> dict[str, str]:
+        given = view.page.look(self._sight, view.asked)
+        return self._renderer.regions(view.page.template, {**given, "asked": view.asked, "now": self._sight.now})
+
+    # Listening
+
+    async def entries(self, after: int, instance: str | None) -> AsyncIterator[bytes]:
+        """The entries after one, as server-sent events, each with its number as id."""
+        yield b": what happens in this journal\n\n"
+        while not self._ending.is_set():
+            found = await self._after(after, instance)
+            for entry in found:
+                yield b"id: %d\nevent: entry\ndata: %s\n\n" % (entry.seq, msgspec.json.encode(entry))
+            if found:
+                after = found[-1].seq
+            elif self.head <= after or instance is not None:
+                after = max(after, self.head)
+                before = self.head
+                await self._happened.wait(_QUIET_SECONDS)
+                if self.head == before:
+                    yield b": still here\n\n"
+
+    async def _after(self, after: int, instance: str | None) -> list[Entry]:
+        if self._newest and self._newest[0].seq <= after + 1:
+            kept = [one for one in self._newest if one.seq > after]
+            return [one for one in kept if instance in (None, one.instance)][:_BATCH]
+        return await self._desk.read(partial(self._desk.journal.entries, after, instance=instance, most=_BATCH))
+
+    async def regions(self, shown: Iterable[tuple[Page, Asked]]) -> AsyncIterator[bytes]:
+        """The regions of pages, as server-sent events: all of them at first, then those that changed."""
+        views = [self._opened(page, asked) for page, asked in shown]
+        sent: dict[str, str] = {}
+        try:
+            yield b"retry: 1000\n\n"
+            for view in views:
+                if view.seq != self.head or not view.regions:
+                    await self.refresh(view)
+            while not self._ending.is_set():
+                fresh = [(view, name) for view in views for name in view.regions if self._is_new(sent, view, name)]
+                for view, name in fresh:
+                    key = f"{view.asked.path}#{name}"
+                    sent[key] = view.regions[name]
+                    told = msgspec.json.encode({"name": key, "html": sent[key]})
+                    yield b"id: %d\nevent: region\ndata: %s\n\n" % (view.seq, told)
+                if not fresh:
+                    before = [view.seq for view in views]
+                    await self._made.wait(_QUIET_SECONDS)
+                    if before == [view.seq for view in views]:
+                        yield b": still here\n\n"
+        finally:
+            for view in views:
+                view.viewers -= 1
+                if not view.viewers:
+                    self._views.pop(view.asked.path, None)
+
+    def _opened(self, page: Page, asked: Asked) -> View:
+        view = self._views.setdefault(asked.path, View(page, asked))
+        view.viewers += 1
+        return view
+
+    @staticmethod
+    def _is_new(sent: dict[str, str], view: View, name: str) -> bool:
+        return sent.get(f"{view.asked.path}#{name}") != view.regions[name]
+
+
+def _concerns(view: View, topics: set[str]) -> bool:
+    wanted = view.page.topics(view.asked)
+    return not wanted or not wanted.isdisjoint(topics)

@@ -1,0 +1,69 @@
+"""What a page is: where it is found, what it looks at, and which of its parts live.
+
+A page is one template. Its blocks whose names begin with `live_` are its regions: the server makes them anew when
+something happened that concerns the page, and sends those that changed. So a page that was open the whole time and one
+that is loaded now say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlock.journal import Journal
+from interlock.machine import Machine
+from interlock.work.settings import Settings
+
+__all__ = ["EVERYTHING", "Asked", "Page", "Sight"]
+
+EVERYTHING: frozenset[str] = frozenset()
+"""Topics of a page that anything may concern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What pages look at. They read, and change nothing."""
+
+    journal: Journal
+    state_directory: Path
+    work_tree: Path | None
+    settings: Settings
+    machines: Callable[[str], Machine]
+
+    @property
+    def now(self) -> float:
+        return self.journal.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Which page of its kind, and what else the address says."""
+
+    path: str
+    """The whole address, as the browser has it: two with the same show the same."""
+    names: Mapping[str, str]
+    """The parts of the path that have a name."""
+    query: Mapping[str, str]
+
+
+def _anything(asked: Asked) -> frozenset[str]:
+    return EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One kind of page."""
+
+    route: str
+    """As Starlette writes routes: `/thread/{id}`."""
+    template: str
+    look: Callable[[Sight, Asked], Mapping[str, Any]]
+    """What the template is given. Raises `NotFound` where there is nothing to be shown."""
+    topics: Callable[[Asked], frozenset[str]] = _anything
+    """The machines, or ids of instances, whose entries concern it."""
+    heading: str = ""
+    """What it is called in the navigation; empty where it is not there."""
+    key: str = ""
+    """What leads to it from the keyboard, after `g`."""

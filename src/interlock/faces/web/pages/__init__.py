@@ -1,0 +1,12 @@
+"""The pages of the dashboard, in the order of the navigation. Each module has the pages of one concept."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from interlock.faces.web.page import Page
+from interlock.faces.web.pages import now
+
+__all__ = ["PAGES"]
+
+PAGES: Final[tuple[Page, ...]] = (*now.PAGES,)
