@@ -151,6 +151,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "unknown_run": (Exit.FAILURE, "There is no run of the orchestrator here."),
     "session_unreadable": (Exit.FAILURE, "The files of a session say what cannot be; nobody goes on with it."),
     "run_open": (Exit.HELD, "A run of the orchestrator is under way already."),
+    "run_rests": (Exit.PERSON_NEEDED, "The run rests by itself, and says why; a person lets it go on."),
     "run_failed": (Exit.PERSON_NEEDED, "The run could not meet its goal; it says what it needs."),
     "unknown_thread": (Exit.FAILURE, "There is no thread here."),
     "spec_missing": (Exit.PERSON_NEEDED, "The thread has no such spec."),

@@ -210,3 +210,13 @@ def test_leases_are_kept_when_instances_are_made_anew(journal: Journal, address:
     before = sql(address, "SELECT * FROM leases")
     journal.rebuild()
     assert sql(address, "SELECT * FROM leases") == before
+
+
+def test_who_holds_a_lease_is_told_as_long_as_they_live(journal: Journal, me: Holder) -> None:
+    assert journal.held("work", is_alive) is None
+    lease = journal.acquire("work", me, 60, is_alive)
+    assert journal.held("work", is_alive) == lease
+    assert journal.held("work", lambda holder: False) is None
+    assert journal.held("work", lambda holder: None) == lease
+    journal.release(lease)
+    assert journal.held("work", is_alive) is None

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from interlock.journal.audit import Problem, rebuild, verify, verify_projection
 from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
-from interlock.journal.leases import Holder, Lease, acquire, is_held, lost, release, renew
+from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.store import Sql, Store
@@ -230,6 +230,11 @@ class Journal:
         """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
         with self._store.read() as sql:
             return is_held(sql, resource, self._milliseconds(), is_alive)
+
+    def held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> Lease | None:
+        """The lease that somebody holds, alive or in time; None where nobody does."""
+        with self._store.read() as sql:
+            return held(sql, resource, self._milliseconds(), is_alive)
 
     def lost(self, prefix: str, is_alive: Callable[[Holder], bool | None]) -> list[str]:
         """The resources whose name begins so and whose lease has a holder that is gone."""

@@ -14,7 +14,19 @@ import msgspec
 from interlock.errors import JournalError, LeaseHeld
 from interlock.journal.store import Sql
 
-__all__ = ["Holder", "Lease", "acquire", "check_lease", "is_held", "lost", "prolong", "release", "renew", "vacate"]
+__all__ = [
+    "Holder",
+    "Lease",
+    "acquire",
+    "check_lease",
+    "held",
+    "is_held",
+    "lost",
+    "prolong",
+    "release",
+    "renew",
+    "vacate",
+]
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -87,6 +99,14 @@ def is_held(sql: Sql, resource: str, now: int, is_alive: Callable[[Holder], bool
         return False if found else None
     alive = is_alive(_holders.decode(found[0][0]))
     return bool(found[0][1] > now) if alive is None else alive
+
+
+def held(sql: Sql, resource: str, now: int, is_alive: Callable[[Holder], bool | None]) -> Lease | None:
+    """The lease that somebody has, as `is_held` says; None where nobody does."""
+    if not is_held(sql, resource, now, is_alive):
+        return None
+    [(epoch, holder)] = sql.rows("SELECT epoch, holder FROM leases WHERE resource = ?", (resource,))
+    return Lease(resource, epoch, _holders.decode(holder))
 
 
 def lost(sql: Sql, prefix: str, now: int, is_alive: Callable[[Holder], bool | None]) -> list[str]:

@@ -49,6 +49,10 @@ class Steering:
         self._head = head
         self.was_told = any(self.is_told(one) for one in news)
 
+    def listen_again(self) -> None:
+        """What was told is taken in: what is told from now on counts."""
+        self.was_told = False
+
     @property
     def stop(self) -> Steering:
         return self

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from interlock.errors import InterlockError, Refusal
-from interlock.faces.cli.command import Call, Verb
+from interlock.errors import InterlockError, NotFound, Refusal
+from interlock.faces.cli.command import Call, Verb, positive
 from interlock.faces.cli.driving import Driving, opened_workshop
-from interlock.faces.cli.output import clean, one_line
-from interlock.faces.cli.place import caller_of, readable, writable
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.run_data import around, data_of, row_of
 
 if TYPE_CHECKING:
     from interlock.journal import Entry
+    from interlock.machine import Actor
+    from interlock.work.orchestration.needs import Need
     from interlock.work.orchestration.record import Run
 
 __all__ = ["VERBS"]
 
 _ROLES = ("planner", "questioner", "executor", "reviewer")
+_AGAIN = "again"
+
+
+# Driving
 
 
 def _begin(call: Call) -> None:
@@ -35,117 +42,205 @@ def _begin(call: Call) -> None:
 def _resume(call: Call) -> None:
     """Go on with a run; one that failed goes on as a new one, which is a person's decision at a terminal."""
     from interlock.work.orchestration.verbs import known_run, resume
-    from interlock.world.people import is_at_terminal
 
     with opened_workshop(call) as here:
-        run, person = known_run(here.place.journal, call.arguments.run), caller_of(call, here.place).actor
-        if person.kind != "human" or (run.outcome is not None and not is_at_terminal()):
-            message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
-            raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
-        _drive(call, here, resume(here.workshop, person, run))
+        person = caller_of(call, here.place).actor
+        try:
+            run = known_run(here.place.journal, call.arguments.run)
+        except NotFound:
+            made = _on_directory(call, here) if person.kind == "human" else None
+            if made is None:
+                raise
+        else:
+            _must_decide(call, run, person)
+            made = resume(here.workshop, person, run, call.arguments.say or "")
+        _drive(call, here, made)
+
+
+def _on_directory(call: Call, here: Driving) -> str | None:
+    """A run on a directory that no run is known of, where that is what is named."""
+    from interlock.work.orchestration.verbs import resume_directory, roles_of
+
+    workshop, named = here.workshop, call.arguments.run
+    return resume_directory(workshop, named, roles_of(workshop.settings, {}, workshop.root)) if named else None
+
+
+def _must_decide(call: Call, run: Run, person: Actor) -> None:
+    """Going on is for a person; after a failure, for one who is there."""
+    message = ""
+    if person.kind != "human":
+        message = "Going on with a run is a person's decision, and this is an agent."
+    elif run.outcome == "failure" and not _is_person(call):
+        message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
+    if message:
+        raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
+
+
+def _is_person(call: Call) -> bool:
+    """Whether a person is at the terminal, who can decide and be asked."""
+    from interlock.work.gates import at_terminal
+
+    try:
+        at_terminal(call.environment, call.directory)
+    except Refusal:
+        return False
+    return True
 
 
 def _drive(call: Call, here: Driving, id_: str) -> None:
-    from interlock.work.orchestration.loop import drive
+    """Drive a run; where it fails and a person is there, ask, and go on with what they say."""
+    from interlock.work.orchestration.verbs import resume
 
-    run = here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
-    data = data_of(run)
-    if run.outcome == "failure":
-        if not call.output.json:
-            _show(call, run)
-        hint = "Mend what it needs, then `ralph orchestrate resume`; `ralph orchestrate add` gives it more to go by."
-        why = run.reason.strip().splitlines()[0] if run.reason.strip() else "It failed."
-        raise Refusal("run_failed", one_line(why), hint, data)
+    run = _driven(call, here, id_)
+    while run.outcome == "failure":
+        need = _told_failure(call, here.place, run)
+        wish = None if call.output.json or not _is_person(call) else _asked(need)
+        if wish is None:
+            hint = 'Mend it, then `ralph orchestrate resume`; `resume --say "…"` says what should change.'
+            raise Refusal("run_failed", one_line(need.says), hint, data_of(run, need))
+        person = caller_of(call, here.place).actor
+        run = _driven(call, here, resume(here.workshop, person, run, wish))
     if run.outcome is None and here.steering.presses:
         hint = "`ralph orchestrate resume` goes on."
         raise InterlockError("interrupted", f"Rests in {run.state}; nothing is lost.", hint)
-    call.output.result(data, lambda: _show(call, run))
+    if run.stopped is not None and _rests_by_itself(here.place, run):
+        hint = "Mend that, then `ralph orchestrate resume` goes on."
+        raise Refusal("run_rests", f"The run rests in {run.state}: {one_line(run.stopped)}.", hint, data_of(run))
+    _tell(call, here.place, run)
+
+
+def _rests_by_itself(place: Place, run: Run) -> bool:
+    """Whether nobody said that it is to rest: a budget is used up, or somebody changed who a role is."""
+    stopped = (one for one in reversed(place.journal.history(run.id)) if _is_stop(one))
+    return next(stopped).actor_kind == "system"
+
+
+def _driven(call: Call, here: Driving, id_: str) -> Run:
+    """Drive it until it ends or rests; what a person adds from elsewhere ends what runs, and it goes on with that."""
+    from interlock.faces.cli.run_view import RunView
+    from interlock.work.orchestration.loop import drive
+
+    here.teller.watch(RunView(here.workshop.journal, id_, is_whole=call.output.json))
+    while True:
+        run = here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
+        if run.outcome is not None or run.stopped is not None or here.steering.presses or not here.steering.was_told:
+            return run
+        here.steering.listen_again()
 
 
 def _is_told(entry: Entry) -> bool:
     """Whether somebody elsewhere lets the run rest, or gives it something new to plan."""
-    if entry.event == "requirements_added":
-        return True
+    return entry.event == "requirements_added" or _is_stop(entry)
+
+
+def _is_stop(entry: Entry) -> bool:
     return entry.event == "noted" and entry.decoded_evidence().data.get("type") == "stopped"
+
+
+# Failed
+
+
+def _told_failure(call: Call, place: Place, run: Run) -> Need:
+    """Say what it needs; what it says of it as data, too."""
+    from interlock.faces.cli.run_pages import show_run
+    from interlock.work.orchestration.standing import standing_of
+
+    standing = standing_of(place.journal, run)
+    assert standing.need is not None
+    if not call.output.json:
+        show_run(call.output, standing, hints=False)
+        call.output.stdout.flush()
+    return standing.need
+
+
+def _asked(need: Need) -> str | None:
+    """What a person wants to change, to go on at once; None where it is left as it is."""
+    try:
+        return _answers(need.questions) if need.questions else _change(need)
+    except KeyboardInterrupt:
+        return None
+
+
+def _change(need: Need) -> str | None:
+    from interlock.work.gates.presence import answered
+
+    again = "try it again as it is" if need.may_pass else "go on, you mended it yourself"
+    said = (answered("", f"What should change? (empty: leave it; `{_AGAIN}`: {again})\n> ") or "").strip()
+    return "" if said.casefold() == _AGAIN else said or None
+
+
+def _answers(questions: tuple[str, ...]) -> str | None:
+    """The answers to what the planner asks, each with its question."""
+    from interlock.work.gates.presence import answered
+
+    found = []
+    for place, question in enumerate(questions, 1):
+        said = answered("", f"{place} of {len(questions)}: {one_line(question)} (empty: leave it open)\n> ")
+        if said is None:
+            break
+        if said.strip():
+            found.append(f"Question: {question}\nAnswer: {said.strip()}")
+    return "\n\n".join(found) or None
+
+
+# Looking
 
 
 def _status(call: Call) -> None:
     from interlock.work.orchestration.verbs import known_run
 
     with readable(call) as place:
-        run = known_run(place.journal, call.arguments.run)
-    call.output.result(data_of(run), lambda: _show(call, run))
+        _tell(call, place, known_run(place.journal, call.arguments.run), all_tasks=call.arguments.tasks)
+
+
+def _tell(call: Call, place: Place, run: Run, *, all_tasks: bool = False) -> None:
+    from interlock.faces.cli.run_pages import show_run
+    from interlock.work.orchestration.standing import standing_of
+    from interlock.work.orchestration.verbs import successor
+
+    later = successor(place.journal, run) if run.outcome == "failure" else None
+    standing = standing_of(place.journal, run, later)
+    data = {**data_of(run, standing.need), **around(standing)}
+    call.output.result(data, lambda: show_run(call.output, standing, all_tasks=all_tasks))
+
+
+def _list(call: Call) -> None:
+    from interlock.faces.cli.run_pages import show_runs
+    from interlock.work.orchestration.verbs import recent_runs
+
+    with readable(call) as place:
+        rows = [row_of(one) for one in recent_runs(place.journal, call.arguments.limit)]
+    if not rows:
+        said = 'There are no runs. `ralph orchestrate "GOAL"` begins one.'
+        call.output.result([], lambda: call.output.message(said))
+        return
+    call.output.result(rows, lambda: show_runs(call.output, rows))
+
+
+# Steering
 
 
 def _add(call: Call) -> None:
     """New requirements: the planner hears of them before anything else is begun."""
     from interlock.work.orchestration.verbs import add, known_run
+    from interlock.work.sessions.verbs import is_present
 
     with writable(call) as place:
-        run = known_run(place.journal)
+        run = known_run(place.journal, call.arguments.run)
         add(place.journal, caller_of(call, place).actor, run, call.arguments.text)
-    call.output.result({"id": run.id}, lambda: call.output.text("The planner hears of it next."))
+        is_driven = bool(place.journal.is_held(f"orchestrator:{run.id}", is_present))
+    said = "What runs is ended, and the planner hears of it next."
+    said = said if is_driven else "The planner hears of it first; `ralph orchestrate resume` goes on."
+    call.output.result({"id": run.id, "driven": is_driven}, lambda: call.output.text(said))
 
 
 def _stop(call: Call) -> None:
     from interlock.work.orchestration.verbs import known_run, stop
 
     with writable(call) as place:
-        run = known_run(place.journal)
+        run = known_run(place.journal, call.arguments.run)
         stop(place.journal, caller_of(call, place).actor, run, call.arguments.reason or "")
     call.output.result({"id": run.id}, lambda: call.output.text("It rests; `ralph orchestrate resume` goes on."))
-
-
-def data_of(run: Run) -> dict[str, Any]:
-    """A run as programs read it."""
-    seconds, dollars, tokens = run.spent
-    return {
-        "id": run.id,
-        "session": run.session,
-        "goal": run.goal,
-        "state": run.state,
-        "outcome": run.outcome,
-        "reason": run.reason or None,
-        "stopped": run.stopped,
-        "roles": run.roles,
-        "tasks": [
-            {"id": one.id, "mark": str(one.mark), "attempt": one.attempt, "description": one.description}
-            for one in run.plan.tasks
-        ],
-        "task": run.task,
-        "cycles": len(run.cycles),
-        "verdict": run.verdict or None,
-        "invocations": len(run.invocations),
-        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
-    }
-
-
-_STYLES = {"x": "green", "P": "cyan", "/": "yellow", "F": "bold red", "C": "dim", " ": ""}
-
-
-def _show(call: Call, run: Run) -> None:
-    """The plan, the tasks with their marks and attempts, the last verdict, and what comes next."""
-    from rich.text import Text
-
-    say = call.output.console().print
-    say(Text(one_line(run.goal), "bold").append(f"   {run.id[-8:]}  {run.session}", "dim"), soft_wrap=True)
-    rests = "  rests" if run.stopped is not None else ""
-    say(Text(f"{run.state}{rests}", "bold green" if run.outcome == "success" else "bold"), soft_wrap=True)
-    if run.reason:
-        say(Text(clean(run.reason.strip())), soft_wrap=True)
-    for one in run.plan.tasks:
-        again = f"  attempt {one.attempt}" if one.attempt > 1 else ""
-        here = "  ◀" if one.id == run.task else ""
-        say(
-            Text(f"  [{one.mark}] {one_line(one.id)}  {one_line(one.description)}{again}{here}", _STYLES[one.mark]),
-            soft_wrap=True,
-        )
-    if run.verdict:
-        say(Text(f"last verdict: {one_line(run.verdict)[:300]}", "dim"), soft_wrap=True)
-    seconds, dollars, tokens = run.spent
-    say(Text(f"{len(run.invocations)} invocations, {seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens", "dim"))
-    if run.outcome is None:
-        say(Text("→ ralph orchestrate resume  go on;  ralph orchestrate add …  give it more to do"))
 
 
 # Arguments
@@ -162,18 +257,60 @@ def _run(parser: ArgumentParser) -> None:
     parser.add_argument("run", nargs="?", help="its id or the end of it; without one, the one under way or the last")
 
 
+def _resume_arguments(parser: ArgumentParser) -> None:
+    _run(parser)
+    parser.add_argument("--say", metavar="TEXT", help="what should change: the planner hears it first")
+
+
+def _status_arguments(parser: ArgumentParser) -> None:
+    _run(parser)
+    parser.add_argument("--tasks", action="store_true", help="all tasks, however many there are")
+
+
+def _limit(parser: ArgumentParser) -> None:
+    parser.add_argument("--limit", type=positive, default=20, metavar="N", help="how many at the most")
+
+
+def _named(parser: ArgumentParser) -> None:
+    parser.add_argument("--run", metavar="ID", help="of which run; without one, the one under way or the last")
+
+
 def _text(parser: ArgumentParser) -> None:
     parser.add_argument("text", help="what else is wanted")
+    _named(parser)
 
 
 def _reason(parser: ArgumentParser) -> None:
     parser.add_argument("--reason", help="why")
+    _named(parser)
 
 
 VERBS = (
-    Verb("", "begin a run for a goal", _begin, _goal, ('ralph orchestrate "Greet people in French"',)),
-    Verb("resume", "go on with a run; after a failure, as a new one on the same directory", _resume, _run),
-    Verb("status", "the plan, the tasks, and where it stands", _status, _run),
-    Verb("add", "new requirements: it is planned again", _add, _text),
-    Verb("stop", "let it rest", _stop, _reason),
+    Verb(
+        "",
+        "begin a run for a goal, and drive it until it is met; Ctrl+C lets it rest after what runs, twice at once",
+        _begin,
+        _goal,
+        (
+            'ralph orchestrate "Greet people in French"',
+            'ralph orchestrate "Greet people in French" --agent claude --reviewer codex',
+        ),
+    ),
+    Verb(
+        "resume",
+        "go on with a run; after a failure, as a new one on the same directory",
+        _resume,
+        _resume_arguments,
+        ("ralph orchestrate resume", 'ralph orchestrate resume --say "leave out Welsh"'),
+    ),
+    Verb("status", "the plan, the tasks, who is at work, and what it needs", _status, _status_arguments),
+    Verb("list", "the runs, the newest first", _list, _limit),
+    Verb(
+        "add",
+        "new requirements: what runs is ended, and it is planned again",
+        _add,
+        _text,
+        ('ralph orchestrate add "and in Welsh"',),
+    ),
+    Verb("stop", "let it rest; the agent that works is ended", _stop, _reason),
 )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rich.live import Live
 from rich.text import Text
 
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.work.orchestration.news import AtWork, News, words_of
 from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
 from interlock.work.stories.stuck import NoProgress
@@ -17,9 +19,9 @@ from interlock.work.threads.record import Thread
 from interlock.world.agents.happenings import LimitReached, Said, UsedTool, Warned
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderResult
 
-__all__ = ["Teller"]
+__all__ = ["Teller", "View"]
 
 _LONGEST = 200
 _ALL = 4000
@@ -33,8 +35,24 @@ _STYLES = {
     "Verifying": "cyan",
     "Preflight": "cyan",
     "Assessing": "blue",
+    "Planning": "blue",
+    "Executing": "yellow",
+    "Reviewing": "magenta",
+    "Complete": "cyan",
+    "Failed": "bold red",
+    "Exit": "bold green",
 }
 _MINUTE = 60
+
+
+class View(Protocol):
+    """What stays below the lines in a terminal, and what becomes a line of what is told."""
+
+    def take(self, what: object) -> Sequence[object]:
+        """Take in what is told; what is to be told of it."""
+        ...
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult: ...
 
 
 class Teller:
@@ -45,14 +63,20 @@ class Teller:
         self._streams = streams
         self._is_verbose = is_verbose
         self._console: Console | None = None if output.json else output.console()
+        self._view: View | None = None
         self._status = _Status()
         self._waiting: list[object] = []
         self._is_telling = False
         is_terminal = self._console is not None and output.width is not None
         self._live = Live(self._status, console=self._console, refresh_per_second=4) if is_terminal else None
 
+    def watch(self, view: View) -> None:
+        """Show this from now on, in place of the line at the bottom."""
+        self._view = view
+
     def __enter__(self) -> Self:
         if self._live is not None:
+            self._live.update(self._view or self._status)
             self._live.__enter__()
         return self
 
@@ -76,15 +100,19 @@ class Teller:
     def _tell(self, what: object) -> None:
         if not self._streams and isinstance(what, Said | UsedTool):
             return
+        for one in (what,) if self._view is None else self._view.take(what):
+            self._say(one)
+        self._output.stdout.flush()
+
+    def _say(self, what: object) -> None:
         if self._console is None:
             self._output.line(_data(what))
-        else:
-            if isinstance(what, Loop | Thread | Run) and not self._status.enter(what):
-                return
-            line = _line(what, _ALL if self._is_verbose else _LONGEST)
-            if line is not None:
-                self._console.print(line, soft_wrap=True)
-        self._output.stdout.flush()
+            return
+        if self._view is None and isinstance(what, Loop | Thread | Run) and not self._status.enter(what):
+            return
+        line = _line(what, _ALL if self._is_verbose else _LONGEST)
+        if line is not None:
+            self._console.print(line, soft_wrap=True)
 
 
 class _Status:
@@ -151,10 +179,20 @@ def _state_line(what: Loop | Thread | Run) -> Text:
     return Text.assemble((what.state, _STYLES.get(what.state, "bold")), *more)
 
 
+def _run_line(what: AtWork | News) -> Text:
+    """Something that happens in a run."""
+    if isinstance(what, AtWork):
+        return Text(f"  ▸ {one_line(words_of(what))}", "bold")
+    mark, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("·", "")}[what.is_good]
+    return Text(f"  {mark} {one_line(what.text)}", style)
+
+
 def _line(what: object, tool_width: int) -> Text | None:
     match what:
         case Loop() | Thread() | Run():
             return _state_line(what)
+        case AtWork() | News():
+            return _run_line(what)
         case Said(text):
             return Text("\n".join(f"  │ {one_line(line)[:_LONGEST]}" for line in text.splitlines()), "dim")
         case UsedTool(name, about):
@@ -175,6 +213,10 @@ def _line(what: object, tool_width: int) -> Text | None:
 def _data(what: object) -> dict[str, object]:
     """One line of JSON for what happened."""
     match what:
+        case AtWork():
+            return {"event": "at_work", **asdict(what)}
+        case News():
+            return {name: value for name, value in asdict(what).items() if name != "is_good"}
         case Run():
             told = {name: getattr(what, name) for name in ("id", "state", "task", "session")}
             return {"event": "state", **told}

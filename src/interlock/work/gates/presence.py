@@ -20,7 +20,7 @@ from interlock.world.people import is_at_terminal, who_calls
 from interlock.world.processes import calling_agent
 from interlock.world.ssh import Signature, private_half_of, read_public_key, sign
 
-__all__ = ["AtTerminal", "Presence", "at_terminal", "present", "visible"]
+__all__ = ["AtTerminal", "Presence", "answered", "at_terminal", "present", "visible"]
 
 _TERMINAL = "/dev/tty"
 _SECONDS = 600.0
@@ -63,21 +63,8 @@ class AtTerminal:
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
         """Ask on the terminal itself, wherever stdout leads to."""
-        try:
-            terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY)
-        except OSError:
-            return False
-        try:
-            _tell(terminal, f"{_framed(shown)}{visible(question)}\n")
-            # What was typed, or put there, before the question is no answer to it.
-            with suppress(termios.error):
-                termios.tcflush(terminal, termios.TCIFLUSH)
-            _tell(terminal, f"Type {word} and press Enter; anything else is no: ")
-            return _line(terminal, time.monotonic() + self.seconds) == word
-        except OSError:
-            return False
-        finally:
-            os.close(terminal)
+        asked = f"{_framed(shown)}{visible(question)}\n"
+        return answered(asked, f"Type {word} and press Enter; anything else is no: ", self.seconds) == word
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
         """Sign with the first key whose private half is here, or else with one that the SSH agent has."""
@@ -154,6 +141,28 @@ def _refusal(why: str) -> Refusal:
 
 
 # The terminal
+
+
+def answered(shown: str, question: str, seconds: float = _SECONDS) -> str | None:
+    """What somebody types, who is asked on the terminal that controls this; None where nobody answers in time.
+
+    It is for whoever `at_terminal` found to be a person.
+    """
+    try:
+        terminal = os.open(_TERMINAL, os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return None
+    try:
+        _tell(terminal, visible(shown))
+        # What was typed, or put there, before the question is no answer to it.
+        with suppress(termios.error):
+            termios.tcflush(terminal, termios.TCIFLUSH)
+        _tell(terminal, visible(question))
+        return _line(terminal, time.monotonic() + seconds)
+    except OSError:
+        return None
+    finally:
+        os.close(terminal)
 
 
 def visible(text: str) -> str:

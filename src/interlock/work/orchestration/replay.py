@@ -158,7 +158,8 @@ def _reviewed(run: Run, entry: Entry, data: Data) -> None:
     reports = run.reports.get(id_, [])
     if "part2" in data and reports:
         reports[-1] = replace(reports[-1], part2=msgspec.convert(data["part2"], Part2))
-        run.verdict = f"{id_}: {verdict}. {data['part2'].get('reasoning', '')}".strip()
+        why = data["part2"].get("feedback") or data["part2"].get("reasoning", "")
+        run.verdict = f"{id_}: {verdict}. {why}".strip()
     if verdict == "Qualified":
         _mark(run, id_, mark=Mark.DONE)
         run.task = None

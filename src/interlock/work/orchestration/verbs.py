@@ -24,23 +24,46 @@ from interlock.work.orchestration.replay import run_of
 from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
-__all__ = ["add", "begin_goal", "known_run", "resume", "resume_directory", "roles_of", "stop"]
+__all__ = [
+    "add",
+    "begin_goal",
+    "known_run",
+    "recent_runs",
+    "resume",
+    "resume_directory",
+    "roles_of",
+    "stop",
+    "successor",
+    "worded",
+]
 
-_MAX_GOAL = 20_000
+_MAX_TEXT = 20_000
 _MOST_RUNS = 1000
 """So many runs back a session is looked for."""
 
 
 def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
     """A run for a goal; one at a time in a work tree."""
-    goal = redacted(goal.strip())
-    if not goal or len(goal) > _MAX_GOAL or "\0" in goal:
-        message = f"A goal is a text of 1 to {_MAX_GOAL} characters."
-        raise UsageError("invalid_argument", message, 'Such as `ralph orchestrate "Greet people in French"`.')
+    goal = worded(goal, "A goal", 'Such as `ralph orchestrate "Greet people in French"`.')
     refuse_on_a_threads_branch(workshop.root)
     for name in set(roles.values()):
         workshop.agent(name)
     return begin(workshop, goal, session_name(workshop), roles)
+
+
+def worded(text: str, what: str, example: str) -> str:
+    """What a person says in words: some, not endless, and nothing in it that a terminal or a file would act on."""
+    text = text.replace("\r\n", "\n").strip()
+    if not text or len(text) > _MAX_TEXT:
+        is_long = f", and this one has {len(text)}" if text else ", and this one is empty"
+        raise UsageError("invalid_argument", f"{what} is a text of 1 to {_MAX_TEXT} characters{is_long}.", example)
+    strange = next((place for place, one in enumerate(text) if not (one.isprintable() or one in "\n\t")), None)
+    if strange is not None:
+        message = f"{what} is plain text, and character {strange + 1} of this one is {text[strange]!a}."
+        raise UsageError(
+            "invalid_argument", message, "Leave it out; what needs it goes into a file, and its name here."
+        )
+    return redacted(text)
 
 
 def _open(journal: Journal) -> Instance | None:
@@ -89,38 +112,94 @@ def _of_session(journal: Journal, session: str) -> Run:
     raise NotFound("unknown_run", f"No run is known of the session {session}.", hint)
 
 
+def recent_runs(journal: Journal, most: int) -> list[Run]:
+    """The runs, the newest first."""
+    return [run_of(journal.history(one.id)) for one in journal.recent(MACHINE, most)]
+
+
+def successor(journal: Journal, run: Run) -> str | None:
+    """The newest run that went on where this one ended: it has the same directory."""
+    later = [one.id for one in journal.recent(MACHINE, _MOST_RUNS) if one.id > run.id]
+    found = (id_ for id_ in later if run_of(journal.entries(instance=id_, most=1)).session == run.session)
+    return next(found, None)
+
+
+# Steering
+
+
 def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
     """New requirements of a person: the planner hears of them before anything else is begun."""
-    if person.kind != ActorKind.HUMAN:
-        message = "Only a person adds requirements, and this is an agent."
-        raise Refusal("person_needed", message, "Name what you found among the discovered tasks of your answer.")
-    journal.append(_steerable(run).id, Event("requirements_added", person, reason=redacted(text.strip())))
+    _must_be_person(person, "adds requirements", "Name what you found among the discovered tasks of your answer.")
+    _steerable(run)
+    text = worded(text, "What else is wanted", 'Such as `ralph orchestrate add "and in Welsh"`.')
+    _must_go_on(run, '`ralph orchestrate resume --say "…"` says it and goes on')
+    if run.state == "Initializing":
+        hint = "`ralph orchestrate resume` lets it begin; then say it again."
+        raise Refusal("not_allowed", "The run has not begun to plan yet.", hint)
+    journal.append(run.id, Event("requirements_added", person, reason=text))
 
 
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
     """Let a run rest where it is; the agent that works is ended."""
+    _must_be_person(person, "lets a run rest", "Say in your answer that you are blocked, and by what.")
+    _steerable(run)
+    _must_go_on(run, "`ralph orchestrate resume` goes on where it failed")
+    reason = worded(reason, "A reason", 'Such as `ralph orchestrate stop --reason "tomorrow"`.') if reason else ""
     data = {"type": "stopped", "reason": reason}
-    journal.append(_steerable(run).id, Event(NOTED, person, evidence=Evidence(data=data)))
+    journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
 
 
-def resume(workshop: Workshop, person: Actor, run: Run) -> str:
+def _must_be_person(person: Actor, does: str, instead: str) -> None:
+    if person.kind != ActorKind.HUMAN:
+        raise Refusal("person_needed", f"Only a person {does}, and this is an agent.", instead)
+
+
+def _must_go_on(run: Run, otherwise: str) -> None:
+    if run.outcome == "success":
+        raise Refusal("terminal", "The run has met its goal.", 'Begin a new one: `ralph orchestrate "GOAL"`.')
+    if run.outcome is not None:
+        raise Refusal("terminal", "The run has failed.", f"{otherwise}.")
+
+
+# Going on
+
+
+def resume(workshop: Workshop, person: Actor, run: Run, wish: str = "") -> str:
     """Go on with a run: where it rests, or, where it has ended, as a new run on the same directory.
 
-    What a person edited in the files since counts. One that has met its goal goes on only for that.
+    What a person edited in the files since counts, and `wish`, what should change: the planner hears of it first. One
+    that has met its goal goes on only for that.
     """
     _steerable(run)
     refuse_on_a_threads_branch(workshop.root)
+    if wish:
+        wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
+        if wish:
+            add(workshop.journal, person, run, wish)
         if run.stopped is not None:
-            data = {"type": "resumed", "files": role_hashes(workshop)}
-            workshop.journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
+            workshop.journal.append(run.id, _resumed(workshop, person))
         return run.id
+    later = successor(workshop.journal, run)
+    if later is not None:
+        hint = f"`ralph orchestrate status {later[-8:]}` shows that one."
+        raise Refusal("terminal", f"The run went on as {later}.", hint)
     edited, refused = with_edits(workshop, run)
     for one in refused:
         workshop.tell(one.sentence)
-    if run.outcome == "success" and not edited.open_tasks:
+    if run.outcome == "success" and not edited.open_tasks and not wish:
         raise Refusal("terminal", "The run has met its goal.", 'Begin a new one: `ralph orchestrate "GOAL"`.')
-    return begin(workshop, run.goal, run.session, run.roles, carries=edited)
+    if wish:
+        edited.wishes.append(wish)
+    why = "a person says what should change" if wish else ""
+    made = begin(workshop, run.goal, run.session, run.roles, carries=edited, why=why)
+    workshop.journal.append(made, _resumed(workshop, person, said=wish))
+    return made
+
+
+def _resumed(workshop: Workshop, person: Actor, **data: str) -> Event:
+    """Who decided to go on, and what they said; with the roles as their files are now."""
+    return Event(NOTED, person, evidence=Evidence(data={"type": "resumed", "files": role_hashes(workshop), **data}))
 
 
 def resume_directory(workshop: Workshop, session: str, roles: Mapping[str, str]) -> str | None:

@@ -1,0 +1,162 @@
+"""How a run of the orchestrator looks in a terminal: its tasks, who is at work, the last verdict, what comes next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from interlock.faces.cli.output import Output, one_line
+from interlock.work.orchestration.news import words_of
+
+if TYPE_CHECKING:
+    from interlock.work.orchestration.needs import Need
+    from interlock.work.orchestration.standing import Counts, Standing
+    from interlock.work.orchestration.values import Task
+
+__all__ = ["counted", "need_lines", "show_run", "show_runs", "spent_line", "task_lines"]
+
+_STYLES = {"x": "green", "P": "cyan", "/": "yellow", "F": "bold red", "C": "dim", " ": ""}
+_CLOSED = "xC"
+_SHOWN = 40
+_LONGEST = 400
+
+
+def task_lines(tasks: Sequence[Task], current: str | None, most: int, attempts: int = 0) -> Iterator[Text]:
+    """The tasks with their marks and attempts: where there are many, those around the current one, and counts."""
+    if not tasks:
+        return
+    here = next((place for place, one in enumerate(tasks) if one.id == current), None)
+    if here is None:
+        here = next((place for place, one in enumerate(tasks) if one.mark not in _CLOSED), len(tasks) - 1)
+    start = max(0, min(here - most // 2, len(tasks) - most))
+    shown = tasks[start : start + most]
+    yield from _others(tasks[:start], "before")
+    for one in shown:
+        again = f" (attempt {one.attempt}{_of(attempts)})" if one.attempt > 1 else ""
+        line = (
+            f"{'▸' if one.id == current else ' '} [{one.mark}] {one_line(one.id)}{again}  {one_line(one.description)}"
+        )
+        yield Text(line, _STYLES[one.mark])
+    yield from _others(tasks[start + most :], "after")
+
+
+def _others(tasks: Sequence[Task], where: str) -> Iterator[Text]:
+    if tasks:
+        counts = Counter(str(one.mark) for one in tasks)
+        yield Text(f"  … {len(tasks)} {where}: {', '.join(f'{n} [{mark}]' for mark, n in counts.items())}", "dim")
+
+
+def counted(tasks: Sequence[Task], counts: Counts) -> str:
+    """How far it is, and what is used up of what may not be done forever."""
+    parts = []
+    if tasks:
+        closed = sum(one.mark in _CLOSED for one in tasks)
+        parts.append(f"{closed} of {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} closed")
+    if counts.cycle:
+        parts.append(f"Q&A cycle {counts.cycle}{_of(counts.cycles)}")
+    if counts.replan:
+        parts.append(f"planning retry {counts.replan}{_of(counts.replans)}")
+    return " · ".join(parts)
+
+
+def _of(limit: int) -> str:
+    return f" of {limit}" if limit else ""
+
+
+def spent_line(invocations: int, spent: tuple[float, float, int]) -> Text:
+    """What agents have used."""
+    seconds, dollars, tokens = spent
+    runs = "1 run" if invocations == 1 else f"{invocations} runs"
+    return Text(f"{runs} of agents, {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens", "dim")
+
+
+def need_lines(need: Need) -> Iterator[Text]:
+    """What a run that failed needs of a person."""
+    yield Text(one_line(need.says), "bold red")
+    for line in need.details:
+        yield Text(f"  │ {one_line(line)[:_LONGEST]}")
+    for place, question in enumerate(need.questions, 1):
+        yield Text(f"  {place}. {one_line(question)}")
+    yield Text(f"It needs you: {need.help}", "bold")
+
+
+def show_run(output: Output, standing: Standing, *, all_tasks: bool = False, hints: bool = True) -> None:
+    """The page of one run; with what to type next, unless that is said elsewhere."""
+    console = output.console()
+    for line in _page(standing, all_tasks=all_tasks):
+        console.print(line, soft_wrap=True)
+    for line in _next(standing) if hints else ():
+        console.print(line, soft_wrap=True)
+
+
+def _page(standing: Standing, *, all_tasks: bool) -> Iterator[Text]:
+    run, counts = standing.run, standing.counts
+    yield Text(one_line(run.goal), "bold").append(f"   {run.id[-8:]}", "dim")
+    style = {"success": "bold green", "failure": "bold red"}.get(run.outcome or "", "bold yellow")
+    rests = "" if run.outcome or standing.driver else "  rests"
+    yield Text.assemble((f"{run.state}{rests}", style), f"  {counted(run.plan.tasks, counts)}")
+    yield from _who(standing)
+    yield from task_lines(run.plan.tasks, run.task, len(run.plan.tasks) if all_tasks else _SHOWN, counts.attempts)
+    if run.verdict:
+        yield Text(f"last verdict  {_short(run.verdict)}", "dim")
+    if standing.need is not None:
+        yield from need_lines(standing.need)
+    elif run.reason and run.outcome:
+        yield Text(_short(run.reason), "green")
+    for wish in run.untold:
+        yield Text(f"for the planner: {_short(wish)}")
+    yield Text(f"files  {standing.directory}", "dim")
+    yield spent_line(len(run.invocations), run.spent)
+
+
+def _short(text: str) -> str:
+    return one_line(" ".join(text.split()))[:_LONGEST]
+
+
+def _who(standing: Standing) -> Iterator[Text]:
+    """Who drives it and who is at work; or why nobody does."""
+    run, driver = standing.run, standing.driver
+    if driver is not None:
+        since = f" since {driver.since[11:19]}" if driver.since else ""
+        yield Text(f"driven by {one_line(driver.name)}{since} UTC" if since else f"driven by {one_line(driver.name)}")
+    elif run.outcome is None:
+        yield Text(f"nobody drives it{f': {_short(run.stopped)}' if run.stopped else ''}", "yellow")
+    if driver is not None and run.at_work is not None:
+        asked, doing = run.at_work, f"; {_short(standing.doing)}" if standing.doing else ""
+        yield Text(f"at work: {_short(words_of(asked))}, since {asked.at[11:19]} UTC{doing}")
+
+
+def _next(standing: Standing) -> Iterator[Text]:
+    run = standing.run
+    if standing.successor is not None:
+        yield _hint(f"status {standing.successor[-8:]}", "it went on as another run")
+    elif run.outcome == "success":
+        yield Text.assemble(("→ ", "green"), ("git diff", "bold"), "  see what was done; nothing is committed")
+    elif run.outcome is not None:
+        yield _hint('resume --say "…"', "say what should change, and go on")
+        yield _hint("resume", "go on, after you mended it")
+    elif standing.driver is not None:
+        yield _hint('add "…"', "give it more to do")
+        yield _hint("stop", "let it rest")
+    else:
+        yield _hint("resume", "go on")
+        yield _hint('add "…"', "give it more to do first")
+
+
+def _hint(verb: str, does: str) -> Text:
+    return Text.assemble(("→ ", "green"), (f"ralph orchestrate {verb}", "bold"), f"  {does}")
+
+
+def show_runs(output: Output, rows: Sequence[dict[str, Any]]) -> None:
+    """The runs, a line each."""
+    for row in rows:
+        style = {"success": "green", "failure": "red"}.get(row["outcome"] or "", "yellow")
+        closed = f"{row['closed']}/{row['tasks']}"
+        line = Text(f"{row['id'][-8:]}  {row['session']:<13}  ").append(f"{row['state']:<12}", style)
+        line.append(f"  {closed:>7}  {one_line(row['goal'])}")
+        if output.width is not None:
+            line.truncate(output.width, overflow="ellipsis")
+        output.console().print(line, soft_wrap=True)

@@ -1,0 +1,125 @@
+"""PURE. What a run that failed needs of a person: why it ended, what is known of it, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from interlock.journal import Entry
+from interlock.machine import Evidence
+from interlock.work.orchestration.record import Run
+from interlock.work.verification.receipt import Receipt, from_data
+
+__all__ = ["Cause", "Need", "need_of"]
+
+_MOST_LINES = 12
+_TAIL = 5
+
+
+class Cause(StrEnum):
+    """Why a run failed."""
+
+    TASK = "task"
+    """A task failed as often as it may."""
+    BLOCKED = "blocked"
+    """The planner cannot plan it as things are."""
+    QUESTIONS = "questions"
+    """The planner still asks, and nobody could answer."""
+    ANSWER = "answer"
+    """A role's answer could not be used, as often as it was asked."""
+    REPLANS = "replans"
+    """It was planned again as often as it may."""
+    NETWORK = "network"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a run needs of a person."""
+
+    cause: Cause
+    says: str
+    """What happened, in a sentence."""
+    help: str
+    """What a person can do about it."""
+    details: tuple[str, ...] = ()
+    """What is known of it, a line each: feedback, blockers, what our verifiers refuse."""
+    questions: tuple[str, ...] = ()
+    """What a person can answer right here."""
+    task: str | None = None
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether trying again can help without anything being changed."""
+        return self.cause in (Cause.NETWORK, Cause.ANSWER)
+
+
+def need_of(run: Run, entry: Entry) -> Need:
+    """What a run needs, by the entry with which it failed."""
+    evidence = entry.decoded_evidence()
+    facts, reason = evidence.facts, (entry.reason or "").strip()
+    planner, executor, verdict = facts.get("planner"), facts.get("executor"), facts.get("verdict")
+    if planner in ("needs_qa_cycle", "needs_clarification"):
+        return _questions(evidence)
+    if planner == "blocked":
+        says = "The planner is blocked: it cannot plan the goal as things are."
+        return Need(Cause.BLOCKED, says, "Say what it may assume, or what to leave out.", _blockers(reason))
+    if planner == "invalid":
+        says = "The planner's answers could not be used."
+        help_ = "Try it again, with another agent or model perhaps; or say what to pay attention to."
+        return Need(Cause.ANSWER, says, help_, _lines(reason))
+    if executor == "blocked" or entry.event in ("requirements_discovered", "holistic_check_failed"):
+        says = "It was planned again as often as it may, and something is still missing."
+        return Need(Cause.REPLANS, says, "Say what to do about it, or what to leave out.", _lines(reason))
+    if executor is not None or verdict is not None:
+        return _task(run, evidence, reason)
+    if entry.event == "network_failed":
+        says = "An agent could not be reached, however long it was waited for."
+        return Need(Cause.NETWORK, says, "Look after the network or the service, then let it go on.", _lines(reason))
+    return Need(Cause.OTHER, "The run failed.", "Mend what it names, then let it go on.", _lines(reason))
+
+
+def _questions(evidence: Evidence) -> Need:
+    asked = tuple(str(one) for one in evidence.data.get("questions", ()))
+    says = "The planner still asks, and there are no more answers."
+    return Need(Cause.QUESTIONS, says, "Answer what it asks: the planner hears it first.", questions=asked)
+
+
+def _task(run: Run, evidence: Evidence, reason: str) -> Need:
+    """The last attempt at a task: who refused it, and what they said."""
+    task, attempt = str(evidence.data.get("task", run.task or "")), evidence.data.get("attempt", "")
+    known = run.find(task)
+    about = f" ({known.description})" if known is not None and known.description else ""
+    reports = run.reports.get(task, [])
+    part2 = reports[-1].part2 if reports and evidence.facts.get("verdict") else None
+    if part2 is not None and evidence.facts.get("verdict") == "Failed":
+        is_ours = run.receipt is not None and not from_data(run.receipt).passed
+        who = "our verifiers refuse it" if is_ours else "the reviewer refuses it"
+        said = _lines(part2.feedback or part2.reasoning or reason)
+        unmet = tuple(f"not met: {one.criterion}" for one in part2.criteria_results if not one.met)
+        details = (*said, *unmet, *(_seen(from_data(run.receipt)) if is_ours else ()))
+    else:
+        who, details = "its executor gave up", _lines(reason)
+        if "invalid" in evidence.facts.values():
+            who = "an answer could not be used"
+    says = f"{task}{about} failed in attempt {attempt}, its last: {who}."
+    return Need(Cause.TASK, says, "Say what should change, or mend it yourself and let it go on.", details, task=task)
+
+
+def _seen(receipt: Receipt) -> Iterator[str]:
+    """Which of our verifiers do not pass, and the end of what they printed."""
+    for one in receipt.verifiers:
+        if not one.passed:
+            yield f"$ {one.command}"
+            yield from (f"  {line}" for line in one.output.strip().splitlines()[-_TAIL:])
+
+
+def _blockers(reason: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in reason.partition(":")[2].split(";") if one.strip())[:_MOST_LINES]
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    found = [line.rstrip() for line in text.splitlines() if line.strip()]
+    more = len(found) - _MOST_LINES
+    return (*found[:_MOST_LINES], *([f"… {more} more lines"] if more > 0 else []))
