@@ -17,6 +17,14 @@
       changes      what counts of them, as values
     ondisk       a session as its files say it, whoever wrote them (PURE)
     store        the directories of the sessions: read, compared, made to say what is so
+    projecting   the files of one session as its driver keeps them; people's edits read back
+    record       a run as its entries tell it; `replay` folds them (PURE)
+    beginning    how a run comes to be: for a goal, after another one, on a directory that was found
+    loop         driving a run: read where it stands, do the next step, write down what came of it
+      steps        what is done in each state; `proving` asks our own verifiers
+      visit        a run in one state, and how a role is asked
+      desk         what a driver has at hand from one step to the next
+    verbs        what people do with a run: begin it, add to it, stop it, go on with it
     tally        what is counted of a run, entry by entry (PURE)
     metrics      what that comes to: of a run, a session, everything (PURE)
     exposition   the same as Prometheus reads it (PURE)
