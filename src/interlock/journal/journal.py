@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +22,7 @@ from interlock.journal.transaction import (
     find_named,
     find_open,
     find_recent,
+    find_standing,
     read_entries,
     read_history,
     replayed,
@@ -140,10 +141,17 @@ class Journal:
         with self._store.read() as sql:
             return find_open(sql, machine)
 
-    def recent(self, machine: str, most: int, *, parent: str | None = None) -> list[Instance]:
-        """The newest instances of a machine, newest first; with a parent, only its children."""
+    def standing(self, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
+        """How many instances of a machine that have not ended are in one of these states, and the newest of them."""
         with self._store.read() as sql:
-            return find_recent(sql, machine, most, parent)
+            return find_standing(sql, machine, states, most)
+
+    def recent(
+        self, machine: str, most: int, *, parent: str | None = None, before: str | None = None
+    ) -> list[Instance]:
+        """The newest instances of a machine, newest first; with a parent, its children; or those before one."""
+        with self._store.read() as sql:
+            return find_recent(sql, machine, most, parent, before)
 
     def named(self, machine: str, name: str) -> Instance | None:
         """The instance of a machine that took a name last."""

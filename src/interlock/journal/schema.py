@@ -158,6 +158,12 @@ _PROJECTIONS = """CREATE TABLE projections (
   seq {integer} NOT NULL
 ) {rowless}"""
 
+_STANDING = (
+    "CREATE INDEX instances_by_machine ON instances (machine, id)",
+    "CREATE INDEX instances_standing ON instances (machine, state, id) WHERE outcome IS NULL",
+)
+"""So that a list of the newest, and what stands in a state, cost the same however many instances there are."""
+
 # What is noted after the end changes neither when a session ended nor what its error was.
 _END = "LEFT JOIN entries AS e ON e.instance = i.id AND e.event = 'complete_ralph_session'"
 
@@ -178,6 +184,7 @@ MIGRATIONS = (
         {"sqlite": (_with_end(_SESSIONS_SQLITE),), "postgresql": (_with_end(_SESSIONS_POSTGRESQL[1]),)},
     ),
     Migration(4, "how far each projection is", (_PROJECTIONS,), {}),
+    Migration(5, "instances by machine, and by where they stand", _STANDING, {}),
 )
 """Every migration, in order. One that was released is never changed."""
 

@@ -35,6 +35,7 @@ __all__ = [
     "find_named",
     "find_open",
     "find_recent",
+    "find_standing",
     "read_entries",
     "read_history",
     "replayed",
@@ -378,9 +379,28 @@ def find_open(sql: Sql, machine: str) -> list[Instance]:
     return [Instance(*row) for row in sql.rows(statement, (machine,))]
 
 
-def find_recent(sql: Sql, machine: str, most: int, parent: str | None = None) -> list[Instance]:
-    """The newest instances of a machine, newest first; with a parent, only its children."""
+def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
+    """How many instances of a machine that have not ended are in one of these states, and the newest of them."""
+    if not states:
+        return 0, []
+    where = f"machine = ? AND outcome IS NULL AND state IN ({', '.join('?' * len(states))})"
+    values = [machine, *states]
+    [(count,)] = sql.rows(f"SELECT count(*) FROM instances WHERE {where}", values)
+    found: list[Instance] = []
+    for state in states:  # each by the index, in its order: sorting what stands in all of them would read all of it
+        where = f"machine = ? AND outcome IS NULL AND state = ? ORDER BY id DESC LIMIT {int(most)}"
+        rows = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where}", (machine, state))
+        found += [Instance(*row) for row in rows]
+    return int(count), sorted(found, key=lambda one: one.id, reverse=True)[:most]
+
+
+def find_recent(
+    sql: Sql, machine: str, most: int, parent: str | None = None, before: str | None = None
+) -> list[Instance]:
+    """The newest instances of a machine, newest first; with a parent, only its children; those older than `before`."""
     where, values = ("machine = ?", [machine]) if parent is None else ("machine = ? AND parent = ?", [machine, parent])
+    if before is not None:
+        where, values = f"{where} AND id < ?", [*values, before]
     statement = f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id DESC LIMIT {int(most)}"
     return [Instance(*row) for row in sql.rows(statement, values)]
 

@@ -8,13 +8,14 @@ that is loaded now say the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
 from interlock.machine import Machine
 from interlock.work.settings import Settings
+from interlock.work.watching import Watch
 
 __all__ = ["EVERYTHING", "Asked", "Page", "Sight"]
 
@@ -31,6 +32,8 @@ class Sight:
     work_tree: Path | None
     settings: Settings
     machines: Callable[[str], Machine]
+    watch: Watch = field(default_factory=Watch)
+    """What was read before, so that nothing long is read twice."""
 
     @property
     def now(self) -> float:

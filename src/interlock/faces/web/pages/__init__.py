@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from interlock.faces.web.page import Page
-from interlock.faces.web.pages import now
+from interlock.faces.web.pages import now, sessions
 
 __all__ = ["PAGES"]
 
-PAGES: Final[tuple[Page, ...]] = (*now.PAGES,)
+PAGES: Final[tuple[Page, ...]] = (*now.PAGES, *sessions.PAGES)

@@ -1,0 +1,59 @@
+"""What an instance is called: its machine, its number where it has one, and its title."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interlock.errors import InterlockError
+from interlock.journal import Instance, Journal
+from interlock.work.tickets.shelf import TICKETS, by_ids
+from interlock.work.watching import Watch
+
+__all__ = ["Reference", "called", "reference_to"]
+
+_LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An instance, as people speak of it."""
+
+    machine: str
+    id: str
+    title: str
+    number: int | None = None
+    """The number of a ticket."""
+
+
+def reference_to(journal: Journal, watch: Watch, id_: str | None) -> Reference | None:
+    """What an instance is called; None where there is none."""
+    if id_ is None:
+        return None
+    try:
+        return called(journal, watch, journal.instance(id_))
+    except InterlockError:
+        return None
+
+
+def called(journal: Journal, watch: Watch, instance: Instance) -> Reference:
+    """What an instance is called."""
+    number: int | None = None
+    match instance.machine:
+        case "ticket":
+            with journal.projected(TICKETS) as sql:
+                line = by_ids(sql, [instance.id]).get(instance.id)
+            number, title = (line.number, line.title) if line is not None else (None, "")
+        case "thread":
+            with watch.lock:
+                title = watch.threads.of(journal, instance).title
+        case "story":
+            with watch.lock:
+                loop = watch.loops.of(journal, instance)
+                title = f"stories: {loop.story}" if loop.story else "the story loop"
+        case "orchestrator":
+            with watch.lock:
+                title = watch.runs.of(journal, instance).goal
+        case _:
+            title = ""
+    first = " ".join(title.split())
+    return Reference(instance.machine, instance.id, first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…", number)

@@ -1,0 +1,62 @@
+"""What somebody who keeps looking has at hand: records that are kept up to date entry by entry, never folded twice.
+
+A journal is long, and a page is made anew with every entry that concerns it. So what was read is kept, and only what
+was appended since is read. All of it can be made anew; none of it is the truth.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from interlock.journal import Entry, Instance, Journal
+from interlock.work.orchestration import replay as runs
+from interlock.work.orchestration.record import Run
+from interlock.work.sessions.record import Record
+from interlock.work.stories import replay as loops
+from interlock.work.stories.record import Loop
+from interlock.work.threads import replay as threads
+from interlock.work.threads.record import Thread
+
+__all__ = ["Kept", "Watch"]
+
+Folded = TypeVar("Folded")
+
+_MOST = 300
+
+
+class Kept(Generic[Folded]):
+    """The records of one machine's instances, those last asked for."""
+
+    def __init__(self, make: Callable[[], Folded], take: Callable[[Folded, Entry], object], most: int = _MOST) -> None:
+        self._make = make
+        self._take = take
+        self._most = most
+        self._known: dict[str, tuple[int, Folded]] = {}
+
+    def of(self, journal: Journal, instance: Instance) -> Folded:
+        """The record of an instance, with all its entries so far. It goes on changing: take from it what is needed."""
+        version, record = self._known.pop(instance.id, (0, None))
+        if record is None:
+            version, record = 0, self._make()
+        if version < instance.version:
+            for entry in journal.history(instance.id, version):
+                self._take(record, entry)
+                version = entry.version
+        self._known[instance.id] = version, record  # only whole ones are kept, the newest last
+        if len(self._known) > self._most:
+            del self._known[next(iter(self._known))]
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """All that is kept at hand. Whoever uses it holds its lock, and takes values out of it that do not change."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    sessions: Kept[Record] = field(default_factory=lambda: Kept(Record, Record.take))
+    threads: Kept[Thread] = field(default_factory=lambda: Kept(Thread, threads.take))
+    loops: Kept[Loop] = field(default_factory=lambda: Kept(Loop, loops.take))
+    runs: Kept[Run] = field(default_factory=lambda: Kept(Run, runs.take))
