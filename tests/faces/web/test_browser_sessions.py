@@ -1,0 +1,80 @@
+"""A session goes through the seed's eight states, and a real browser shows each indicator without a reload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .browsers import chromium
+from .sites import WAY, Site, walk
+from .test_sessions import SEED
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+_MARK = "window.loadedOnce = true"
+_STILL = "window.loadedOnce === true"
+_PLACES = {"the session's page": "#head .standing .indicator", "the list": "[data-session='{}'] .indicator"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def _opened(browser: Browser, site: Site, path: str) -> Page:
+    """A page that is connected, and knows whether it is loaded again."""
+    page = browser.new_page()
+    page.goto(f"{site.url}{path}")
+    page.wait_for_selector("#connection[data-state='open']")
+    page.evaluate(_MARK)
+    return page
+
+
+def _shows(page: Page, place: str, state: str) -> None:
+    """Wait until a state is shown, with the indicator and the colour of the seed's table."""
+    color, indicator = SEED[state]
+    wanted = f"{place}[data-state='{state}'][data-indicator='{indicator}'][data-color='{color}']"
+    page.wait_for_selector(wanted)
+    assert page.evaluate(_STILL), "the page was loaded again"
+
+
+@pytest.mark.parametrize("end", ["done", "failed"])
+@pytest.mark.parametrize("place", _PLACES)
+def test_each_state_is_shown_without_a_reload(browser: Browser, site: Site, place: str, end: str) -> None:
+    session = site.session()
+    is_list = place == "the list"
+    page = _opened(browser, site, "/sessions" if is_list else f"/session/{session}")
+    where = _PLACES[place].format(session)
+    _shows(page, where, "idle")
+    for state in (*WAY, end):
+        walk(site.journal, session, state)
+        _shows(page, where, state)
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("state", "motion"), [("analyzing", "spin"), ("implementing", "pulse"), ("testing", "spin"), ("reviewing", "none")]
+)
+def test_spinners_spin_and_a_pulse_pulses(browser: Browser, site: Site, state: str, motion: str) -> None:
+    session = site.session()
+    walk(site.journal, session, *WAY[: WAY.index(state) + 1])
+    page = _opened(browser, site, f"/session/{session}")
+    mark = "document.querySelector('#head .standing .mark')"
+    assert page.evaluate(f"getComputedStyle({mark}).animationName") == motion
+    page.emulate_media(reduced_motion="reduce")
+    assert page.evaluate(f"getComputedStyle({mark}).animationName") == "none"
+    page.close()
+
+
+def test_a_page_is_readable_at_380_pixels(browser: Browser, site: Site) -> None:
+    session = site.session(agent="a-rather-long-name-of-an-agent " * 5)
+    walk(site.journal, session, *WAY)
+    page = browser.new_page(viewport={"width": 380, "height": 800})
+    for path in ("/sessions", f"/session/{session}"):
+        page.goto(f"{site.url}{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 380
+    page.close()
