@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from interlock.faces.web.page import Page
-from interlock.faces.web.pages import now, sessions
+from interlock.faces.web.pages import now, sessions, tickets
 
 __all__ = ["PAGES"]
 
-PAGES: Final[tuple[Page, ...]] = (*now.PAGES, *sessions.PAGES)
+PAGES: Final[tuple[Page, ...]] = (*now.PAGES, *tickets.PAGES, *sessions.PAGES)

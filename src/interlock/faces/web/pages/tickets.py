@@ -1,0 +1,186 @@
+"""Tickets: the pipeline as a board, and one ticket with everything on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from interlock.faces.web.looks import Look, look_of
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.pages.sessions import session_rows
+from interlock.journal import Entry, Instance
+from interlock.machine import Actor, ActorKind, Channel, Machine
+from interlock.work.tickets.advice import possible
+from interlock.work.tickets.audit import is_move
+from interlock.work.tickets.card import COMMENTED, EDITED
+from interlock.work.tickets.dashboard import Dashboard, Phase, dashboard
+from interlock.work.tickets.numbers import MACHINE, known_ticket
+from interlock.work.tickets.queries import Filters, Summary, listed, view
+
+__all__ = ["PAGES"]
+
+_MOST_CARDS = 20
+_MOST_FOUND = 100
+_MOST_HISTORY = 100
+_MOST_THREADS = 10
+_MOST_SESSIONS = 10
+_PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
+_AGENT = Actor(ActorKind.AGENT, "somebody", Channel.MCP)
+_SEVERITIES = {"critical": "bad", "warning": "warn", "info": "calm"}
+_STATUS = {"ON_TRACK": "good", "AT_RISK": "warn", "OFF_TRACK": "bad"}
+
+
+# The board
+
+
+def _board(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    machine = sight.machines(MACHINE)
+    state, text = asked.query.get("state") or None, asked.query.get("find") or None
+    found: list[Summary] | None = None
+    if state is not None or text is not None:
+        ended = True if state in machine.states and machine.states[str(state)].terminal else None
+        order = "updated" if ended else "priority"
+        filters = Filters(state=state, text=text, ended=ended, order_by=order, most=_MOST_FOUND)
+        found = listed(sight.journal, filters)
+    board = dashboard(sight.journal, machine, most=0 if found is not None else _MOST_CARDS)
+    return {
+        "board": board,
+        "status": _STATUS[board.status],
+        "columns": [(phase, look_of(machine, phase.state)) for phase in _in_order(board, machine)],
+        "health": [(one, _SEVERITIES[one.severity]) for one in board.health],
+        "found": None if found is None else [(one, look_of(machine, one.workflow_state)) for one in found],
+        "state": state or "",
+        "find": text or "",
+        "most": _MOST_FOUND,
+    }
+
+
+def _in_order(board: Dashboard, machine: Machine) -> list[Phase]:
+    """The columns: what waits for a person's help first, then the way, then what has ended."""
+    aside = [one for one in board.phases if one.state == "Human Needed"]
+    ended = [one for one in board.phases if machine.states[one.state].terminal]
+    way = [one for one in board.phases if one not in aside and one not in ended]
+    return [*aside, *way, *ended]
+
+
+# One ticket
+
+
+@dataclass(frozen=True, slots=True)
+class _Happened:
+    """Something that happened to a ticket."""
+
+    time: str
+    by: str
+    kind: str
+    """`created`, `moved`, `commented` or `edited`."""
+    said: str
+    before: Look | None = None
+    after: Look | None = None
+    how: str = ""
+    """The command and the intent of a move."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A move that is possible now."""
+
+    to: Look
+    intent: str
+    command: str
+    """The command that makes it; empty for a person, who needs none."""
+    call: str
+    """What a person types."""
+
+
+def _ticket(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    number = str(asked.names["number"])
+    ticket = known_ticket(sight.journal, number)
+    machine = sight.journal.machine_of(ticket)
+    found = view(sight.journal, number, comments=0, with_group=False)
+    newest = sight.journal.history(ticket.id, max(0, ticket.version - _MOST_HISTORY))
+    related = {
+        "Part of": [found.parent] if found.parent else [],
+        "Waits for": found.blocked_by,
+        "Blocks": found.blocking,
+        "Parts": found.sub_tickets,
+    }
+    threads = sight.journal.recent("thread", _MOST_THREADS, parent=ticket.id)
+    return {
+        "ticket": found,
+        "look": look_of(machine, found.workflow_state),
+        "is_blocked": any(not _has_ended(machine, one.workflow_state) for one in found.blocked_by),
+        "related": [
+            (name, [(one, look_of(machine, one.workflow_state)) for one in some])
+            for name, some in related.items()
+            if some
+        ],
+        "happened": [one for entry in newest[::-1] if (one := _happened(entry, machine)) is not None],
+        "older": max(0, ticket.version - _MOST_HISTORY),
+        "threads": [(one, _title(sight, one), look_of(sight.journal.machine_of(one), one.state)) for one in threads],
+        "sessions": session_rows(sight, _sessions(sight, ticket, threads)),
+        "for_people": _moves(machine, ticket, _PERSON, found.number),
+        "for_agents": _moves(machine, ticket, _AGENT, found.number),
+    }
+
+
+def _has_ended(machine: Machine, state: str) -> bool:
+    return state in machine.states and machine.states[state].terminal
+
+
+def _title(sight: Sight, thread: Instance) -> str:
+    with sight.watch.lock:
+        return sight.watch.threads.of(sight.journal, thread).title
+
+
+def _sessions(sight: Sight, ticket: Instance, threads: Iterable[Instance]) -> list[Instance]:
+    """The newest sessions of a ticket, and of its threads."""
+    found = sight.journal.recent("session", _MOST_SESSIONS, parent=ticket.id)
+    for thread in threads:
+        found += sight.journal.recent("session", _MOST_SESSIONS, parent=thread.id)
+    return sorted(found, key=lambda one: one.id, reverse=True)[:_MOST_SESSIONS]
+
+
+def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int) -> list[_Move]:
+    """What an actor could do with a ticket now; as the holder of it, where somebody holds it."""
+    snapshot = ticket.snapshot
+    holder = snapshot.holder or f"person:{actor.id}"
+    moves = []
+    for one in possible(machine, snapshot, actor, holder, None, {}):
+        words = f"--intent {one.intent}" if one.intent else f"--to-state '{one.to}'"
+        call = f"ralph ticket handoff {number} {words} --reason '…'"
+        moves.append(_Move(look_of(machine, one.to), one.intent or "", one.command or "", call))
+    return moves
+
+
+def _happened(entry: Entry, machine: Machine) -> _Happened | None:
+    by = f"{entry.actor_kind} {entry.actor_id}"
+    data = entry.decoded_evidence().data
+    if entry.version == 1:
+        return _Happened(entry.time, by, "created", entry.reason or "", after=look_of(machine, entry.to_state))
+    if is_move(entry):
+        how = " ".join(one for one in (entry.command, str(data.get("intent") or "")) if one)
+        how = how or ("" if entry.event == "handoff" else entry.event.replace("_", " "))
+        before = look_of(machine, entry.from_state) if entry.from_state else None
+        return _Happened(entry.time, by, "moved", entry.reason or "", before, look_of(machine, entry.to_state), how)
+    if data.get("type") == COMMENTED:
+        return _Happened(entry.time, str(data.get("by") or by), "commented", str(data.get("body", "")))
+    if data.get("type") == EDITED:
+        fields = [name for part in ("set", "add", "remove") for name in data.get(part, {})]
+        return _Happened(entry.time, by, "edited", ", ".join(dict.fromkeys(fields)).replace("_", " "))
+    return None  # what the tracker's board shows is no news of the ticket
+
+
+def _concerns_tickets(asked: Asked) -> frozenset[str]:
+    return frozenset({MACHINE})
+
+
+def _concerns_one(asked: Asked) -> frozenset[str]:
+    return frozenset({MACHINE, "session", "thread"})
+
+
+PAGES = (
+    Page("/board", "board.html", _board, _concerns_tickets, heading="Board", key="b"),
+    Page("/ticket/{number:int}", "ticket.html", _ticket, _concerns_one),
+)
