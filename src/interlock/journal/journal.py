@@ -158,6 +158,10 @@ class Journal:
         with self._store.read() as sql:
             return find_named(sql, machine, name)
 
+    def current(self, machine: str) -> Machine:
+        """The machine that a new instance would be made by."""
+        return self._machines.current(machine)
+
     def machine_of(self, instance: Instance) -> Machine:
         """The machine that an instance was made by."""
         with self._store.read() as sql:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.work.threads.upcoming import NEXT
 
 if TYPE_CHECKING:
     from interlock.machine import Machine, Snapshot
@@ -21,25 +22,6 @@ _BOX = 53
 _SHOWN_CRITERIA = 40
 _SHOWN_PARTS = 40
 _SHOWN_DIFF = 2000
-
-NEXT: dict[str, tuple[tuple[str, str], ...]] = {
-    "Drafting": (("spec --edit", "write the spec, or `spec --say` to talk about it"), ("finalize", "approve it")),
-    "Assessing": (("finalize", "approve the spec as it is"), ("revise", "go back and mend it")),
-    "Finalized": (("start", "check the prerequisites and begin"), ("reopen", "open the spec again")),
-    "Preflight": (("start", "go on with the checks"),),
-    "PreflightFailed": (("start", "check again, once it is mended"), ("revise", "mend the spec")),
-    "Configuring": (("run", "start the loop"), ("configure", "choose agents, iterations and budget first")),
-    "Running": (("pause", "let the loop rest"),),
-    "Paused": (("resume", "go on from here"), ("configure", "change agents or iterations")),
-    "Verifying": (("pause", "stop the verifiers"),),
-    "Stuck": (("diagnose", "see what was tried"), ("assist", "edit files yourself, then go on")),
-    "Implemented": (("review", "look at the changes"), ("polish", "add docs or tests first")),
-    "Polishing": (("polish --done", "prove it again, and go on"),),
-    "PendingReview": (("approve", "the changes are right"), ("reject --reason …", "send it back")),
-    "Approved": (("withdraw", "take the approval back"),),
-    "ReadyToCommit": (("commit", "make the commit"), ("withdraw", "take the approval back")),
-}
-"""What a person does next in each state; there is always a way."""
 
 
 def _color(machine: Machine, state: str) -> str:

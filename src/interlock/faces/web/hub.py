@@ -29,6 +29,7 @@ _KEPT: Final = 2000
 """So many of the newest entries are kept at hand for those who listen."""
 _POLL_SECONDS: Final = 0.1
 _QUIET_SECONDS: Final = 15.0
+_AGES_SECONDS: Final = 10.0
 
 
 @dataclass(slots=True)
@@ -75,10 +76,15 @@ class Hub:
     async def run(self) -> None:
         """Follow the journal until the server ends."""
         self.head = await self._desk.read(self._desk.journal.head)
+        aged = anyio.current_time()
         while not self._ending.is_set():
             entries = await self._desk.read(partial(self._desk.journal.entries, self.head, most=_BATCH))
             if entries:
                 await self._take(entries)
+            elif anyio.current_time() - aged >= _AGES_SECONDS:
+                aged = anyio.current_time()
+                for view in [one for one in self._views.values() if one.page.ages]:
+                    await self.refresh(view)
             else:
                 with anyio.move_on_after(_POLL_SECONDS):
                     await self._ending.wait()

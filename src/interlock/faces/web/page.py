@@ -70,3 +70,5 @@ class Page:
     """What it is called in the navigation; empty where it is not there."""
     key: str = ""
     """What leads to it from the keyboard, after `g`."""
+    ages: bool = False
+    """Whether it says something else after a while, though nothing happened: that somebody is silent, for one."""

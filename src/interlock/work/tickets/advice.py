@@ -11,7 +11,7 @@ from interlock.machine.commands import Handoff, resolve, resolve_for_person
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.shelf import Line
 
-__all__ = ["instead", "possible"]
+__all__ = ["command_of", "instead", "possible"]
 
 _MOST = 3
 _LEAVE = "Leave it to them and take other work: next_ticket."
@@ -114,7 +114,12 @@ def _call(actor: Actor, number: int, wanted: Handoff) -> str:
         what = {"intent": wanted.intent} if wanted.intent else {"to_state": wanted.to}
         given = {"number": number, "command": wanted.command, **what, "reason": "…"}
         return f"handoff_ticket({json.dumps(given, ensure_ascii=False)}) → {wanted.to}"
+    return f"`{command_of(number, wanted)}` → {wanted.to}"
+
+
+def command_of(number: int, wanted: Handoff) -> str:
+    """What makes a handoff on the command line."""
     words = [f"ralph ticket handoff {number}"]
     words += [f"--command {wanted.command}"] if wanted.command else []
     words += [f"--intent {wanted.intent}"] if wanted.intent else [f'--to-state "{wanted.to}"']
-    return f"`{' '.join(words)} --reason …` → {wanted.to}"
+    return f"{' '.join(words)} --reason …"

@@ -16,10 +16,10 @@ from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import Summary, hours, summaries
 from interlock.work.tickets.shelf import LINE, TICKETS, Line
 
-__all__ = ["Dashboard", "Finding", "Phase", "as_markdown", "as_text", "dashboard"]
+__all__ = ["STUCK_HOURS", "Dashboard", "Finding", "Phase", "as_markdown", "as_text", "dashboard"]
 
 _HOUR = 3600.0
-_STUCK_HOURS = 48
+STUCK_HOURS = 48
 _VERY_STUCK_HOURS = 96
 _WINDOW_DAYS = 7
 _ARCHIVE_DAYS = 14
@@ -179,11 +179,11 @@ def _stuck(sql: Sql, machine: Machine, now: float) -> Iterator[Finding]:
     moving = [
         name for name, one in machine.states.items() if not (one.terminal or one.human or name == escalated(machine))
     ]
-    very, rather = _before(now, _VERY_STUCK_HOURS * _HOUR), _before(now, _STUCK_HOURS * _HOUR)
+    very, rather = _before(now, _VERY_STUCK_HOURS * _HOUR), _before(now, STUCK_HOURS * _HOUR)
     where = f"{_in('t.state', moving)} AND t.since < ?"
     what = f"not moved for more than {_VERY_STUCK_HOURS} hours"
     yield from _found(sql, "stuck_issue", "critical", what, where, [*moving, very])
-    what = f"not moved for more than {_STUCK_HOURS} hours"
+    what = f"not moved for more than {STUCK_HOURS} hours"
     yield from _found(sql, "stuck_issue", "warning", what, f"{where} AND t.since >= ?", [*moving, rather, very])
 
 

@@ -1,27 +1,73 @@
-"""Now: what waits for a person first, then who is at work."""
+"""Now: what waits for a person first and loudest, then who is at work, what is stuck, and what today cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from interlock.faces.web.looks import Look, look_of
 from interlock.faces.web.page import Asked, Page, Sight
+from interlock.work.attention import Spending, Waiting, Working, attention
 
 __all__ = ["PAGES"]
 
-_MACHINES = ("ticket", "thread", "story", "orchestrator", "session")
+
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """What was used of one thing, and of how much."""
+
+    words: str
+    part: float | None
+    """How much of the limit is used, as a part of 1; None where there is none."""
 
 
 def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
-    waiting: list[dict[str, str | None]] = []
-    at_work: list[dict[str, str | None]] = []
-    for name in _MACHINES:
-        machine = sight.machines(name)
-        for one in sight.journal.open_instances(name)[:200]:
-            state = machine.form.states[one.state]
-            row = {"machine": name, "id": one.id, "state": one.state, "icon": state.icon, "color": state.color}
-            (waiting if state.human else at_work).append({**row, "since": one.updated})
-    return {"waiting": waiting, "at_work": at_work}
+    found = attention(sight.journal, sight.watch, sight.settings, sight.work_tree)
+    return {
+        "count": found.count,
+        "asking": [(one, _waiting_look(sight, one)) for one in found.waiting if one.is_gate],
+        "resting": [(one, _waiting_look(sight, one)) for one in found.waiting if not one.is_gate],
+        "more": found.more,
+        "named": "; ".join(_name(one) for one in found.waiting[:5]),
+        "working": [(one, _working_look(sight, one)) for one in found.working],
+        "more_working": found.more_working,
+        "stuck": found.stuck,
+        "spending": [(one, _amounts(one)) for one in found.spending],
+        "is_new": not sight.journal.head(),
+    }
 
 
-PAGES = (Page("/", "now.html", _look, heading="Now", key="n"),)
+def _name(one: Waiting) -> str:
+    return f"{one.of.title or one.of.machine}: {one.state}" if one.of is not None else "settings to be accepted"
+
+
+def _waiting_look(sight: Sight, one: Waiting) -> Look:
+    if one.of is None:
+        return Look(one.state, one.state, "red", "▲", "")
+    return look_of(sight.machines(one.of.machine), one.state)
+
+
+def _working_look(sight: Sight, one: Working) -> Look:
+    if one.session is not None:
+        return look_of(sight.machines("session"), one.session.state)
+    return look_of(sight.machines(one.of.machine if one.of else "session"), one.state)
+
+
+def _amounts(one: Spending) -> list[_Amount]:
+    """What is worth telling: what was used, and what has a limit."""
+    minutes, most = one.seconds / 60, one.most_seconds / 60
+    rows = (
+        (one.usd, one.most_usd, f"${one.usd:.2f}", f"${one.most_usd:.2f}"),
+        (one.tokens, one.most_tokens, f"{one.tokens:,} tokens", f"{one.most_tokens:,.0f}"),
+        (one.seconds, one.most_seconds, f"{minutes:.0f} min of agents", f"{most:.0f}"),
+        (one.runs, one.most_runs, f"{one.runs} {'run' if one.runs == 1 else 'runs'}", f"{one.most_runs:.0f}"),
+    )
+    return [
+        _Amount(f"{said} of {limit}" if most else said, min(1.0, used / most) if most else None)
+        for used, most, said, limit in rows
+        if used or most
+    ]
+
+
+PAGES = (Page("/", "now.html", _look, heading="Now", key="n", ages=True),)

@@ -11,7 +11,7 @@ from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.pages.sessions import session_rows
 from interlock.journal import Entry, Instance
 from interlock.machine import Actor, ActorKind, Channel, Machine
-from interlock.work.tickets.advice import possible
+from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
 from interlock.work.tickets.card import COMMENTED, EDITED
 from interlock.work.tickets.dashboard import Dashboard, Phase, dashboard
@@ -146,12 +146,10 @@ def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int) -> lis
     """What an actor could do with a ticket now; as the holder of it, where somebody holds it."""
     snapshot = ticket.snapshot
     holder = snapshot.holder or f"person:{actor.id}"
-    moves = []
-    for one in possible(machine, snapshot, actor, holder, None, {}):
-        words = f"--intent {one.intent}" if one.intent else f"--to-state '{one.to}'"
-        call = f"ralph ticket handoff {number} {words} --reason '…'"
-        moves.append(_Move(look_of(machine, one.to), one.intent or "", one.command or "", call))
-    return moves
+    return [
+        _Move(look_of(machine, one.to), one.intent or "", one.command or "", command_of(number, one))
+        for one in possible(machine, snapshot, actor, holder, None, {})
+    ]
 
 
 def _happened(entry: Entry, machine: Machine) -> _Happened | None:

@@ -1,0 +1,36 @@
+"""What waits for a person, who is at work, what does not move, and what today cost: one look over the whole journal.
+
+Every face that tells people what is going on asks here: the dashboard's first page, later `ralph status` and what
+notifies people. It reads and changes nothing, and it is flat: each list has an end, and says how much more there is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from interlock.journal import Journal
+from interlock.journal.ids import time_text
+from interlock.work.attention.spending import spending
+from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working
+from interlock.work.attention.waiting import waiting
+from interlock.work.attention.working import stuck, working
+from interlock.work.settings import Settings
+from interlock.work.watching import Watch
+
+__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "attention"]
+
+
+def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | None) -> Attention:
+    """What a person should know now. `root` is the work tree, whose settings may wait to be accepted."""
+    with watch.lock:
+        now = journal.now()
+        asks, more = waiting(journal, watch, root)
+        busy, others = working(journal, watch, now)
+        return Attention(
+            waiting=asks,
+            more=more,
+            working=busy,
+            more_working=others,
+            stuck=stuck(journal, watch, busy, now),
+            spending=spending(journal, watch, settings, time_text(int(now * 1e9))[:10]),
+        )

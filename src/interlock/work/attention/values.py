@@ -1,0 +1,93 @@
+"""PURE. What is told to people who ask how things stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interlock.work.references import Reference
+from interlock.work.sessions.summary import Summary
+
+__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that goes no further without a person."""
+
+    of: Reference | None
+    """What waits; None where it is the repository's settings."""
+    state: str
+    why: str
+    since: str | None
+    command: str
+    """What to type."""
+    is_gate: bool = True
+    """Whether its machine waits for a person; else it only rests, and anybody may let it go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Somebody at work."""
+
+    of: Reference | None
+    """What is worked on."""
+    state: str
+    """The state of what is worked on."""
+    since: str
+    driver: str
+    """The process that drives it; empty where an agent works by itself."""
+    session: Summary | None
+    """The agent's own; None where no agent is asked just now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Something that does not move, though it should."""
+
+    of: Reference | None
+    why: str
+    since: str | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one kind of work has used on a day (UTC), and what it may use; 0 is no limit."""
+
+    what: str
+    seconds: float
+    tokens: int
+    usd: float
+    runs: int
+    """How many runs of agents, or iterations, there were."""
+    most_seconds: float = 0.0
+    most_tokens: float = 0.0
+    most_usd: float = 0.0
+    most_runs: float = 0.0
+
+    @property
+    def share(self) -> float | None:
+        """How much of the tightest limit is used, as a part of 1; None where there is no limit."""
+        used = (self.seconds, self.tokens, self.usd, self.runs)
+        most = (self.most_seconds, self.most_tokens, self.most_usd, self.most_runs)
+        shares = [one / limit for one, limit in zip(used, most, strict=True) if limit]
+        return max(shares) if shares else None
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What a person should know now."""
+
+    waiting: tuple[Waiting, ...]
+    """What their machines wait for a person with comes first, and what has waited longest."""
+    more: int
+    """How many more wait than are listed."""
+    working: tuple[Working, ...]
+    more_working: int
+    stuck: tuple[Stuck, ...]
+    spending: tuple[Spending, ...]
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self.waiting) + self.more

@@ -1,0 +1,178 @@
+"""What waits for a person: gates and menus of threads, tickets, loops and runs that rest, settings not accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from interlock.journal import Instance, Journal
+from interlock.machine import Actor, ActorKind, Channel, Machine
+from interlock.work.attention.values import Waiting
+from interlock.work.configuration import standing
+from interlock.work.orchestration.needs import need_of
+from interlock.work.references import Reference, called
+from interlock.work.sessions.verbs import is_present
+from interlock.work.threads.upcoming import next_command
+from interlock.work.tickets.advice import command_of, possible
+from interlock.work.tickets.audit import is_move
+from interlock.work.tickets.shelf import LINE, TICKETS, Line
+from interlock.work.watching import Watch
+
+__all__ = ["open_states", "waiting"]
+
+_MOST: Final = 20
+"""So many of each kind are listed."""
+_LATEST: Final = 8
+"""So many entries of a ticket are looked at for why it waits."""
+_PERSON: Final = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
+_BLOCKED: Final = "only_blocked_left"
+
+
+def waiting(journal: Journal, watch: Watch, root: Path | None) -> tuple[tuple[Waiting, ...], int]:
+    """What waits, and how many more there are of it."""
+    threads, unlisted, tickets = _threads(journal, watch)
+    found = [*_settings(journal, root), *threads]
+    for some, more in (_tickets(journal, tickets), (_outside(journal), 0)):
+        found += some
+        unlisted += more
+    found += [*_loops(journal, watch), *_runs(journal, watch)]
+    return tuple(sorted(found, key=lambda one: (not one.is_gate, one.since or ""))), unlisted
+
+
+def open_states(machine: Machine, *, human: bool | None = None) -> list[str]:
+    """The states that do not end an instance; with `human`, those that wait for a person, or do not."""
+    return [
+        name for name, state in machine.states.items() if not state.terminal and (human is None or state.human is human)
+    ]
+
+
+def _settings(journal: Journal, root: Path | None) -> Iterator[Waiting]:
+    if standing(journal, root).is_waiting:
+        why = "ralph.toml says something that nobody has accepted; until then the settings before it are in force"
+        yield Waiting(None, "not accepted", why, None, "ralph config accept")
+
+
+# Threads
+
+
+def _threads(journal: Journal, watch: Watch) -> tuple[list[Waiting], int, set[str]]:
+    """The threads that wait, how many more there are, and the tickets that wait with them."""
+    machine = journal.current("thread")
+    count, asking = journal.standing("thread", open_states(machine, human=True), _MOST)
+    _, others = journal.standing("thread", open_states(machine, human=False), _MOST)
+    resting = [one for one in others if not journal.is_held(f"thread:{one.id}", is_present)]
+    found = [_thread(journal, watch, one) for one in (*asking, *resting)]
+    return found, count - len(asking), {one.parent for one in (*asking, *others) if one.parent is not None}
+
+
+def _thread(journal: Journal, watch: Watch, instance: Instance) -> Waiting:
+    thread, state = watch.threads.of(journal, instance), journal.machine_of(instance).states[instance.state]
+    why = thread.reason.strip() or state.description
+    if instance.state == "Stuck" and thread.diagnosis is not None:
+        why = f"{thread.diagnosis.summary}: {thread.diagnosis.reason.strip() or why}"
+    if not state.human:
+        why = f"nobody drives it; {state.description[:1].lower()}{state.description[1:]}"
+    command = next_command(instance.state, instance.id)
+    return Waiting(called(journal, watch, instance), instance.state, why, thread.entered_at, command, state.human)
+
+
+# Tickets
+
+
+def _tickets(journal: Journal, with_threads: set[str]) -> tuple[list[Waiting], int]:
+    """Those that wait for a person; not those whose thread says why."""
+    machine = journal.current("ticket")
+    found: list[Waiting] = []
+    more = 0
+    for state in reversed(open_states(machine, human=True)):
+        with journal.projected(TICKETS) as sql:
+            [(count,)] = sql.rows("SELECT count(*) FROM tickets WHERE state = ?", (state,))
+            shown = f"SELECT {LINE} FROM tickets AS t WHERE t.state = ? ORDER BY t.rank, t.number LIMIT {_MOST}"
+            lines = [Line(*row) for row in sql.rows(shown, (state,))]
+        more += count - len(lines)
+        found += [_ticket(journal, line) for line in lines if line.id not in with_threads]
+    return found, more
+
+
+def _ticket(journal: Journal, line: Line) -> Waiting:
+    instance = journal.instance(line.id)
+    machine = journal.machine_of(instance)
+    latest = journal.history(line.id, max(0, instance.version - _LATEST))
+    said = next((one.reason for one in reversed(latest) if is_move(one) and one.reason), None)
+    ways = possible(machine, instance.snapshot, _PERSON, f"person:{_PERSON.id}", None, {})
+    command = command_of(line.number, ways[0]) if ways else f"ralph ticket show {line.number}"
+    why = said or machine.states[line.state].description
+    return Waiting(_reference(line), line.state, why, line.since, command)
+
+
+def _reference(line: Line) -> Reference:
+    return Reference("ticket", line.id, " ".join(line.title.split())[:200], line.number)
+
+
+def _outside(journal: Journal) -> list[Waiting]:
+    """Those that somebody moved on the tracker's board as only a person may."""
+    with journal.projected(TICKETS) as sql:
+        statement = f"SELECT {LINE} FROM tickets AS t WHERE t.outside IS NOT NULL ORDER BY t.number LIMIT {_MOST}"
+        lines = [Line(*row) for row in sql.rows(statement)]
+    return [
+        Waiting(
+            _reference(line),
+            line.state,
+            f"the tracker's board says {line.outside}",
+            line.updated,
+            f"ralph ticket sync --accept {line.number}",
+        )
+        for line in lines
+    ]
+
+
+# Loops and runs
+
+
+def _loops(journal: Journal, watch: Watch) -> Iterator[Waiting]:
+    """The loop that rests, or has blocked stories; and the last one, where it ended for want of a person."""
+    _, found = journal.standing("story", open_states(journal.current("story")), _MOST)
+    last = journal.recent("story", 1)
+    ended = [one for one in last if one.outcome is not None]
+    for instance in (*found, *ended):
+        if instance.parent is not None:
+            continue  # its thread says what it needs
+        loop = watch.loops.of(journal, instance)
+        of = called(journal, watch, instance)
+        blocked = [one.id for one in loop.progress.stories if one.status == "blocked"]
+        unblock = f"ralph story unblock {blocked[0]}" if blocked else "ralph story run"
+        if loop.outcome == _BLOCKED:
+            needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
+            yield Waiting(of, loop.state, f"only blocked stories are left: {needs}", loop.updated, unblock)
+        elif instance.outcome is not None:
+            if loop.explanation:
+                yield Waiting(of, loop.state, loop.explanation, loop.updated, "ralph story init")
+        elif loop.paused is not None:
+            why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
+            yield Waiting(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
+        elif not journal.is_held(f"story:{instance.id}", is_present):
+            yield Waiting(of, loop.state, "nobody drives it", loop.updated, "ralph story run", is_gate=False)
+        elif blocked:
+            why = f"{', '.join(blocked[:5])} {'is' if len(blocked) == 1 else 'are'} blocked; the others go on"
+            yield Waiting(of, loop.state, why, loop.updated, unblock, is_gate=False)
+
+
+def _runs(journal: Journal, watch: Watch) -> Iterator[Waiting]:
+    """The run that rests; and the last one, where it failed."""
+    _, found = journal.standing("orchestrator", open_states(journal.current("orchestrator")), _MOST)
+    failed = [one for one in journal.recent("orchestrator", 1) if one.outcome == "failure"]
+    for instance in (*found, *failed):
+        if instance.parent is not None:
+            continue
+        run, end = watch.runs.of(journal, instance), instance.id[-6:]
+        of = called(journal, watch, instance)
+        if instance.outcome is not None:
+            need = need_of(run, journal.history(instance.id, run.entered - 1)[0])
+            command = f'ralph orchestrate resume {end} --say "…"'
+            yield Waiting(of, run.state, f"{need.says} {need.help}", run.updated, command)
+        elif run.stopped is not None:
+            yield Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
+        elif not journal.is_held(f"orchestrator:{instance.id}", is_present):
+            command = f"ralph orchestrate resume {end}"
+            yield Waiting(of, run.state, "nobody drives it", run.updated, command, is_gate=False)

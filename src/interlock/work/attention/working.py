@@ -1,0 +1,112 @@
+"""Who is at work, and what does not move though it should."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from interlock.errors import InterlockError
+from interlock.journal import Instance, Journal
+from interlock.journal.ids import time_text
+from interlock.work.attention.values import Stuck, Working
+from interlock.work.attention.waiting import open_states
+from interlock.work.references import Reference, called
+from interlock.work.sessions.summary import summary_of
+from interlock.work.sessions.verbs import is_present
+from interlock.work.stories.stuck import standstill
+from interlock.work.tickets.dashboard import STUCK_HOURS
+from interlock.work.tickets.pipeline import escalated
+from interlock.work.tickets.shelf import LINE, TICKETS, Line
+from interlock.work.watching import Watch
+
+__all__ = ["stuck", "working"]
+
+_MOST: Final = 30
+_MOST_STUCK: Final = 10
+_DRIVEN: Final = ("thread", "story", "orchestrator")
+
+
+def working(journal: Journal, watch: Watch, now: float) -> tuple[tuple[Working, ...], int]:
+    """Agents at work, the newest first, then what is driven without one; and how many more agents there are."""
+    count, sessions = journal.standing("session", open_states(journal.current("session")), _MOST)
+    found = [_agent(journal, watch, one, now) for one in sessions]
+    busy = {one.parent for one in sessions}
+    for machine in _DRIVEN:
+        _, instances = journal.standing(machine, open_states(journal.current(machine)), _MOST)
+        found += [one for each in instances if each.id not in busy for one in _alone(journal, watch, each)]
+    return tuple(found), count - len(sessions)
+
+
+def _agent(journal: Journal, watch: Watch, instance: Instance, now: float) -> Working:
+    session = summary_of(watch.sessions.of(journal, instance), journal.machine_of(instance), now)
+    above = _instance(journal, instance.parent)
+    if above is None:
+        return Working(None, "", session.started, "", session)
+    driver = _driver(journal, above)
+    return Working(called(journal, watch, above), above.state, session.started, driver, session)
+
+
+def _alone(journal: Journal, watch: Watch, instance: Instance) -> Iterator[Working]:
+    """What is driven, and asks no agent just now: it verifies, waits for a limit, or is between two steps."""
+    driver = _driver(journal, instance)
+    if driver:
+        yield Working(called(journal, watch, instance), instance.state, instance.updated, driver, None)
+
+
+def _instance(journal: Journal, id_: str | None) -> Instance | None:
+    try:
+        return None if id_ is None else journal.instance(id_)
+    except InterlockError:
+        return None
+
+
+def _driver(journal: Journal, instance: Instance) -> str:
+    if instance.machine not in _DRIVEN:
+        return ""
+    lease = journal.held(f"{instance.machine}:{instance.id}", is_present)
+    return "" if lease is None else str(lease.holder)
+
+
+# What does not move
+
+
+def stuck(journal: Journal, watch: Watch, busy: Sequence[Working], now: float) -> tuple[Stuck, ...]:
+    """Agents that are silent for too long, loops whose attempts change nothing, tickets that lie."""
+    return (*_silent(busy), *_standing_still(journal, watch, busy), *_lying(journal, now))
+
+
+def _silent(busy: Sequence[Working]) -> Iterator[Stuck]:
+    for one in busy:
+        session = one.session
+        if session is not None and session.is_silent:
+            usual = f"{session.usual} s are usual at the most"
+            why = f"{session.agent or 'an agent'} is silent in {session.state}; {usual}"
+            of = Reference("session", session.id, one.of.title if one.of else "")
+            yield Stuck(of, why, session.updated, f"ralph session show {session.id[-6:]}")
+
+
+def _standing_still(journal: Journal, watch: Watch, busy: Sequence[Working]) -> Iterator[Stuck]:
+    for id_ in dict.fromkeys(one.of.id for one in busy if one.of is not None and one.of.machine == "story"):
+        instance = journal.instance(id_)
+        loop = watch.loops.of(journal, instance)
+        facts = standstill(loop.base, loop.facts) if loop.story else ()
+        if facts:
+            why = f"{loop.story} {loop.task}: {'; '.join(facts)}"
+            yield Stuck(called(journal, watch, instance), why, loop.updated, "ralph story status")
+
+
+def _lying(journal: Journal, now: float) -> Iterator[Stuck]:
+    """Tickets that have not moved for long, where no person is waited for; the longest first."""
+    machine = journal.current("ticket")
+    moving = [one for one in open_states(machine, human=False) if one != escalated(machine)]
+    before = time_text(int((now - STUCK_HOURS * 3600) * 1e9))
+    found: list[Line] = []
+    with journal.projected(TICKETS) as sql:
+        for state in moving:
+            where = f"t.state = ? AND t.since < ? ORDER BY t.rank, t.number LIMIT {_MOST_STUCK}"
+            rows = sql.rows(f"SELECT {LINE} FROM tickets AS t WHERE {where}", (state, before))
+            found += [Line(*row) for row in rows]
+    for line in sorted(found, key=lambda one: (one.rank, one.since))[:_MOST_STUCK]:
+        why = f"it has been in {line.state} for more than {STUCK_HOURS} hours"
+        of = Reference("ticket", line.id, " ".join(line.title.split())[:200], line.number)
+        yield Stuck(of, why, line.since, f"ralph ticket show {line.number}")
