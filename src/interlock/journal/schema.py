@@ -160,7 +160,7 @@ _PROJECTIONS = """CREATE TABLE projections (
 
 _STANDING = (
     "CREATE INDEX instances_by_machine ON instances (machine, id)",
-    "CREATE INDEX instances_standing ON instances (machine, state, id) WHERE outcome IS NULL",
+    "CREATE INDEX instances_standing ON instances (machine, state, id, outcome) WHERE outcome IS NULL",
 )
 """So that a list of the newest, and what stands in a state, cost the same however many instances there are."""
 

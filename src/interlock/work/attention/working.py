@@ -16,7 +16,7 @@ from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.stuck import standstill
 from interlock.work.tickets.dashboard import STUCK_HOURS
 from interlock.work.tickets.pipeline import escalated
-from interlock.work.tickets.shelf import LINE, TICKETS, Line
+from interlock.work.tickets.shelf import TICKETS, Line, by_ids
 from interlock.work.watching import Watch
 
 __all__ = ["stuck", "working"]
@@ -103,9 +103,9 @@ def _lying(journal: Journal, now: float) -> Iterator[Stuck]:
     found: list[Line] = []
     with journal.projected(TICKETS) as sql:
         for state in moving:
-            where = f"t.state = ? AND t.since < ? ORDER BY t.rank, t.number LIMIT {_MOST_STUCK}"
-            rows = sql.rows(f"SELECT {LINE} FROM tickets AS t WHERE {where}", (state, before))
-            found += [Line(*row) for row in rows]
+            where = f"state = ? AND since < ? ORDER BY rank, number LIMIT {_MOST_STUCK}"
+            rows = sql.rows(f"SELECT id FROM tickets WHERE {where}", (state, before))  # all of it is in an index
+            found += by_ids(sql, [row[0] for row in rows]).values()
     for line in sorted(found, key=lambda one: (one.rank, one.since))[:_MOST_STUCK]:
         why = f"it has been in {line.state} for more than {STUCK_HOURS} hours"
         of = Reference("ticket", line.id, " ".join(line.title.split())[:200], line.number)

@@ -1,0 +1,116 @@
+"""Pages cost the same however many instances there are: rows and queries are counted, not time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.pages import PAGES
+from interlock.faces.web.rendering import Renderer
+from interlock.journal import Journal, Sql, Transaction
+from interlock.journal.sqlite import SqliteStore
+from interlock.machine import Event, Evidence, load_shipped
+from interlock.work.settings import Settings
+from interlock.work.tickets.numbers import new_name
+from interlock.work.tickets.shelf import TICKETS
+from work.attention.standings import AGENT, DRIVER, PERSON
+
+MANY = 23_000
+"""Tickets; with the sessions and threads beside them, fifty thousand instances."""
+FEW = 500
+SHOWN = {"/": "/", "/board": "/board", "/sessions": "/sessions", "/ticket/{number:int}": "/ticket/7"}
+"""The pages, by their routes, that all instances could be on."""
+
+
+@dataclass
+class _Count:
+    """What was read."""
+
+    queries: int = 0
+    rows: int = 0
+
+
+class _Counted:
+    """A store that counts what is read."""
+
+    def __init__(self, store: SqliteStore, count: _Count) -> None:
+        self._store = store
+        self._count = count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @contextmanager
+    def read(self) -> Iterator[Sql]:
+        with self._store.read() as sql:
+            yield _Reading(sql, self._count)
+
+
+class _Reading:
+    def __init__(self, sql: Sql, count: _Count) -> None:
+        self._sql = sql
+        self._count = count
+        self.dialect, self.memory = sql.dialect, sql.memory
+
+    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        found = self._sql.rows(statement, parameters)
+        self._count.queries += 1
+        self._count.rows += len(found)
+        return found
+
+
+def _filled(path: Path, number: int) -> tuple[Journal, _Count]:
+    """A journal with so many tickets, as many sessions, of which some are open, and some threads."""
+    count = _Count()
+    journal = Journal(_Counted(SqliteStore(path, time.time_ns), count))
+    ended = Evidence(facts={"outcome": "success"}, data={"outcome": "success"})
+
+    def work(transaction: Transaction, first: int) -> None:
+        for place in range(first, first + 500):
+            title = Evidence(data={"title": f"Number {place}"}, names=(new_name(transaction),))
+            transaction.create("ticket", Event("created", PERSON, evidence=title))
+            if place % 5 == 0:
+                thread = Event("created", PERSON, evidence=Evidence(data={"title": f"Thread {place}"}))
+                transaction.create("thread", thread)
+            session = transaction.create("session", Event("created", AGENT)).entry.instance
+            if place % 5:
+                transaction.append(session, Event("complete_ralph_session", DRIVER, evidence=ended))
+
+    for first in range(0, number, 500):
+        journal.transact(lambda transaction, first=first: work(transaction, first))  # type: ignore[misc]
+    with journal.projected(TICKETS):
+        return journal, count
+
+
+def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
+    journal, count = _filled(tmp_path / f"{number}.db", number)
+    renderer = Renderer([page for page in PAGES if page.heading])
+    found = {}
+    for page in PAGES:
+        if page.route in SHOWN:
+            sight = Sight(journal, tmp_path, None, Settings(), load_shipped)
+            _shown(renderer, sight, page)  # templates are compiled once
+            count.queries = count.rows = 0
+            _shown(renderer, sight, page)
+            found[page.route] = _Count(count.queries, count.rows)
+    journal.close()
+    return found
+
+
+def _shown(renderer: Renderer, sight: Sight, page: Page) -> str:
+    asked = Asked(SHOWN[page.route], {"number": "7"}, {})
+    given = page.look(sight, asked)
+    return renderer.page(page.template, {**given, "asked": asked, "now": sight.now, "page": page})
+
+
+def test_a_page_reads_as_much_of_fifty_thousand_as_of_five_hundred(tmp_path: Path) -> None:
+    few, many = _costs(tmp_path, FEW), _costs(tmp_path, MANY)
+    assert few.keys() == many.keys() == SHOWN.keys()
+    for route in SHOWN:
+        assert many[route] == few[route], route
+        assert many[route].queries < 400, route
