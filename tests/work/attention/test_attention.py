@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,7 +98,16 @@ def test_a_ticket_waits_where_its_machine_does_with_the_command_that_leads_on(jo
     number = _ticket(journal, state)
     one = _only(_looked(journal))
     assert (one.of is not None and one.of.number, one.state, one.why) == (number, state, "a key is missing")
-    assert one.command.startswith(f"ralph ticket handoff {number} --")
+    on = {"Plan in Review": "In Progress", "In Review": "Done"}.get(state, "Backlog")  # back to where it came from
+    intent, to = _words(one.command)
+    handed = handoff(Caller(PERSON), number, reason="so", intent=intent, to=to)
+    assert journal.transact(handed).new_state == on
+
+
+def _words(command: str) -> tuple[str | None, str | None]:
+    """The intent and the state that a command names."""
+    _, how, what, *_ = shlex.split(command.partition("handoff ")[2])
+    return (what, None) if how == "--intent" else (None, what)
 
 
 def test_other_tickets_wait_for_nobody(journal: Journal) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 
 from interlock.journal import Instance, Journal
 from interlock.machine import Actor, ActorKind, Channel, Machine
+from interlock.machine.commands import Handoff
 from interlock.work.attention.values import Waiting
 from interlock.work.configuration import standing
 from interlock.work.orchestration.needs import need_of
@@ -16,6 +17,7 @@ from interlock.work.sessions.verbs import is_present
 from interlock.work.threads.upcoming import next_command
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
+from interlock.work.tickets.pipeline import distance, escalated
 from interlock.work.tickets.shelf import LINE, TICKETS, Line
 from interlock.work.watching import Watch
 
@@ -23,6 +25,7 @@ __all__ = ["open_states", "waiting"]
 
 _MOST: Final = 20
 """So many of each kind are listed."""
+_MOST_LINES: Final = 4
 _LATEST: Final = 8
 """So many entries of a ticket are looked at for why it waits."""
 _PERSON: Final = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
@@ -99,11 +102,20 @@ def _ticket(journal: Journal, line: Line) -> Waiting:
     instance = journal.instance(line.id)
     machine = journal.machine_of(instance)
     latest = journal.history(line.id, max(0, instance.version - _LATEST))
-    said = next((one.reason for one in reversed(latest) if is_move(one) and one.reason), None)
-    ways = possible(machine, instance.snapshot, _PERSON, f"person:{_PERSON.id}", None, {})
-    command = command_of(line.number, ways[0]) if ways else f"ralph ticket show {line.number}"
-    why = said or machine.states[line.state].description
+    came = next((one for one in reversed(latest) if is_move(one) and one.from_state != one.to_state), None)
+    why = (came.reason if came is not None else None) or machine.states[line.state].description
+    wanted = _next_way(machine, instance, came.from_state if came is not None else None)
+    command = command_of(line.number, wanted) if wanted is not None else f"ralph ticket show {line.number}"
     return Waiting(_reference(line), line.state, why, line.since, command)
+
+
+def _next_way(machine: Machine, ticket: Instance, came_from: str | None) -> Handoff | None:
+    """What leads on: to the next state of the pipeline, or from beside it to where the ticket came from."""
+    ways = possible(machine, ticket.snapshot, _PERSON, f"person:{_PERSON.id}", None, {})
+    ahead = [one for one in ways if distance(machine, ticket.state, one.to) > 0]
+    back = [one for one in ways if one.to == came_from and ticket.state == escalated(machine)]
+    first = min(ahead, key=lambda one: distance(machine, ticket.state, one.to), default=None)
+    return first or next(iter(back or ways), None)
 
 
 def _reference(line: Line) -> Reference:
@@ -170,7 +182,8 @@ def _runs(journal: Journal, watch: Watch) -> Iterator[Waiting]:
         if instance.outcome is not None:
             need = need_of(run, journal.history(instance.id, run.entered - 1)[0])
             command = f'ralph orchestrate resume {end} --say "…"'
-            yield Waiting(of, run.state, f"{need.says} {need.help}", run.updated, command)
+            why = "\n".join((need.says, *need.details[:_MOST_LINES], *need.questions[:_MOST_LINES], need.help))
+            yield Waiting(of, run.state, why, run.updated, command)
         elif run.stopped is not None:
             yield Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
         elif not journal.is_held(f"orchestrator:{instance.id}", is_present):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.machine import Machine
-from interlock.work.sessions.record import Record, moment
+from interlock.work.sessions.record import Record
 
 __all__ = ["Share", "Summary", "shares_of", "summary_of"]
 
 _MOST_SHARES = 200
+_STEP_SECONDS = 10.0
 _LEAST_OPEN = 0.06
 """How much of the bar the state has that a session is in: it is there, however short."""
 
@@ -93,17 +94,17 @@ def _doing(record: Record) -> str:
     return heard.message if heard is not None and heard.type != "state_change" else ""
 
 
-def shares_of(record: Record) -> list[Share]:
+def shares_of(record: Record, now: float) -> list[Share]:
     """The time in each state, one after the other, as parts of a whole; of very many, in sum.
 
-    It is told by what was written down alone, so it is the same whenever it is looked at: a state that goes on has
-    what is known of it, and a little more.
+    A state that goes on is told in whole steps of some seconds, so that who looks at about the same time sees the same.
     """
     if not record.stays:
         return []
-    known = record.durations(moment(record.updated))
+    now = now // _STEP_SECONDS * _STEP_SECONDS
+    known = record.durations(now)
     if len(known) > _MOST_SHARES:
-        spans = [(state, seconds, False, False) for state, seconds in record.totals(moment(record.updated)).items()]
+        spans = [(state, seconds, False, False) for state, seconds in record.totals(now).items()]
     else:
         is_open = record.outcome is None
         last = len(known) - 1

@@ -101,7 +101,7 @@ def _show(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         given: dict[str, Any] = {
             "stays": _stays(record, machine)[-_MOST_STAYS:][::-1],
             "left_out": max(0, len(record.stays) - _MOST_STAYS),
-            "bar": [_bar(one, machine) for one in shares_of(record)],
+            "bar": [_bar(one, machine) for one in shares_of(record, sight.now)],
             "findings": [_finding(one, machine) for one in record.findings[-_MOST_EVENTS:][::-1]],
             "tools": sorted(record.tools.items()),
             "files": record.files[:_MOST_FILES],
@@ -174,12 +174,16 @@ def _events(entries: Iterable[Entry], machine: Machine) -> list[_Event]:
     return found
 
 
+def _all(asked: Asked) -> frozenset[str]:
+    return frozenset({MACHINE})
+
+
 def _topics(asked: Asked) -> frozenset[str]:
     id_ = asked.names["id"]
     return frozenset({id_ if len(id_) == _ID_LENGTH else MACHINE})  # by the end of an id, it may be any session
 
 
 PAGES = (
-    Page("/sessions", "sessions.html", _list, lambda asked: frozenset({MACHINE}), heading="Sessions", key="s"),
-    Page("/session/{id}", "session.html", _show, _topics),
+    Page("/sessions", "sessions.html", _list, _all, heading="Sessions", key="s", ages=True),
+    Page("/session/{id}", "session.html", _show, _topics, ages=True),
 )
