@@ -49,7 +49,7 @@ def called(journal: Journal, watch: Watch, instance: Instance) -> Reference:
         case "story":
             with watch.lock:
                 loop = watch.loops.of(journal, instance)
-                title = f"stories: {loop.story}" if loop.story else "the story loop"
+                title = f"stories: {loop.story}" if loop.story else "story loop"
         case "orchestrator":
             with watch.lock:
                 title = watch.runs.of(journal, instance).goal

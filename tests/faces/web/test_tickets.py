@@ -19,7 +19,8 @@ _PERSON = Caller(PERSON)
 STATES = load_shipped("ticket").states
 
 
-def _made(site: Site, title: str = "Parse dates", state: str = "Backlog", **fields: str) -> int:
+def ticket_in(site: Site, title: str = "Parse dates", state: str = "Backlog", **fields: str) -> int:
+    """A ticket in a state; its number."""
     number = site.journal.transact(create(PERSON, title, **fields)).number
     for to in way_to(state):
         site.journal.transact(handoff(_PERSON, number, to=to, reason="on its way"))
@@ -34,7 +35,7 @@ def _column(page: str, state: str) -> str:
 
 @pytest.mark.parametrize("state", STATES)
 def test_a_ticket_stands_in_the_column_of_its_state(site: Site, state: str) -> None:
-    number = _made(site, f"Stands in {state}", state, priority="P1", estimate="S")
+    number = ticket_in(site, f"Stands in {state}", state, priority="P1", estimate="S")
     column = _column(site.page("/board"), state)
     card = re.search(rf'data-ticket="{number}">(.*?)</li>', column, re.DOTALL)
     assert card is not None
@@ -45,7 +46,7 @@ def test_a_ticket_stands_in_the_column_of_its_state(site: Site, state: str) -> N
 
 
 def test_locks_and_blockers_are_shown_with_who_holds_and_what_waits(site: Site) -> None:
-    number, other = _made(site, state="In Progress"), _made(site)
+    number, other = ticket_in(site, state="In Progress"), ticket_in(site)
     session = site.session(str(number))
     claims = Caller(AGENT, "claude", session=session)
     site.journal.transact(handoff(claims, number, command="impl", intent="lock", reason="I take it"))
@@ -62,7 +63,7 @@ def test_locks_and_blockers_are_shown_with_who_holds_and_what_waits(site: Site) 
 
 
 def test_a_ticket_tells_what_happened_who_did_it_and_why(site: Site) -> None:
-    number = _made(site, state="Research Needed")
+    number = ticket_in(site, state="Research Needed")
     site.journal.transact(comment(PERSON, number, "Seen on\ntwo machines"))
     site.journal.transact(edit(PERSON, number, set_={"priority": "P0"}, artifacts={"plan": "docs/plan.md"}))
     page = site.page(f"/ticket/{number}")
@@ -75,29 +76,29 @@ def test_a_ticket_tells_what_happened_who_did_it_and_why(site: Site) -> None:
 
 
 def test_a_ticket_says_what_can_be_done_now_and_by_whom(site: Site) -> None:
-    waiting = site.page(f"/ticket/{_made(site, state='Human Needed')}")
+    waiting = site.page(f"/ticket/{ticket_in(site, state='Human Needed')}")
     people, agents = waiting.partition("By a person<")[2].split("By an agent<", 1)
     assert "ralph ticket handoff" in people
     assert "a person is needed" in agents.partition("</div>")[0]
-    ended = site.page(f"/ticket/{_made(site, state='Canceled')}")
+    ended = site.page(f"/ticket/{ticket_in(site, state='Canceled')}")
     assert "It has ended" in ended
 
 
 def test_each_way_that_is_named_can_be_gone(site: Site) -> None:
     """The page names nothing that is then refused."""
     for state in STATES:
-        number = _made(site, state=state)
+        number = ticket_in(site, state=state)
         page = site.page(f"/ticket/{number}")
         calls = re.findall(r"--(intent|to-state) (?:&#34;)?([\w ]+?)(?:&#34;)? --reason", page)
         assert calls or STATES[state].terminal
         for kind, what in calls:
-            fresh = _made(site, state=state)
+            fresh = ticket_in(site, state=state)
             wanted = {"intent" if kind == "intent" else "to": what}
             site.journal.transact(handoff(_PERSON, fresh, reason="tried", **wanted))
 
 
 def test_what_people_and_trackers_write_is_text_and_nothing_else(site: Site) -> None:
-    number = _made(site, HOSTILE[:180], body=f"{HOSTILE}{'y' * 60_000}")
+    number = ticket_in(site, HOSTILE[:180], body=f"{HOSTILE}{'y' * 60_000}")
     site.journal.transact(comment(PERSON, number, f"{HOSTILE} [x](javascript:alert(1))"))
     site.journal.transact(edit(PERSON, number, add={"pull_requests": ["javascript:alert(1)"], "labels": ["<b>"]}))
     for path in (f"/ticket/{number}", "/board", f"/board?find={HOSTILE[:20]}"):
@@ -108,7 +109,7 @@ def test_what_people_and_trackers_write_is_text_and_nothing_else(site: Site) -> 
 
 
 def test_finding_looks_at_words_and_says_where_there_are_none(site: Site) -> None:
-    number = _made(site, "Quaintly named thing")
+    number = ticket_in(site, "Quaintly named thing")
     assert f'data-ticket="{number}"' in site.page("/board?find=quaintly")
     assert "No ticket is like that" in site.page("/board?find=%25%27%22%3Cnone")
     assert f'data-ticket="{number}"' in site.page("/board?state=Backlog&find=quaintly")

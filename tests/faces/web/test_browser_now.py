@@ -1,0 +1,66 @@
+"""The first page in a real browser: what begins to wait for a person appears, in the title and the icon, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from interlock.machine import Event
+from work.attention.standings import PERSON, thread_in
+
+from .browsers import chromium
+from .sites import Site
+from .test_tickets import STATES, ticket_in
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def test_what_waits_appears_and_goes_without_a_reload(browser: Browser, site: Site) -> None:
+    page = browser.new_page()
+    page.goto(f"{site.url}/")
+    page.wait_for_selector("#connection[data-state='open']")
+    assert page.title() == "Now · Interlock"
+    id_ = thread_in(site.journal, "PendingReview", "Greet <b>people</b>")
+    card = page.wait_for_selector(f"article.loud[data-waits='{id_}']")
+    assert card is not None
+    assert "Greet <b>people</b>" in card.inner_text()
+    page.wait_for_function("document.title === '(1) Now · Interlock'")
+    assert page.evaluate("document.querySelector('link[rel=icon]').href").endswith("icon-waiting.svg")
+    site.journal.append(id_, Event("abandon", PERSON, reason="not wanted"))
+    page.wait_for_selector(f"article[data-waits='{id_}']", state="detached")
+    page.wait_for_function("document.title === 'Now · Interlock'")
+    page.close()
+
+
+def test_the_keyboard_leads_from_what_waits_to_its_page(browser: Browser, site: Site) -> None:
+    first, second = thread_in(site.journal, "Stuck"), thread_in(site.journal, "Paused")
+    page = browser.new_page()
+    page.goto(f"{site.url}/")
+    page.wait_for_selector(f"article[data-waits='{second}']")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == f"/thread/{first}"
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.getAttribute('href')") == f"/thread/{second}"
+    page.close()
+
+
+def test_the_board_scrolls_in_itself_and_the_page_does_not(browser: Browser, site: Site) -> None:
+    for state in STATES:
+        ticket_in(site, state=state)
+    page = browser.new_page(viewport={"width": 1000, "height": 700})
+    page.goto(f"{site.url}/board")
+    wide = "document.querySelector('.board').scrollWidth > document.querySelector('.board').clientWidth"
+    assert page.evaluate(wide)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    page.set_viewport_size({"width": 380, "height": 700})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 380
+    page.close()
