@@ -22,7 +22,7 @@ SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexa
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
 
-test: $(VENV)/ready-test
+test: $(VENV)/ready-test $(VENV)/ready-browser
 	@$(BIN)/pytest -n auto --dist worksteal
 
 test-exhaustive: $(VENV)/ready-test
@@ -68,4 +68,14 @@ $(VENV)/ready-base: $(BIN)/uv pyproject.toml uv.lock
 
 $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs $(VENV)/ready-bench $(VENV)/ready-node: $(VENV)/ready-%: $(BIN)/uv pyproject.toml uv.lock
 	@$(SYNC) --extra all --group $*
+	@touch $@
+
+# The dashboard is tested in a real browser: the system's Chromium, Playwright's own, or Debian's package where this is
+# root's to install. Where none of them can be had, these tests are skipped by themselves, as "not run".
+$(VENV)/ready-browser: $(BIN)/uv pyproject.toml uv.lock
+	@$(SYNC) --extra all --group browser || echo "not run: Playwright cannot be installed" >&2
+	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null \
+	|| $(BIN)/playwright install chromium --only-shell >/dev/null 2>&1 \
+	|| { [ "$$(id -u)" = 0 ] && echo "installing Debian's Chromium" >&2 && apt-get install -y -qq chromium >/dev/null 2>&1; } \
+	|| echo "not run: there is no browser, and none can be installed" >&2
 	@touch $@

@@ -51,6 +51,8 @@ class Fate:
             name, _, flags = about
             if isinstance(name, str) and flags & _WRITING and name.startswith(self._place):
                 self.moment(f"open {self._named(name)}")
+            elif isinstance(name, str) and flags & os.O_APPEND and not name.startswith(os.sep):
+                self.moment(f"append {name}")  # in a directory that is open: any other writer moves a file into place
         elif event == "subprocess.Popen":
             self.process("start", about[1])
         elif event in _CHANGES:

@@ -13,7 +13,7 @@ import pytest
 
 from faces.journals import settle
 from faces.programs import Stream, followed, run, run_in_terminal
-from work.orchestration.test_drive import MET, done, plan, qualified, says, task
+from work.orchestration.playing import MET, done, plan, qualified, says, task
 
 SETTINGS = (
     '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n[verify]\ncommands = ["true"]\n'
@@ -388,3 +388,27 @@ def test_an_agent_at_a_terminal_is_not_asked(project: Path, environment: dict[st
     _plays(project, "agent", says(status="blocked", goal="g", blockers=["no database"]))
     code, screen = _fails(project, {**environment, "CLAUDECODE": "1"})
     assert (code, "What should change?" in screen) == (5, False), screen
+
+
+def test_a_directory_that_no_run_is_known_of_is_gone_on_with(project: Path, environment: dict[str, str]) -> None:
+    place = project / ".ralph-sessions" / "260131-144400"
+    place.mkdir(parents=True)
+    (place / "progress.md").write_text("## Implementation Progress\n- [ ] task-1 (Not Started)\n")
+    (place / "tasks.md").write_text("- task-1: write it\n    - **Success Criteria**: part-1 is there\n")
+    _plays(project, "agent", done(1))
+    result = run("orchestrate", "resume", "260131-144400", cwd=project, env=environment)
+    assert result.code == 0, result
+    assert "- [x] task-1 (Completed)" in (place / "progress.md").read_text()
+    refused = run("orchestrate", "resume", "260131-144401", "--json", cwd=project, env=environment)
+    assert refused.error["code"] == "unknown_run"
+
+
+def test_a_directory_that_cannot_be_right_is_refused_and_stays_as_it_is(
+    project: Path, environment: dict[str, str]
+) -> None:
+    place = project / ".ralph-sessions" / "260131-144400"
+    place.mkdir(parents=True)
+    (place / "progress.md").write_text("## Implementation Progress\n- [?] task-1\n")
+    refused = run("orchestrate", "resume", "260131-144400", "--json", cwd=project, env=environment)
+    assert (refused.error["code"], "line 2" in refused.error["message"]) == ("session_unreadable", True)
+    assert [one.name for one in place.iterdir()] == ["progress.md"]

@@ -10,7 +10,7 @@ import pytest
 from faces.journals import settle
 from faces.programs import Result, run_here
 from faces.test_cli_thread import SPEC, Project, Steps, _begun, _ended, _seen
-from work.orchestration.test_drive import MET, done, plan, qualified, task
+from work.orchestration.playing import MET, done, plan, qualified, task
 
 SETTINGS = (
     '[agent]\nname = "scripted"\nscript = ".ralf/agent.json"\njudge_script = ".ralf/judge.json"\n'

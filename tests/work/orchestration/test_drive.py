@@ -4,75 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from interlock.work.orchestration.loop import begin, drive
-from interlock.work.orchestration.record import Run
-from work.threads.benches import Bench, Steps
-
-ROLES = dict.fromkeys(("planner", "questioner", "executor", "reviewer"), "scripted")
-
-
-def says(**answer: Any) -> Steps:
-    return [{"say": json.dumps(answer)}, {"finish": True}]
-
-
-def task(number: int, *needs: str) -> dict[str, Any]:
-    return {
-        "id": f"task-{number}",
-        "description": f"write part {number}",
-        "criteria": [f"part-{number} is there"],
-        "depends_on": list(needs),
-    }
-
-
-def plan(*tasks: dict[str, Any]) -> Steps:
-    return says(status="completed", goal="All parts are there", plan="# Plan\n\nWrite them.", tasks=list(tasks))
-
-
-def done(number: int) -> Steps:
-    made = {"criterion": f"part-{number} is there", "met": True, "evidence": f"part-{number}:1"}
-    answer = {
-        "status": "completed",
-        "task_id": f"task-{number}",
-        "success_criteria_met": True,
-        "criteria_status": [made],
-    }
-    return [{"write": {"path": f"part-{number}", "text": "here\n"}}, *says(**answer, summary_of_changes="wrote it")]
-
-
-def qualified(number: int, verdict: str = "Qualified") -> Steps:
-    met = verdict == "Qualified"
-    seen = {"criterion": f"part-{number} is there", "met": met, "evidence": f"part-{number}:1", "finding": "looked"}
-    return says(
-        status="completed",
-        task_id=f"task-{number}",
-        verdict=verdict,
-        criteria_results=[seen],
-        reasoning="I looked",
-        feedback="" if met else "it is not right",
-    )
-
-
-MET = says(met=True, summary="The goal is met.", gaps=[])
+from work.orchestration.playing import MET, PROSE, done, plan, qualified, rejected, run, task
+from work.threads.benches import Bench
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     return Bench.made(tmp_path / "repository")
-
-
-def run(bench: Bench) -> Run:
-    journal = bench.open()
-    try:
-        workshop = bench.workshop(journal)
-        ended = drive(workshop, begin(workshop, "All parts are there", "261115-120000", ROLES))
-        assert journal.verify() == []
-        return ended
-    finally:
-        journal.close()
 
 
 def test_a_goal_is_planned_worked_on_reviewed_and_met(bench: Bench) -> None:
@@ -86,15 +27,14 @@ def test_a_goal_is_planned_worked_on_reviewed_and_met(bench: Bench) -> None:
 
 def test_a_rejected_task_is_worked_on_again_with_the_feedback(bench: Bench) -> None:
     bench.play(plan(task(1)), done(1), done(1), done(1))
-    bench.judge(qualified(1, "Failed"), qualified(1, "Failed"), qualified(1), MET)
+    bench.judge(rejected(1), rejected(1), qualified(1), MET)
     ended = run(bench)
     assert ended.outcome == "success"
     assert [one.part2.verdict for one in ended.reports["task-1"] if one.part2] == ["Failed", "Failed", "Qualified"]
 
 
 def test_an_answer_that_is_none_is_asked_for_again_with_the_complaint(bench: Bench) -> None:
-    prose: Steps = [{"say": "I would plan it so and so."}, {"finish": True}]
-    bench.play(prose, plan(task(1)), done(1))
+    bench.play(PROSE, plan(task(1)), done(1))
     bench.judge(qualified(1), MET)
     ended = run(bench)
     assert ended.outcome == "success"
@@ -113,7 +53,7 @@ def test_a_reviewer_cannot_qualify_what_our_verifiers_refuse(bench: Bench) -> No
 
 def test_the_session_directory_says_what_came_of_it(bench: Bench) -> None:
     bench.play(plan(task(1)), done(1), done(1))
-    bench.judge(qualified(1, "Failed"), qualified(1), MET)
+    bench.judge(rejected(1), qualified(1), MET)
     ended = run(bench)
     place = bench.root / ".ralph-sessions" / ended.session
     assert "- [x] task-1" in (place / "progress.md").read_text()

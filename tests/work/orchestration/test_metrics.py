@@ -23,8 +23,8 @@ from interlock.work.orchestration.tally import Tally, milliseconds, take, tally_
 from interlock.work.orchestration.values import Task
 from interlock.work.orchestration.verbs import resume
 from journal.histories import Clock
+from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.orchestration.runs_made import Made, note
-from work.orchestration.test_drive import MET, ROLES, done, plan, qualified, says, task
 from work.threads.benches import Bench
 
 NOW = 4_000_000_000_000

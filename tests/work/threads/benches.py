@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
@@ -76,7 +76,7 @@ class Bench:
     now: Callable[[], int] | None = None
 
     @classmethod
-    def made(cls, directory: Path, *, signs: bool = False, **settings: Any) -> Bench:
+    def made(cls, directory: Path, *, signs: bool = False, **settings: Any) -> Self:
         """A new repository with one commit, on a stage."""
         bench = cls(stage(directory), signs=signs)
         bench.git("init", "-q", "-b", "main")

@@ -23,7 +23,7 @@ from interlock.work.threads.children import shown_child
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import act, add_context, configure
 from interlock.world.git import changed_between
-from work.orchestration.test_drive import MET, ROLES, done, plan, qualified, says, task
+from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.threads.benches import FAIL, PASS, SPEC, Bench, Steps, shell
 
 PLAN: Steps = [{"echo": True}, *plan(task(1))]

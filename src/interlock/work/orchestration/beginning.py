@@ -12,27 +12,44 @@ from interlock.errors import Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
-from interlock.work.orchestration.changes import NotTaken
+from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.desk import opened
+from interlock.work.orchestration.edits import PLAN, QUESTIONS, unreadable, with_plain_ends
+from interlock.work.orchestration.ondisk import OnDisk, read_session
 from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.planning import pieces
+from interlock.work.orchestration.projecting import Found
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
+from interlock.work.orchestration.session import beside_of
 from interlock.work.orchestration.store import SessionFiles
-from interlock.work.orchestration.values import Mark, Report
+from interlock.work.orchestration.task_edits import TASKS
+from interlock.work.orchestration.values import Mark, Report, Task
 from interlock.work.orchestration.visit import noted
 from interlock.work.quoting import sayable
 from interlock.work.settings import Settings
 from interlock.work.workshop import Workshop
 from interlock.world.git import state
 
-__all__ = ["MACHINE", "begin", "found_on_disk", "role_hashes", "roles_of", "session_name", "with_edits"]
+__all__ = [
+    "MACHINE",
+    "begin",
+    "beside_notes",
+    "found_on_disk",
+    "role_hashes",
+    "roles_now",
+    "roles_of",
+    "session_name",
+    "with_edits",
+]
 
 MACHINE = "orchestrator"
 _PERFORMERS = (Role.PLANNER, Role.QUESTIONER, Role.EXECUTOR, Role.REVIEWER)
-_KEPT = (Mark.DONE, Mark.CLOSED, Mark.PENDING)
+_OVER = (Mark.DONE, Mark.CLOSED)
+_PORTION = 50_000
+"""In characters, of which each has up to four bytes."""
 
 
 def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | None = None) -> dict[str, str]:
@@ -56,6 +73,13 @@ def role_hashes(workshop: Workshop) -> dict[str, str]:
     return {str(role): role_file(role, workshop.root, where).sha256 for role in _PERFORMERS}
 
 
+def roles_now(workshop: Workshop, run: Run) -> dict[str, str]:
+    """Who plays which role of a run that a person goes on with: where a role's file is another now, whom that names."""
+    now, hashes = roles_of(workshop.settings, {}, workshop.root), role_hashes(workshop)
+    changed = {role for role, sha256 in hashes.items() if run.files.get(role) != sha256} - {*run.chosen}
+    return {role: now[role] if role in changed else name for role, name in run.roles.items()}
+
+
 def session_name(workshop: Workshop) -> str:
     """The name of a new session's directory, which none has, and no run before had."""
     journal = workshop.journal
@@ -72,17 +96,21 @@ def begin(
     parent: str | None = None,
     carries: Run | None = None,
     why: str = "",
+    decided: Event | None = None,
 ) -> str:
     """A new run for a goal; there is one at a time, besides those that threads drive.
 
     One that carries another goes on with its plan on its directory, every task that is not over with a fresh start;
-    with a reason why, it begins by planning.
+    with a reason why, it begins by planning. `decided` is the note of who wanted that.
     """
     data = {
         "goal": goal,
         "session": session,
         "roles": dict(roles),
         "files": role_hashes(workshop),
+        "chosen": [
+            role for role, name in roles_of(workshop.settings, {}, workshop.root).items() if name != roles[role]
+        ],
         "base": (carries.base if carries is not None else "") or state(workshop.root).head or "",
         "follows": (carries.id or None) if carries is not None else None,
     }
@@ -96,6 +124,8 @@ def begin(
         made = transaction.create(MACHINE, event, parent=parent).entry.instance
         for note in _carried(carries, why) if carries is not None else ():
             transaction.append(made, note)
+        if decided is not None:
+            transaction.append(made, decided)
         return made
 
     return workshop.journal.transact(work)
@@ -103,11 +133,14 @@ def begin(
 
 def _carried(run: Run, why: str) -> Iterator[Event]:
     """What a run takes over: the plan, what was asked, the reports, and by which the files are known again."""
-    tasks = tuple(one if one.mark in _KEPT else replace(one, mark=Mark.OPEN, attempt=1) for one in run.plan.tasks)
+    tasks = tuple(_fresh(one) for one in run.plan.tasks)
     for place, portion in enumerate(pieces(tasks)):
         yield noted("tasks", tasks=portion, is_first=place == 0)
     plan, told = run.plan, {"told": run.told, "why": sayable(why), "planning": run.planning}
-    yield noted("carried", goal=plan.goal, text=plan.text, projected=run.projected, **told)
+    yield noted("carried", goal=plan.goal, text=plan.text, **told)
+    for files in pieces(run.projected.items()):
+        yield noted("carried_more", projected=dict(files))
+    yield from beside_notes(run.beside)
     for kind, values in (("wishes", run.wishes), ("cycles", run.cycles)):
         for some in pieces(values):
             yield noted("carried_more", **{kind: some})
@@ -117,20 +150,34 @@ def _carried(run: Run, why: str) -> Iterator[Event]:
             yield noted("carried_more", task=report.task, part2=report.part2)
 
 
+def _fresh(task: Task) -> Task:
+    """A task as a new run has it: its attempts are counted anew, and one that waits for its review still does."""
+    if task.mark in _OVER:
+        return task
+    return replace(task, mark=Mark.PENDING if task.mark is Mark.PENDING else Mark.OPEN, attempt=1)
+
+
+def beside_notes(files: Mapping[str, str]) -> Iterator[Event]:
+    """What is written down of files that people wrote into, in portions that fit into an entry of the journal each."""
+    for name, text in files.items():
+        for start in range(0, len(text) or 1, _PORTION):
+            yield noted("beside", file=name, text=text[start : start + _PORTION], is_first=start == 0)
+
+
 # What is found
 
 
-def with_edits(workshop: Workshop, run: Run) -> tuple[Run, tuple[NotTaken, ...]]:
-    """A run that has ended, as a person edited its files since, and what of that does not count."""
+def with_edits(workshop: Workshop, run: Run) -> tuple[Run, Found | None]:
+    """A run that has ended, as a person edited its files since, and what was found of that."""
     journal = workshop.journal
     desk = opened(workshop, run.id, journal.machine_of(journal.instance(run.id)))
     found = desk.papers.edits(desk.run, desk.last_projected)
-    if found is None:
-        return desk.run, ()
-    changes, refused = found.edits
-    change(desk.run, changes, desk.run.updated)
-    desk.run.projected.update(found.hashes)
-    return desk.run, refused
+    desk.run.projected.update(desk.papers.as_left(desk.run))  # that is no edit for the next run, either
+    if found is not None:
+        desk.run.beside.update(found.beside(desk.run))
+        change(desk.run, found.edits[0], desk.run.updated)
+        desk.run.projected.update(found.hashes)
+    return desk.run, found
 
 
 def found_on_disk(workshop: Workshop, session: str) -> Run | None:
@@ -141,10 +188,12 @@ def found_on_disk(workshop: Workshop, session: str) -> Run | None:
     files = SessionFiles(workshop.root, workshop.state_directory)
     if not is_session_id(session) or session not in files.sessions():
         return None
-    disk = files.on_disk(session)
-    if disk.problems:
+    texts = files.texts(session)
+    disk = read_session(texts)
+    problems = [*disk.problems, *_problems(texts, disk)]
+    if problems:
         hint = "Mend that in the files, then say it again."
-        raise Refusal("session_unreadable", f"{session} cannot be gone on with: {'; '.join(disk.problems[:5])}.", hint)
+        raise Refusal("session_unreadable", f"{session} cannot be gone on with: {'; '.join(problems[:5])}.", hint)
     reports: dict[str, list[Report]] = {}
     for report in sorted(disk.reports, key=lambda one: one.attempt):
         reports.setdefault(report.task, []).append(report)
@@ -156,5 +205,22 @@ def found_on_disk(workshop: Workshop, session: str) -> Run | None:
         planning=dict(disk.planning),
         cycles=list(disk.cycles),
         reports=reports,
-        projected=files.hashes(session),
+        beside={name: with_plain_ends(text) for name, text in texts.items() if beside_of(name, text)},
+    )
+
+
+def _problems(texts: Mapping[str, str], disk: OnDisk) -> Iterator[str]:
+    """Why a directory cannot become a run besides what its tasks say."""
+    wrong = [one for name, text in texts.items() if (one := unreadable(name, text))]
+    yield from (one.sentence.rstrip(".") for one in wrong)
+    if not disk.plan.goal.strip() and not disk.plan.tasks:
+        yield f"neither {PLAN} names a goal nor {TASKS} a task"
+    parts = {
+        PLAN: ((disk.plan.goal, disk.plan.text),),
+        TASKS: disk.plan.tasks,
+        QUESTIONS: disk.cycles,
+        "a report": disk.reports,
+    }
+    yield from (
+        f"{name} holds a part that is too long" for name, values in parts.items() if any(map(is_too_long, values))
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 from interlock.work.orchestration.values import Mark, Question, Task
 
 __all__ = [
+    "MOST_OF_ONE",
     "Added",
     "Answered",
     "Change",
@@ -22,7 +24,16 @@ __all__ = [
     "Replanned",
     "Unticked",
     "applied",
+    "is_too_long",
 ]
+
+MOST_OF_ONE: Final = 200 * 1024
+"""What a task, an answer, a note or a plan that a person wrote may have, in bytes: it goes into an entry."""
+
+
+def is_too_long(value: object) -> bool:
+    """Whether it is more than one entry of the journal is given."""
+    return len(msgspec.json.encode(value)) > MOST_OF_ONE
 
 
 class Unticked(msgspec.Struct, frozen=True, tag=True):

@@ -72,7 +72,6 @@ def opened(workshop: Workshop, id_: str, machine: Machine) -> Desk:
     log = TransitionLog(machine, run.session)
     text = _log_before(journal, run) + "".join(line for entry in entries if (line := log.take(entry)))
     papers = Papers(SessionFiles(workshop.root, workshop.state_directory), run.session)
-    papers.open(run)
     return Desk(workshop, papers, run, log, text)
 
 

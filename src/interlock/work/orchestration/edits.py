@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from interlock.journal.entry import CONTROL
-from interlock.work.orchestration.changes import Answered, Change, NotTaken, Replanned
+from interlock.work.orchestration.changes import MOST_OF_ONE, Answered, Change, NotTaken, Replanned, is_too_long
 from interlock.work.orchestration.papers.plan import parse_plan
 from interlock.work.orchestration.papers.progress import parse_progress
 from interlock.work.orchestration.papers.questions import Asked, QuestionSheet, parse_questions
@@ -22,7 +22,17 @@ from interlock.work.orchestration.papers.tasks import parse_tasks
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS, task_edits
 from interlock.work.orchestration.values import Confidence, Question, Standing, Task
 
-__all__ = ["EDITABLE", "MOST", "PLAN", "QUESTIONS", "Edits", "is_readable", "read_back"]
+__all__ = [
+    "EDITABLE",
+    "MOST",
+    "PLAN",
+    "QUESTIONS",
+    "Edits",
+    "is_readable",
+    "read_back",
+    "unreadable",
+    "with_plain_ends",
+]
 
 PLAN: Final = "plan.md"
 QUESTIONS: Final = "plan.questions.md"
@@ -41,7 +51,7 @@ def read_back(tasks: Sequence[Task], projected: Mapping[str, str], found: Mappin
     edited: dict[str, tuple[str, str]] = {}
     for name, was in projected.items():
         now = found.get(name, was)
-        if now != was and (wrong := _unreadable(name, now)):
+        if now != was and (wrong := unreadable(name, now)):
             refused.append(wrong)
         elif now != was:
             edited[name] = was, now
@@ -69,19 +79,24 @@ def read_back(tasks: Sequence[Task], projected: Mapping[str, str], found: Mappin
 
 def is_readable(name: str, text: str) -> bool:
     """Whether an edit of a file is looked at, line by line."""
-    return name in EDITABLE and _unreadable(name, text) is None
+    return name in EDITABLE and unreadable(name, text) is None
 
 
-def _unreadable(name: str, text: str) -> NotTaken | None:
+def unreadable(name: str, text: str) -> NotTaken | None:
     """Why nothing of a file is read: it is too long, or holds what no text may."""
     if len(text) > MOST:
         return NotTaken(name, None, f"it has more than {MOST} characters, so nothing of it was read")
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    plain = with_plain_ends(text)
     bad = CONTROL.search(plain)
     if bad is None:
         return None
     line = plain.count("\n", 0, bad.start()) + 1
     return NotTaken(name, line, f"the character U+{ord(bad[0]):04X} may not be in it, so nothing of it was read")
+
+
+def with_plain_ends(text: str) -> str:
+    """A text whose lines end as ours do, whatever editor wrote it."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _first_line(was: str, now: str) -> int:
@@ -95,7 +110,9 @@ def _planned(was: str, now: str) -> Iterator[Change | NotTaken]:
     (old_goal, old), (goal, text) = parse_plan(was), parse_plan(now)
     if goal != old_goal:
         yield NotTaken(PLAN, _first_line(was, now), f"the goal stays what was asked for; {_ADD}")
-    if text != old:
+    if text != old and is_too_long(text):
+        yield NotTaken(PLAN, None, f"the plan has more than {MOST_OF_ONE} bytes; say it in fewer words")
+    elif text != old:
         yield Replanned(text)
 
 
@@ -132,7 +149,11 @@ def _answer(old: Question, one: Asked) -> Iterator[Change | NotTaken]:
         sure = now.confidence if now.confidence is not old.confidence else Confidence.HIGH
         source = now.source if now.source != old.source else ""
         answered = replace(old, answer=now.answer, source=source, status=Standing.ANSWERED, confidence=sure)
-        yield Answered(one.cycle, answered)
+        if is_too_long(answered):
+            why = f"the answer to {what} has more than {MOST_OF_ONE} bytes; say it in fewer words"
+            yield NotTaken(QUESTIONS, one.line, why)
+        else:
+            yield Answered(one.cycle, answered)
     elif old.answer and not now.answer:
         yield NotTaken(QUESTIONS, one.line, f"the answer to {what} was taken out, and stays; write another")
     elif (now.status, now.confidence, now.source) != (old.status, old.confidence, old.source):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 
 from interlock.errors import InterlockError
@@ -9,12 +10,12 @@ from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.errands import end_left_errands
-from interlock.work.orchestration.beginning import MACHINE, begin
-from interlock.work.orchestration.changes import Unticked
+from interlock.work.orchestration.beginning import MACHINE, begin, beside_notes
+from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.desk import Desk, opened
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import Found
-from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.record import OPEN_MARKS, Run
 from interlock.work.orchestration.steps import STEPS
 from interlock.work.orchestration.visit import Visit, noted
 from interlock.work.sessions.verbs import is_present
@@ -44,7 +45,7 @@ def drive(workshop: Workshop, id_: str) -> Run:
             is_first = False
             workshop.tell(desk.run)
             if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
-                return desk.run
+                return _rested(_visit(desk, lease))
             _step(_visit(desk, lease))
             if journal.now() - renewed > _LEASE_SECONDS / 10:
                 journal.renew(lease, seconds)
@@ -53,6 +54,13 @@ def drive(workshop: Workshop, id_: str) -> Run:
         desk.git.shut()
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
+
+
+def _rested(visit: Visit) -> Run:
+    """Whoever looks at the files from now on can know that they were written."""
+    if visit.run.left:
+        visit.note("written")
+    return visit.desk.take_in()
 
 
 def _visit(desk: Desk, lease: Lease) -> Visit:
@@ -74,10 +82,15 @@ def _step(visit: Visit) -> None:
         meanwhile = transaction.history(run.id, since)
         is_moved = any(one.event != NOTED for one in meanwhile)  # by a person, who wants something else now
         for event in events:
-            if event.name == NOTED or not is_moved:
+            if not is_moved or _is_account(event):
                 transaction.append(run.id, event, lease=visit.lease)
 
     visit.workshop.journal.transact(work)
+
+
+def _is_account(event: Event) -> bool:
+    """Whether it says what an agent cost, which counts also where its answer does not."""
+    return event.name == NOTED and event.evidence is not None and event.evidence.data.get("type") == "invoked"
 
 
 # The files of the session
@@ -89,9 +102,9 @@ def _settle(visit: Visit, is_whole: bool) -> None:
     All files are looked at when a driver begins, and after each agent; between two steps, those that people edit.
     """
     run = visit.run
-    if run.state == "Initializing":
-        return  # where it goes on is not known yet
-    if run.at_work is not None:  # its driver died: what is in the files may be the agent's
+    if run.state == "Initializing" or (run.outcome is not None and run.moves[-1][0] == "Initializing"):
+        return  # where it goes on is not known yet, or never will be
+    if run.is_foreign:  # its driver died: what is in the files may be the agent's
         visit.project()
         visit.note("released")
         visit.desk.take_in()
@@ -109,19 +122,26 @@ def _read_back(visit: Visit, found: Found) -> None:
         visit.workshop.tell(one.sentence)
     if not found.texts:
         return
-    sentences = [one.sentence for one in refused][:50]
+    has_more = any(one.mark in OPEN_MARKS for one in applied(run.plan.tasks, changes))
 
     def work(transaction: Transaction) -> None:
         for one in changes:
             if isinstance(one, Unticked):
                 evidence = Evidence(task=one.task)
                 transaction.append(run.id, Event("task_reopened", _PERSON, evidence=evidence), lease=visit.lease)
-        for portion in pieces(changes):
-            note = noted("read_back", changes=portion, files=[*found.hashes.values()], refused=sentences)
+        for note in _notes_of(found, run):
             transaction.append(run.id, Event(NOTED, _PERSON, evidence=note.evidence), lease=visit.lease)
+        if has_more and transaction.instance(run.id).state == "Complete":
+            transaction.append(run.id, Event("tasks_edited", _PERSON), lease=visit.lease)
 
     visit.workshop.journal.transact(work)
     visit.desk.take_in()
-    if visit.run.state == "Complete" and visit.run.open_tasks:
-        visit.workshop.journal.append(visit.run.id, Event("tasks_edited", _PERSON), lease=visit.lease)
-        visit.desk.take_in()
+
+
+def _notes_of(found: Found, run: Run) -> Iterator[Event]:
+    """What is written down of edits: what counts, what does not, and what was written between our lines."""
+    changes, refused = found.edits
+    sentences = [one.sentence for one in refused][:50]
+    for portion in pieces(changes):
+        yield noted("read_back", changes=portion, files=found.hashes, refused=sentences)
+    yield from beside_notes(found.beside(run))

@@ -1,8 +1,8 @@
 """The files of a session as its driver keeps them: made to say what the journal says, and people's edits read back.
 
-A text is noted by its hash before it is written, so whatever else is found in a file was written by somebody. What is
-found after an agent was at work is taken for the agent's: it is kept aside, and the file says again what is so. What
-is found while none was is a person's.
+A text is noted by its hash before it is written, so whatever else is found in a file was written by somebody, also
+where it is what was there before: whoever puts that back means it. What is found after an agent was at work is taken
+for the agent's: it is kept aside, and the file says again what is so. What is found while none was is a person's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from interlock.work.orchestration.changes import NotTaken
-from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back
+from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back, with_plain_ends
 from interlock.work.orchestration.papers.outline import Beside
 from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.record import Run
@@ -22,6 +22,9 @@ from interlock.work.orchestration.store import Restored, SessionFiles, sha256_of
 from interlock.work.seen import Seen
 
 __all__ = ["Found", "Papers", "session_of"]
+
+_TRIAL: Final = ".trial"
+"""A file that is there for a moment, to see whether files can be written."""
 
 
 def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside]] | None = None) -> Session:
@@ -48,6 +51,12 @@ class Found:
     texts: Mapping[str, str]
     """Those that were read, line by line."""
 
+    def beside(self, run: Run) -> dict[str, str]:
+        """Those in which people wrote between our lines something else than they had, with plain ends of lines."""
+        plain = {name: with_plain_ends(text) for name, text in self.texts.items()}
+        was = {name: beside_of(name, run.beside.get(name, "")) for name in plain}
+        return {name: text for name, text in plain.items() if beside_of(name, text) != was[name]}
+
     @property
     def hashes(self) -> dict[str, str]:
         return {name: sha256_of(text.encode("utf-8", "surrogateescape")) for name, text in self.texts.items()}
@@ -65,7 +74,8 @@ class Papers:
     session: Final[str]
     _texts: dict[str, str] = field(default_factory=dict)
     """What each was last made to be from here."""
-    _beside: dict[str, Mapping[str, Beside]] = field(default_factory=dict)
+    _beside: dict[str, tuple[str, Mapping[str, Beside]]] = field(default_factory=dict)
+    """What people wrote between our lines of each, and the text that it was read in."""
     _known: Known = field(default_factory=dict)
     _hashes: dict[str, tuple[str, str]] = field(default_factory=dict)
     _seen: Seen = field(default_factory=Seen)
@@ -73,12 +83,16 @@ class Papers:
     _logged: tuple[str, object] = ("", None)
     """What the log was made to be, and the file as it was then."""
 
-    def open(self, run: Run) -> None:
-        """Know again what people wrote beside our lines, where the files are as they were left."""
-        for name in run.projected:
-            if self._seen.hash(self._path(name)) in run.ours:
-                text = self.files.read(self.session, name)
-                self._beside[name] = beside_of(name, text or "")
+    def check(self) -> None:
+        """Raise what keeps the session from having a directory, such as a link in its place."""
+        self.files.folder.names(self.session)
+        self.files.folder.write(f"{self.session}/{_TRIAL}", b"")
+        self.files.folder.remove(f"{self.session}/{_TRIAL}")
+
+    def as_left(self, run: Run) -> dict[str, str]:
+        """The files that a driver did not come to any more, by their hashes."""
+        now = {name: self._seen.hash(self._path(name)) for name in run.left}
+        return {name: sha256 for name, sha256 in now.items() if sha256 is not None and sha256 in run.left[name]}
 
     # Reading back
 
@@ -92,25 +106,31 @@ class Papers:
         names = [name for name in looked_at if self._is_edited(name, run.projected[name], run)]
         if not names:
             return None
-        made = {} if all(name in self._texts for name in names) else rendered(session_of(last()))
+        made = {} if all(name in self._texts for name in names) else self._made(last())
         projected = {name: self._texts.get(name) or made.get(name, "") for name in names}
-        found = self.files.edited(self.session, projected, run.ours.__contains__)
+        found = self.files.edited(self.session, projected, lambda sha256: False)
         if not found:
             return None
         read = {name: text for name, text in found.items() if is_readable(name, text)}
-        for name, text in read.items():
-            self._beside[name] = beside_of(name, text)
         return Found(read_back(run.plan.tasks, projected, found), read)
 
     def _is_edited(self, name: str, sha256: str, run: Run) -> bool:
         is_now = self._seen.hash(self._path(name))
-        return is_now is not None and is_now != sha256 and is_now not in run.ours
+        return is_now is not None and is_now != sha256 and is_now not in run.left.get(name, ())
+
+    def _made(self, run: Run) -> dict[str, str]:
+        return rendered(session_of(run, beside={name: beside_of(name, text) for name, text in run.beside.items()}))
 
     # Writing
 
     def wanted(self, run: Run, log: str) -> dict[str, str]:
         """What the files are to be."""
-        return rendered(session_of(run, log, self._beside), self._known)
+        for name, text in run.beside.items():
+            known = self._beside.get(name)
+            if known is None or known[0] is not text:
+                self._beside[name] = text, beside_of(name, text)
+        beside = {name: self._beside[name][1] for name in run.beside}
+        return rendered(session_of(run, log, beside), self._known)
 
     def hashes(self, wanted: Mapping[str, str]) -> dict[str, str]:
         """By which they are known again; the log is known by its beginning."""
@@ -123,6 +143,7 @@ class Papers:
 
         Unless it `is_whole`, a file that was made to say this already, and that nobody may edit, is not looked at.
         """
+        self.files.take_place(self.session, tell)
         known = {} if is_whole else self._texts
         stale = {
             name: text
@@ -130,7 +151,7 @@ class Papers:
             if (name in EDITABLE or known.get(name) is not text) and not self._is_there(name, text)
         }
         if stale:
-            ours = {*run.ours, *(self._hash(name, text) for name, text in stale.items() if name != TRANSITIONS)}
+            ours = {one for name in stale for one in (run.projected.get(name, ""), *run.left.get(name, ()))}
             self.files.project(self.session, stale, ours.__contains__, tell)
         self._texts.update(wanted)
         if TRANSITIONS in stale:

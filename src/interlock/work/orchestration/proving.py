@@ -46,8 +46,12 @@ def verified(visit: Visit) -> Receipt | None:
         vouched=vouched(workshop.journal),
     )
     visit.desk.git.shut()
+    visit.note("verifying")
     receipt = verify(request, workshop.tell, workshop.stop)
-    if receipt is not None:
+    visit.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
+    if receipt is None:
+        visit.note("released")
+    else:
         visit.note("verified", receipt=receipt.data)
     return receipt
 

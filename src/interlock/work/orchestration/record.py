@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Report, Task
 from interlock.work.spending import Books
 
-__all__ = ["Asked", "Invocation", "Run"]
+__all__ = ["OPEN_MARKS", "Asked", "Invocation", "Run"]
+
+OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
+"""Of tasks that are still to be done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,8 @@ class Run:
     """Which agent plays which role, `name` or `name:model`."""
     files: dict[str, str] = field(default_factory=dict)
     """The hashes of the roles' files that a person began or went on with."""
+    chosen: tuple[str, ...] = ()
+    """The roles whose agents a person named, whatever their files and the settings say."""
     base: str = ""
     """The commit that the work began on."""
     plan: Plan = field(default_factory=lambda: Plan(""))
@@ -101,8 +106,13 @@ class Run:
     """How many tasks were found on the way and added."""
     projected: dict[str, str] = field(default_factory=dict)
     """The hash of what each file was last made to be."""
-    ours: set[str] = field(default_factory=set)
-    """The hashes of all that was written, and of all edits that were taken in."""
+    left: dict[str, set[str]] = field(default_factory=dict)
+    """The hashes of what else may be in a file as long as it is not known that it was written: what was there before
+    it, and edits that were taken in."""
+    beside: dict[str, str] = field(default_factory=dict)
+    """The files as people last wrote them, where something of theirs stands between our lines."""
+    is_foreign: bool = False
+    """Whether an agent, or what it wrote, was let run, and it is not known that it has ended."""
     words: int = 0
     """How often what the tasks say, or their order, has changed: their marks aside."""
     asked_at: str = ""
@@ -118,7 +128,7 @@ class Run:
 
     @property
     def open_tasks(self) -> list[Task]:
-        return [one for one in self.plan.tasks if one.mark in (Mark.OPEN, Mark.WORKING)]
+        return [one for one in self.plan.tasks if one.mark in OPEN_MARKS]
 
     @property
     def untold(self) -> list[str]:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.journal.entry import CREATED
+from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
@@ -37,11 +38,14 @@ def take(run: Run, entry: Entry) -> None:
     """Let a run be as it is after its next entry."""
     data = entry.decoded_evidence().data
     run.version, run.updated = entry.version, entry.time
+    if run.left and entry.actor_kind == ActorKind.SYSTEM and data.get("type") != "projected":
+        run.left = {}  # a driver goes on only after it has written all files
     if entry.version == 1:
         run.id, run.started, run.state, run.entered = entry.instance, entry.time, entry.to_state, 1
         run.goal, run.session, run.roles = data["goal"], data["session"], dict(data["roles"])
         run.base, run.plan, run.files = data["base"], Plan(data["goal"]), dict(data["files"])
         run.follows, run.parent = data["follows"], data[CREATED].get("parent")
+        run.chosen = tuple(data.get("chosen", ()))
     elif entry.event == NOTED:
         _NOTES.get(data.get("type", ""), _nothing)(run, entry, data)
     else:
@@ -128,7 +132,8 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
     id_ = str(data["task"])
     answer = entry.decoded_evidence().facts["executor"]
     if answer != "invalid" and "part1" in data:
-        number = len(run.reports.get(id_, ())) + 1  # a resumed run counts attempts anew, and overwrites no report
+        # A resumed run counts attempts anew, and overwrites no report.
+        number = max((one.attempt for one in run.reports.get(id_, ())), default=0) + 1
         _report(run, Report(id_, number, msgspec.convert(data["part1"], Part1)))
     if answer == "completed":
         _mark(run, id_, mark=Mark.PENDING)
@@ -220,7 +225,7 @@ def _tasks(run: Run, entry: Entry, data: Data) -> None:
 
 def _asked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent")}
-    run.at_work = Asked(**told, at=entry.time)
+    run.at_work, run.is_foreign = Asked(**told, at=entry.time), True
     run.books.reserve(data["task"] or "", entry.time[:10], msgspec.convert(data["reserved"], Spent))
 
 
@@ -229,11 +234,11 @@ def _invoked(run: Run, entry: Entry, data: Data) -> None:
     made = Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time)
     run.invocations.append(made)
     run.books.settle(made.task or "", entry.time[:10], Spent(made.seconds, made.tokens, made.cost_usd))
-    run.at_work = None
+    run.at_work, run.is_foreign = None, False
 
 
 def _released(run: Run, entry: Entry, data: Data) -> None:
-    run.at_work = None
+    run.at_work, run.is_foreign = None, False
 
 
 def _unusable(run: Run, entry: Entry, data: Data) -> None:
@@ -254,8 +259,12 @@ def _cycled(run: Run, entry: Entry, data: Data) -> None:
     run.asked_at = entry.time
 
 
+def _verifying(run: Run, entry: Entry, data: Data) -> None:
+    run.is_foreign = True
+
+
 def _verified(run: Run, entry: Entry, data: Data) -> None:
-    run.receipt = data["receipt"]
+    run.receipt, run.is_foreign = data["receipt"], False
 
 
 def _limited(run: Run, entry: Entry, data: Data) -> None:
@@ -263,14 +272,23 @@ def _limited(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _projected(run: Run, entry: Entry, data: Data) -> None:
-    run.projected.update(data["files"])
-    run.ours.update(data["files"].values())
+    for name, sha256 in data["files"].items():
+        if name in run.projected:
+            run.left.setdefault(name, set()).add(run.projected[name])
+        run.projected[name] = sha256
 
 
 def _read_back(run: Run, entry: Entry, data: Data) -> None:
     """What a person changed in the files."""
     change(run, msgspec.convert(data["changes"], tuple[Change, ...]), entry.time)
-    run.ours.update(data["files"])
+    for name, sha256 in data["files"].items():
+        run.left.setdefault(name, set()).add(sha256)
+
+
+def _beside(run: Run, entry: Entry, data: Data) -> None:
+    """A file as a person wrote it, or more of it."""
+    name = data["file"]
+    run.beside[name] = ("" if data["is_first"] else run.beside.get(name, "")) + data["text"]
 
 
 def change(run: Run, changes: Sequence[Change], at: str) -> None:
@@ -297,7 +315,7 @@ def _stopped(run: Run, entry: Entry, data: Data) -> None:
 
 def _resumed(run: Run, entry: Entry, data: Data) -> None:
     run.stopped = None
-    run.files = dict(data.get("files", run.files))
+    run.files, run.roles = dict(data.get("files", run.files)), dict(data.get("roles", run.roles))
 
 
 def _carried(run: Run, entry: Entry, data: Data) -> None:
@@ -305,12 +323,12 @@ def _carried(run: Run, entry: Entry, data: Data) -> None:
     run.plan = replace(run.plan, goal=data["goal"], text=data["text"])
     run.told, run.why = int(data["told"]), str(data["why"])
     run.planning = {name: Mark(mark) for name, mark in data["planning"].items()}
-    run.projected, run.ours = dict(data["projected"]), {*data["projected"].values()}
     run.asked_at = entry.time
 
 
 def _carried_more(run: Run, entry: Entry, data: Data) -> None:
     """More of that: an entry holds only so much."""
+    run.projected.update(data.get("projected", {}))
     run.wishes += data.get("wishes", ())
     run.cycles += [msgspec.convert(one, Cycle) for one in data.get("cycles", ())]
     if "report" in data:
@@ -329,10 +347,12 @@ _NOTES: Mapping[str, Tell] = {
     "released": _released,
     "unusable": _unusable,
     "cycle": _cycled,
+    "verifying": _verifying,
     "verified": _verified,
     "limited": _limited,
     "projected": _projected,
     "read_back": _read_back,
+    "beside": _beside,
     "stopped": _stopped,
     "resumed": _resumed,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
 from interlock.work.orchestration.contracts import (
@@ -55,6 +56,10 @@ _AGAIN = 2
 def _initializing(visit: Visit) -> list[Event] | None:
     """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
     run = visit.run
+    try:
+        visit.desk.papers.check()
+    except InterlockError as error:
+        return [visit.event("error", _said(f"{error.message} {error.hint}"))]
     found = "planning" if run.why else resumed(run.planning, run.plan.tasks)
     pending = next((one.id for one in run.plan.tasks if one.mark is Mark.PENDING), None)
     task = pending if found == "reviewing" else None

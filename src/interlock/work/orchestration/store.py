@@ -8,6 +8,8 @@ written again. Nothing is reached through a link. A directory that the source sy
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,6 +28,7 @@ __all__ = ["DIRECTORY", "Restored", "SessionFiles", "sha256_of"]
 DIRECTORY: Final = ".ralph-sessions"
 _MOST: Final = 4 * MOST
 """A character has up to four bytes."""
+_IGNORE: Final = ".gitignore"
 _IGNORED: Final = b"*\n"
 """What git sees of the sessions: they change with every step of a run, and are no part of its work."""
 _UNREADABLE: Final = frozenset({"file_unsafe", "file_unreadable"})
@@ -75,9 +78,13 @@ class SessionFiles:
 
     def on_disk(self, id_: str) -> OnDisk:
         """What a directory says of its session, whoever wrote it."""
+        return read_session(self.texts(id_))
+
+    def texts(self, id_: str) -> dict[str, str]:
+        """The texts in a directory, whoever wrote them; what is a link, or no text at all, is none."""
         names = self.folder.names(check_session_id(id_))
         texts = {name: self._whole(id_, name) for name in names if name.endswith(".md")}
-        return read_session({name: text for name, text in texts.items() if text is not None})
+        return {name: text for name, text in texts.items() if text is not None}
 
     def _whole(self, id_: str, name: str) -> str | None:
         try:
@@ -87,15 +94,6 @@ class SessionFiles:
                 raise
             return None
         return None if text is None else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-    def hashes(self, id_: str) -> dict[str, str]:
-        """The files of a session that are texts of its kind, by which each is known again."""
-        found: dict[str, str] = {}
-        for name in self.folder.names(check_session_id(id_)):
-            content, is_file = self._content(id_, name) if name.endswith(".md") else (None, False)
-            if is_file and content is not None:
-                found[name] = sha256_of(content)
-        return found
 
     def edited(self, id_: str, projected: Mapping[str, str], ours: Callable[[str], bool]) -> dict[str, str]:
         """The files that say something else than was projected, with their texts.
@@ -111,6 +109,17 @@ class SessionFiles:
 
     # Writing
 
+    def take_place(self, id_: str, tell: Callable[[Restored], None]) -> None:
+        """What is in the place of a session's directory, a link or a file, is set aside and told."""
+        try:
+            is_directory = stat.S_ISDIR(os.lstat(self.path(id_)).st_mode)
+        except OSError:
+            return
+        if not is_directory:
+            self.folder.names("")  # nor is one followed on the way there
+            for one in self._set_aside(id_):
+                tell(one)
+
     def project(
         self, id_: str, wanted: Mapping[str, str], ours: Callable[[str], bool], tell: Callable[[Restored], None]
     ) -> None:
@@ -119,8 +128,10 @@ class SessionFiles:
         A content that is not `ours` is set aside and told first; a text that was read back is, by its hash.
         """
         self.folder.names(check_session_id(id_))  # no link is followed from here on
-        self.folder.sweep(id_)
-        self.folder.create(".gitignore", _IGNORED)
+        for place in ("", id_):
+            self.folder.sweep(place)
+        if _IGNORE not in self.folder.names(""):
+            self.folder.create(_IGNORE, _IGNORED)
         for name, text in wanted.items():
             for one in self._restore(id_, name, text.encode(), ours):
                 tell(one)

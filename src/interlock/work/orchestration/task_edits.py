@@ -13,6 +13,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from interlock.work.orchestration.changes import (
+    MOST_OF_ONE,
     Added,
     Change,
     Changed,
@@ -22,11 +23,13 @@ from interlock.work.orchestration.changes import (
     Reordered,
     Unticked,
     applied,
+    is_too_long,
 )
 from interlock.work.orchestration.order import PLANNING, OrderFault, faults
 from interlock.work.orchestration.papers.outline import Beside
 from interlock.work.orchestration.papers.progress import ID, Oddity, ProgressSheet, Row
 from interlock.work.orchestration.papers.tasks import TaskSheet
+from interlock.work.orchestration.planning import MAX_TASKS
 from interlock.work.orchestration.values import Mark, Task
 
 __all__ = ["PROGRESS", "TASKS", "task_edits"]
@@ -43,7 +46,8 @@ _WHY: Final = {
     Mark.FAILED: "stays as it is: the run says which tasks have failed. To have it left out, write [C]",
 }
 _ANY_ROW: Final = re.compile(rf"(?m)^[ \t]*[-*+][ \t]+(?:\[[^\]]*\][ \t]+)?\**({ID})")
-_BUSY: Final = "is at work or under review; stop the run first"
+_BUSY: Final = "is at work or under review; say what is to change with `ralph orchestrate add`"
+_LONG: Final = f"has more than {MOST_OF_ONE} bytes; say it in fewer words"
 
 
 def task_edits(
@@ -107,7 +111,9 @@ class _Work:
             self._marked(task, row, row.mark)
         if row.attempt != old.attempt:
             self._refuse(PROGRESS, row.line, f"the attempts of {task.id} are counted by the run")
-        if row.note != old.note:
+        if row.note != old.note and is_too_long(row.note):
+            self._refuse(PROGRESS, row.line, f"the note to {task.id} {_LONG}")
+        elif row.note != old.note:
             self._changes.append(Noted(task.id, row.note))
 
     def _marked(self, task: Task, row: Row, mark: Mark) -> None:
@@ -143,7 +149,9 @@ class _Work:
 
     def _entry(self, task: Task, old: Task, entry: Task, line: int) -> None:
         changed = {name: getattr(entry, name) for name in _FIELDS if getattr(entry, name) != getattr(old, name)}
-        if task.mark in _EDITABLE or Unticked(task.id) in self._changes:
+        if is_too_long(entry):
+            self._refuse(TASKS, line, f"{task.id} {_LONG}")
+        elif task.mark in _EDITABLE or Unticked(task.id) in self._changes:
             self._places[task.id] = TASKS, line
             self._changes.append(Changed(replace(task, **changed)))
         else:
@@ -172,6 +180,12 @@ class _Work:
             if not task.description:
                 why = f"{id_} is new, and says not what is to be done: write `- {id_}: …` in tasks.md"
                 self._refuse(*place, why)
+                continue
+            if is_too_long(task):
+                self._refuse(*place, f"{id_} {_LONG}")
+                continue
+            if len(self._known) + len(self._places) >= MAX_TASKS:
+                self._refuse(*place, f"{id_} is one too many: a plan has {MAX_TASKS} tasks at most")
                 continue
             if row is not None and row.mark is not Mark.OPEN:
                 self._refuse(PROGRESS, row.line, f"{id_} is new and begins as [ ]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from interlock.errors import NotFound, Refusal, UsageError
 from interlock.journal import Instance, Journal
@@ -14,10 +15,12 @@ from interlock.work.orchestration.beginning import (
     begin,
     found_on_disk,
     role_hashes,
+    roles_now,
     roles_of,
     session_name,
     with_edits,
 )
+from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
@@ -129,6 +132,10 @@ def successor(journal: Journal, run: Run) -> str | None:
 
 def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
     """New requirements of a person: the planner hears of them before anything else is begun."""
+    journal.append(run.id, _added(person, run, text))
+
+
+def _added(person: Actor, run: Run, text: str) -> Event:
     _must_be_person(person, "adds requirements", "Name what you found among the discovered tasks of your answer.")
     _steerable(run)
     text = worded(text, "What else is wanted", 'Such as `ralph orchestrate add "and in Welsh"`.')
@@ -136,7 +143,7 @@ def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
     if run.state == "Initializing":
         hint = "`ralph orchestrate resume` lets it begin; then say it again."
         raise Refusal("not_allowed", "The run has not begun to plan yet.", hint)
-    journal.append(run.id, Event("requirements_added", person, reason=text))
+    return Event("requirements_added", person, reason=text)
 
 
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
@@ -175,31 +182,39 @@ def resume(workshop: Workshop, person: Actor, run: Run, wish: str = "") -> str:
     if wish:
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
-        if wish:
-            add(workshop.journal, person, run, wish)
-        if run.stopped is not None:
-            workshop.journal.append(run.id, _resumed(workshop, person))
+        said = [_added(person, run, wish)] if wish else []
+        said += [_resumed(workshop, person, roles_now(workshop, run))] if run.stopped is not None else []
+        if said:
+            workshop.journal.transact(lambda transaction: [transaction.append(run.id, one) for one in said])
         return run.id
     later = successor(workshop.journal, run)
     if later is not None:
         hint = f"`ralph orchestrate status {later[-8:]}` shows that one."
         raise Refusal("terminal", f"The run went on as {later}.", hint)
-    edited, refused = with_edits(workshop, run)
-    for one in refused:
+    edited, found = with_edits(workshop, run)
+    for one in found.refused if found is not None else ():
         workshop.tell(one.sentence)
     if run.outcome == "success" and not edited.open_tasks and not wish:
+        if found is None:
+            _finish(workshop, run)
         raise Refusal("terminal", "The run has met its goal.", 'Begin a new one: `ralph orchestrate "GOAL"`.')
     if wish:
         edited.wishes.append(wish)
     why = "a person says what should change" if wish else ""
-    made = begin(workshop, run.goal, run.session, run.roles, carries=edited, why=why)
-    workshop.journal.append(made, _resumed(workshop, person, said=wish))
-    return made
+    roles = roles_now(workshop, run)
+    decided = _resumed(workshop, person, roles, said=wish)
+    return begin(workshop, run.goal, run.session, roles, carries=edited, why=why, decided=decided)
 
 
-def _resumed(workshop: Workshop, person: Actor, **data: str) -> Event:
+def _finish(workshop: Workshop, run: Run) -> None:
+    """Let the files of a run that has ended say so: its driver may have died before. Nobody has to hear of it."""
+    drive(replace(workshop, tell=lambda told: None), run.id)
+
+
+def _resumed(workshop: Workshop, person: Actor, roles: Mapping[str, str], **data: str) -> Event:
     """Who decided to go on, and what they said; with the roles as their files are now."""
-    return Event(NOTED, person, evidence=Evidence(data={"type": "resumed", "files": role_hashes(workshop), **data}))
+    told = {"type": "resumed", "files": role_hashes(workshop), "roles": dict(roles), **data}
+    return Event(NOTED, person, evidence=Evidence(data=told))
 
 
 def resume_directory(workshop: Workshop, session: str, roles: Mapping[str, str]) -> str | None:

@@ -16,6 +16,7 @@ from interlock.work.errands import DRIVER, Heard
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
 from interlock.work.orchestration.desk import Desk
+from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.prompts import Knowledge, prompt
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.roles import RoleFile, role_file
@@ -114,13 +115,14 @@ class Visit:
         wanted = papers.wanted(run, self.desk.log)
         hashes = papers.hashes(wanted)
         fresh = {name: sha256 for name, sha256 in hashes.items() if run.projected.get(name) != sha256}
+        known = {*run.projected}
         if fresh:
-            self.note("projected", files=fresh)
+            self.write(*(noted("projected", files=dict(portion)) for portion in pieces(fresh.items())))
             self.desk.take_in()
-        papers.write(run, wanted, self._tell_restored, is_whole=is_whole)
-
-    def _tell_restored(self, restored: Restored) -> None:
-        self.workshop.tell(restored.message)
+        tell = self.workshop.tell
+        papers.write(
+            run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
+        )
 
     # Asking
 
@@ -219,6 +221,15 @@ class Visit:
             case _:
                 return True
         return False
+
+
+def _name(restored: Restored) -> str:
+    return restored.file.partition("/")[2]
+
+
+def _anew(restored: Restored) -> str:
+    """What is told of a file that was there before its run."""
+    return f"{DIRECTORY}/{restored.file} is written anew; as it was before the run, it is kept as {restored.kept}."
 
 
 def _account(result: Result) -> dict[str, Any]:

@@ -54,8 +54,8 @@ def _begin(visit: Visit) -> str:
     thread, workshop = visit.thread, _workshop(visit)
     before = _before(visit)
     if before is not None:
-        before, refused = with_edits(workshop, before)
-        for one in refused:
+        before, found = with_edits(workshop, before)
+        for one in found.refused if found is not None else ():
             workshop.tell(one.sentence)
         why = "\n\n".join(one for one in (before.why, *_news(visit)) if one)
         id_ = begin(workshop, before.goal, before.session, roles_for(visit), thread.id, carries=before, why=why)
