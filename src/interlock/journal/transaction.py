@@ -386,12 +386,16 @@ def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> t
     where = f"machine = ? AND outcome IS NULL AND state IN ({', '.join('?' * len(states))})"
     values = [machine, *states]
     [(count,)] = sql.rows(f"SELECT count(*) FROM instances WHERE {where}", values)
-    found: list[Instance] = []
-    for state in states:  # each by the index, in its order: sorting what stands in all of them would read all of it
-        where = f"machine = ? AND outcome IS NULL AND state = ? ORDER BY id DESC LIMIT {int(most)}"
-        rows = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where}", (machine, state))
-        found += [Instance(*row) for row in rows]
-    return int(count), sorted(found, key=lambda one: one.id, reverse=True)[:most]
+    if not count:
+        return 0, []
+    order = f"ORDER BY id DESC LIMIT {int(most)}"
+    if count <= most:
+        found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} {order}", values)
+        return int(count), [Instance(*row) for row in found]
+    one = f"SELECT {_INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL AND state = ? {order}"
+    # Each state by the index, in its order: to sort what stands in all of them, all of it would be read.
+    newest = [Instance(*row) for state in states for row in sql.rows(one, (machine, state))]
+    return int(count), sorted(newest, key=lambda one: one.id, reverse=True)[:most]
 
 
 def find_recent(
