@@ -6,6 +6,7 @@ region and misses only what nobody would see: the states between.
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from interlock.faces.web.rendering import Renderer
 from interlock.journal import Entry
 
 __all__ = ["Hub", "View"]
+
+log = logging.getLogger("interlock.web")
 
 _BATCH: Final = 500
 _KEPT: Final = 2000
@@ -113,6 +116,9 @@ class Hub:
             view.regions = await anyio.to_thread.run_sync(self._made_of, view)
         except InterlockError:
             return  # what it shows is gone; who reloads it is told so
+        except Exception:  # a fault of one page is told where the server runs; the others go on
+            log.exception("the page %s could not be made", view.asked.path)
+            return
         view.seq = head
         self._made.wake()
 

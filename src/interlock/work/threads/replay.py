@@ -40,7 +40,7 @@ def take(thread: Thread, entry: Entry) -> None:
     data = entry.decoded_evidence().data
     thread.version, thread.updated = entry.version, entry.time
     if entry.version == 1:
-        thread.id, thread.created, thread.title = entry.instance, entry.time, str(data["title"])
+        thread.id, thread.created, thread.title = entry.instance, entry.time, str(data.get("title", ""))
         thread.mode = str(entry.decoded_evidence().settings.get("mode", thread.mode))
         thread.state, thread.entered, thread.entered_at = entry.to_state, 1, entry.time
     elif entry.event == NOTED:
