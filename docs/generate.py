@@ -22,7 +22,7 @@ from docs.generators.tools import resources, settings, tools
 from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
-from interlock.machine.svg import svg
+from interlock.machine.svg import sheet, svg
 
 __all__ = ["ROOT", "main", "outdated", "texts"]
 
@@ -48,6 +48,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     for machine in machines:
         yield docs / "machines" / f"{machine.name}.md", page(machine)
         yield docs / "machines" / f"{machine.name}.svg", svg(machine)
+    yield root / "src" / "interlock" / "faces" / "web" / "static" / "diagram.css", sheet().lstrip()
     for name, blocks in _BLOCKS.items():
         text = (docs / name).read_text(encoding="utf-8")
         for block, make in blocks.items():

@@ -114,3 +114,21 @@ def test_what_can_be_no_id_is_refused_with_a_key_that_was_used_before(made: Made
         with pytest.raises(InterlockError) as refusal:
             journal.append(reference, Event("assess", HUMAN), key="assess")
         assert refusal.value.code == "invalid_argument"
+
+
+def test_the_newest_instances_are_read_page_by_page(made: Made) -> None:
+    journal, ids = made
+    page = journal.recent("thread", 2)
+    assert [one.id for one in page] == [ids[2], ids[1]]
+    assert [one.id for one in journal.recent("thread", 2, before=page[-1].id)] == [ids[0]]
+    assert journal.recent("thread", 2, before=ids[0]) == []
+    assert journal.recent("story", 2, before=ids[2]) == []
+
+
+def test_instances_are_known_by_their_first_entries(made: Made) -> None:
+    journal, ids = made
+    found = journal.first_entries([ids[0], ids[2], "0" * 26])
+    assert {id_: (one.version, one.event) for id_, one in found.items()} == dict.fromkeys(
+        (ids[0], ids[2]), (1, "created")
+    )
+    assert journal.first_entries([]) == {}

@@ -14,7 +14,7 @@ from interlock.machine.layout import Box, Layout, Link, Node, place, rank
 from interlock.machine.load import SHIPPED, compile_machine, load_shipped, parse
 from interlock.machine.model import Machine
 from interlock.machine.picture import lines_of, make_picture, size_of
-from interlock.machine.svg import svg
+from interlock.machine.svg import sheet, svg
 
 HOSTILE = r"<b>&amp;</b> ]]> \"quoted\" 'single' \u0000\u0007\uFFFF two\nlines \U0001F980 漢字"
 TITLE = "{http://www.w3.org/2000/svg}title"
@@ -103,6 +103,13 @@ def test_the_current_state_is_highlighted_and_no_other(name: str) -> None:
         assert [found.get("data-state") for found in marked] == [state]
         assert len(tree.findall(".//*[@class='ring']")) == 1
     assert 'class="ring"' not in svg(machine)
+
+
+def test_a_drawing_without_its_style_is_the_same_drawing() -> None:
+    machine = load_shipped("story")
+    bare = svg(machine, current="TEST", is_styled=False)
+    assert "style" not in bare
+    assert svg(machine, current="TEST").replace(f"<style>{sheet()}</style>\n", "") == bare
 
 
 def test_a_current_state_that_the_machine_does_not_have_highlights_nothing() -> None:

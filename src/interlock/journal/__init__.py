@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from interlock.journal.leases import Holder, Lease
     from interlock.journal.opening import open_journal
     from interlock.journal.projection import Projection
+    from interlock.journal.search import Found, Sought
     from interlock.journal.store import Sql
     from interlock.journal.transaction import Transaction, unknown_instance
 
 __all__ = [
     "CONTROL",
     "Entry",
+    "Found",
     "Holder",
     "Instance",
     "Journal",
@@ -32,6 +34,7 @@ __all__ = [
     "Problem",
     "Projection",
     "Recorded",
+    "Sought",
     "Sql",
     "Transaction",
     "open_journal",
@@ -41,6 +44,7 @@ __all__ = [
 _HOMES = {
     "CONTROL": "entry",
     "Entry": "entry",
+    "Found": "search",
     "Holder": "leases",
     "Instance": "entry",
     "Journal": "journal",
@@ -48,6 +52,7 @@ _HOMES = {
     "Problem": "audit",
     "Projection": "projection",
     "Recorded": "entry",
+    "Sought": "search",
     "Sql": "store",
     "Transaction": "transaction",
     "open_journal": "opening",

@@ -14,6 +14,7 @@ from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
 from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
+from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
 from interlock.journal.store import Sql, Store
 from interlock.journal.transaction import (
     Source,
@@ -24,6 +25,7 @@ from interlock.journal.transaction import (
     find_recent,
     find_standing,
     read_entries,
+    read_first,
     read_history,
     replayed,
 )
@@ -149,9 +151,14 @@ class Journal:
     def recent(
         self, machine: str, most: int, *, parent: str | None = None, before: str | None = None
     ) -> list[Instance]:
-        """The newest instances of a machine, newest first; with a parent, its children; or those before one."""
+        """The newest instances of a machine, newest first; of a parent's children, or of those before an id."""
         with self._store.read() as sql:
             return find_recent(sql, machine, most, parent, before)
+
+    def first_entries(self, instances: Sequence[str]) -> dict[str, Entry]:
+        """The first entry of each of these instances: what each was begun with."""
+        with self._store.read() as sql:
+            return read_first(sql, instances)
 
     def named(self, machine: str, name: str) -> Instance | None:
         """The instance of a machine that took a name last."""
@@ -185,6 +192,21 @@ class Journal:
         with self._store.read() as sql:
             return read_entries(sql, after, instance, most)
 
+    def search(self, sought: Sought, *, before: int | None = None, after: int | None = None, most: int = 50) -> Found:
+        """A page of the entries that match; see `search.find_entries`."""
+        with self._store.read() as sql:
+            return find_entries(sql, sought, before=before, after=after, most=most)
+
+    def entry(self, seq: int) -> tuple[str, Entry] | None:
+        """An entry by its number, with the machine of its instance."""
+        with self._store.read() as sql:
+            return find_entry(sql, seq)
+
+    def standing_counts(self) -> dict[str, dict[str, int]]:
+        """How many instances that have not ended are in each state of each machine."""
+        with self._store.read() as sql:
+            return count_standing(sql)
+
     def all_entries(self) -> Iterator[Entry]:
         """Every entry there is now, in order."""
         after = 0
@@ -198,10 +220,10 @@ class Journal:
             [(newest,)] = sql.rows("SELECT coalesce(max(seq), 0) FROM entries")
         return int(newest)
 
-    def history(self, instance: str, after: int = 0) -> list[Entry]:
-        """Everything that happened to an instance, or what happened after one of its versions."""
+    def history(self, instance: str, after: int = 0, *, most: int | None = None) -> list[Entry]:
+        """Everything that happened to an instance, or what happened after one of its versions; so much at the most."""
         with self._store.read() as sql:
-            return read_history(sql, find_instance(sql, instance).id, after)
+            return read_history(sql, find_instance(sql, instance).id, after, most)
 
     def snapshot(self, instance: str, at: int | None = None) -> Snapshot:
         """Where an instance stands, or stood after its entry number `at`."""

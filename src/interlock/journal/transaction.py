@@ -37,6 +37,7 @@ __all__ = [
     "find_recent",
     "find_standing",
     "read_entries",
+    "read_first",
     "read_history",
     "replayed",
     "unknown_instance",
@@ -338,9 +339,10 @@ def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: in
     )
 
 
-def read_history(sql: Sql, instance: str, after: int = 0) -> list[Entry]:
-    """The entries of an instance, those after one of its versions: as many are read as there are."""
-    statement = f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version > ? ORDER BY version"
+def read_history(sql: Sql, instance: str, after: int = 0, most: int | None = None) -> list[Entry]:
+    """The entries of an instance, those after one of its versions: as many are read as there are, or so many."""
+    limit = "" if most is None else f" LIMIT {int(most)}"
+    statement = f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version > ? ORDER BY version{limit}"
     return _in_order(sql.rows(statement, (instance, after)))
 
 
@@ -401,12 +403,20 @@ def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> t
 def find_recent(
     sql: Sql, machine: str, most: int, parent: str | None = None, before: str | None = None
 ) -> list[Instance]:
-    """The newest instances of a machine, newest first; with a parent, only its children; those older than `before`."""
-    where, values = ("machine = ?", [machine]) if parent is None else ("machine = ? AND parent = ?", [machine, parent])
-    if before is not None:
-        where, values = f"{where} AND id < ?", [*values, before]
-    statement = f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id DESC LIMIT {int(most)}"
-    return [Instance(*row) for row in sql.rows(statement, values)]
+    """The newest instances of a machine, newest first: with a parent, only its children; only those before an id."""
+    wanted = {"machine = ?": machine, "parent = ?": parent, "id < ?": before}
+    given = {clause: value for clause, value in wanted.items() if value is not None}
+    statement = f"SELECT {_INSTANCE} FROM instances WHERE {' AND '.join(given)} ORDER BY id DESC LIMIT {int(most)}"
+    return [Instance(*row) for row in sql.rows(statement, list(given.values()))]
+
+
+def read_first(sql: Sql, instances: Sequence[str]) -> dict[str, Entry]:
+    """The first entry of each of these instances."""
+    if not instances:
+        return {}
+    wanted = ", ".join("?" * len(instances))
+    rows = sql.rows(f"SELECT {_ENTRY} FROM entries WHERE version = 1 AND instance IN ({wanted})", instances)
+    return {one.instance: one for one in (Entry(*row) for row in rows)}
 
 
 def unknown_instance(reference: str) -> InterlockError:

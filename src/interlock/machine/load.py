@@ -73,9 +73,11 @@ def read_text(path: Path) -> str:
 def parse(text: str, where: str = "the machine") -> MachineForm:
     """Read TOML text as the form of a machine file."""
     try:
-        return msgspec.convert(tomllib.loads(text), MachineForm)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        read = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of too many digits is no error of TOML's
         raise InvalidMachine("machine_unreadable", f"{where} is no TOML: {error}.", "Mend the line it names.") from None
+    try:
+        return msgspec.convert(read, MachineForm)
     except msgspec.ValidationError as error:
         raise InvalidMachine(
             "machine_invalid",

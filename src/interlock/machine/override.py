@@ -23,7 +23,7 @@ from interlock.machine.form import Command, Intent, MachineForm, RefusalForm, St
 from interlock.machine.load import read_text
 from interlock.machine.model import Machine
 
-__all__ = ["WARNINGS", "load_override"]
+__all__ = ["WARNINGS", "load_override", "parse_override"]
 
 WARNINGS = frozenset({"unreachable_output", "unreachable_intent", "dead_transition"})
 """Findings that the source system's own file has; in this form they are warnings."""
@@ -69,8 +69,13 @@ class _Source(msgspec.Struct, frozen=True):
 
 def load_override(path: Path, base: MachineForm) -> Machine:
     """Load a ticket machine from the source system's JSON; a broken file is an error, never a silent default."""
+    return parse_override(read_text(path), str(path), base)
+
+
+def parse_override(text: str, path: str, base: MachineForm) -> Machine:
+    """The same, of the text of a file."""
     try:
-        source = msgspec.json.decode(read_text(path), type=_Source)
+        source = msgspec.json.decode(text, type=_Source)
         intents = {
             key: msgspec.convert(mapping, dict[str, str | None])
             for key, mapping in source.semantic_states.items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
@@ -28,7 +28,7 @@ from interlock.machine.picture import (
     width_of,
 )
 
-__all__ = ["svg"]
+__all__ = ["sheet", "svg"]
 
 _MARGIN = 24.0
 _HEADER = 88.0
@@ -84,8 +84,22 @@ _DARK = """
 """
 
 
-def svg(machine: Machine, *, current: str | None = None) -> str:
-    """Draw the machine; `current` is the state to highlight."""
+def sheet() -> str:
+    """The style of all drawings: for a page that holds one and may have no style inside of it."""
+    return f"{_STYLE}{_tints(0)}@media (prefers-color-scheme:dark){{{_DARK}{_tints(2)}}}"
+
+
+def svg(
+    machine: Machine,
+    *,
+    current: str | None = None,
+    is_styled: bool = True,
+    counts: Mapping[str, int] | None = None,
+) -> str:
+    """Draw the machine; `current` is the state to highlight. Without its style, it needs the `sheet` beside it.
+
+    `counts` are numbers to show on states: how many instances are there.
+    """
     picture = make_picture(machine)
     lane = _LANE if picture.phases else 0.0
     width = max(picture.layout.width + lane + 2 * _MARGIN, 440.0)
@@ -99,10 +113,14 @@ def svg(machine: Machine, *, current: str | None = None) -> str:
         *(_exit(picture, edge, y) for name in picture.exits for edge, y in _exit_rows(picture, name)),
         *(_loop(picture.box(edge.source), edge) for edge in picture.loops.values()),
         *(_state(picture, name, name == current) for name in machine.states),
+        *(_count(picture.box(name), number) for name, number in (counts or {}).items() if name in picture.at),
         _start(picture.box(machine.form.initial)),
     ]
     moved = f'<g transform="translate({_n(_MARGIN + lane)} {_n(_HEADER)})">'
-    return "\n".join([*_opening(machine, width, height), moved, *drawn, "</g>", *legend.pieces, "</svg>"]) + "\n"
+    return (
+        "\n".join([*_opening(machine, width, height, is_styled), moved, *drawn, "</g>", *legend.pieces, "</svg>"])
+        + "\n"
+    )
 
 
 # Boxes
@@ -122,6 +140,16 @@ def _state(picture: Picture, name: str, current: bool) -> str:
     pieces += [_badge(Point(box.x + 3 + 20 * number, box.y + 2), human) for number, human in enumerate(badges)]
     classes = " ".join(["state", _color(machine, name), *(["current"] if current else [])])
     return f'<g class="{classes}" data-state="{_escaped(name)}">{_tooltip(_about(machine, name))}{"".join(pieces)}</g>'
+
+
+def _count(box: Box, number: int) -> str:
+    """A number on the upper right corner of a box."""
+    text = f"{number:,}"
+    width = max(20.0, width_of(text, SMALL) + 12)
+    pill = Box(box.right - width + 6, box.y - 10, width, 18)
+    words = f"{number} in this state" if number != 1 else "one in this state"
+    label = _line_of_text(text, pill.middle.x, pill.middle.y, "", SMALL)
+    return f'<g class="count">{_tooltip([words])}{_rect(pill, "tally", 9)}{label}</g>'
 
 
 def _about(machine: Machine, name: str) -> list[str]:
@@ -302,11 +330,12 @@ def _n(value: float) -> str:
 # Around the drawing
 
 
-def _opening(machine: Machine, width: float, height: float) -> Iterator[str]:
+def _opening(machine: Machine, width: float, height: float, is_styled: bool) -> Iterator[str]:
     size = f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}"'
     yield f'<svg xmlns="http://www.w3.org/2000/svg" class="interlock" role="img" {size}>'
     yield _tooltip([f"The {machine.name} machine", machine.form.description])
-    yield f"<style>{_STYLE}{_tints(0)}@media (prefers-color-scheme:dark){{{_DARK}{_tints(2)}}}</style>"
+    if is_styled:
+        yield f"<style>{sheet()}</style>"
     yield _rect(Box(0.5, 0.5, width - 1, height - 1), "card", 12)
     yield _line_of_text(machine.name, _MARGIN, 24, "name first", 16)
     yield _line_of_text(fitted(machine.form.description, 11, width - 2 * _MARGIN), _MARGIN, 43, "quiet first", 11)

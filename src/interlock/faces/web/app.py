@@ -28,7 +28,9 @@ from interlock.faces.web.guards import LOOPBACK, failure, guards
 from interlock.faces.web.hub import Hub
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.pages import PAGES
+from interlock.faces.web.pages.machines import TRIAL, drawn, without_trial
 from interlock.faces.web.rendering import Renderer
+from interlock.faces.web.trial import Trials
 
 __all__ = ["LOOPBACK", "make_app"]
 
@@ -67,6 +69,7 @@ def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, endi
         Route("/live", site.live, methods=["GET"]),
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
         *site.routes,
+        Route(TRIAL.route, site.trial, methods=["POST"]),
         *inner.routes,
     ]
     return Starlette(routes=routes, middleware=guards(host, token), lifespan=lifespan)
@@ -79,6 +82,7 @@ class _Site:
         self._sight = sight
         self._renderer = renderer
         self._hub = hub
+        self._trials = Trials()
         self._known = [(Route(page.route, self._shown(page), methods=["GET"]), page) for page in PAGES]
 
     @property
@@ -101,6 +105,13 @@ class _Site:
     def _page(self, page: Page, asked: Asked) -> str:
         given = page.look(self._sight, asked)
         return self._renderer.page(page.template, {**given, "asked": asked, "now": self._sight.now, "page": page})
+
+    async def trial(self, request: Request) -> Response:
+        """What the checker says of a machine that somebody dropped in. It changes nothing."""
+        tried = {**without_trial(), **await self._trials.tried(request)}
+        shown = {**tried, "drawing": drawn(tried["drawing"]), "asked": Asked(TRIAL.route, {}, {}), "page": TRIAL}
+        text = self._renderer.page(TRIAL.template, {**shown, "now": self._sight.now})
+        return HTMLResponse(text, 422 if tried["error"] else 200, {"cache-control": "no-store"})
 
     async def live(self, request: Request) -> Response:
         """What changes on the pages that are shown, named by their addresses."""

@@ -27,6 +27,7 @@
     verbs        what people do with a run: begin it, add to it, stop it, go on with it
     tally        what is counted of a run, entry by entry (PURE)
     metrics      what that comes to: of a run, a session, everything (PURE)
+    trends       the same by the day (PURE)
     exposition   the same as Prometheus reads it (PURE)
     ledger       the tallies of all runs, as a projection of the journal
     needs        what a run that failed needs of a person (PURE)

@@ -14,7 +14,7 @@ from interlock.work.orchestration.metrics import Metrics, measured
 from interlock.work.orchestration.tally import Tally, take
 from interlock.work.sessions.verbs import is_present
 
-__all__ = ["RUNS", "all_runs", "runs_of_session"]
+__all__ = ["RUNS", "all_runs", "recent_runs", "runs_of_session"]
 
 _MACHINE: Final = "orchestrator"
 _TABLE: Final = (
@@ -54,6 +54,15 @@ def all_runs(journal: Journal, *, is_settled: bool = False) -> list[Metrics]:
     with journal.projected(RUNS) as sql:
         rows = sql.rows("SELECT id, tally FROM run_tallies ORDER BY id")
     return _measured(journal, rows, is_settled)
+
+
+def recent_runs(journal: Journal, most: int, before: str | None = None) -> tuple[list[Metrics], bool]:
+    """The newest runs, or the newest before an id, in the order in which they began; and whether there are older."""
+    clause, values = ("", []) if before is None else (" WHERE id < ?", [before])
+    with journal.projected(RUNS) as sql:
+        statement = f"SELECT id, tally FROM run_tallies{clause} ORDER BY id DESC LIMIT {int(most) + 1}"
+        rows = sql.rows(statement, values)
+    return _measured(journal, rows[:most][::-1], is_settled=False), len(rows) > most
 
 
 def runs_of_session(journal: Journal, reference: str, *, is_settled: bool = False) -> tuple[Metrics, list[Metrics]]:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 from interlock.faces.web.page import Page
-from interlock.faces.web.pages import now, sessions, tickets
+from interlock.faces.web.pages import journal, machines, now, sessions, stats, tickets, travel
 
 __all__ = ["PAGES"]
 
-PAGES: Final[tuple[Page, ...]] = (*now.PAGES, *tickets.PAGES, *sessions.PAGES)
+PAGES: Final[tuple[Page, ...]] = (
+    *now.PAGES,
+    *tickets.PAGES,
+    *sessions.PAGES,
+    *journal.PAGES,
+    *travel.PAGES,
+    *machines.PAGES,
+    *stats.PAGES,
+)

@@ -1,0 +1,86 @@
+"""The machines: drawn with what is in their states now, told in tables, and what the checker says of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from markupsafe import Markup
+
+from interlock.errors import NotFound
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.portraits import portrait_of, report_of
+from interlock.faces.web.trial import MOST_BYTES
+from interlock.machine import INTERNAL, SHIPPED, Machine
+from interlock.machine.svg import svg
+from interlock.work.gates.presence import visible
+from interlock.world.machines import checked, is_warning
+
+__all__ = ["PAGES", "TRIAL", "drawn", "without_trial"]
+
+
+def drawn(text: str) -> Markup:
+    """A drawing to be put into a page: our own, in which every word is escaped, without what cannot be seen."""
+    return Markup(visible(text))
+
+
+@lru_cache(maxsize=32)
+def _told(machine: Machine) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """A machine's tables and what the checker found, which is the same for as long as the machine is."""
+    report = checked(machine, os.environ)
+    softer = {one.code for one in report.findings if is_warning(machine.name, one.code, os.environ)}
+    return portrait_of(machine), report_of(report, softer)
+
+
+def _look_at_all(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    counts = sight.journal.standing_counts()
+    machines = []
+    for name in SHIPPED:
+        portrait, report = _told(sight.machines(name))
+        there = counts.get(name, {})
+        standing = [(state, there[state["name"]]) for state in portrait["states"] if there.get(state["name"])]
+        machines.append({**portrait, "report": report, "standing": standing, "open": sum(there.values())})
+    return {"machines": machines, **without_trial()}
+
+
+def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    name = asked.names["name"]
+    if name not in SHIPPED + INTERNAL:  # and nothing that is a path
+        raise NotFound("unknown_machine", f"There is no machine {name[:80]!r}.", f"There are {', '.join(SHIPPED)}.")
+    machine = sight.machines(name)
+    portrait, report = _told(machine)
+    counts = sight.journal.standing_counts().get(name, {})
+    known = {state["name"] for state in portrait["states"]}
+    return {
+        "machine": portrait,
+        "report": report,
+        "counts": counts,
+        "elsewhere": {state: number for state, number in counts.items() if state not in known},
+        "drawing": drawn(svg(machine, is_styled=False, counts=counts)),
+    }
+
+
+def _topics(asked: Asked) -> frozenset[str]:
+    return frozenset({asked.names["name"]})
+
+
+# One's own
+
+
+def without_trial() -> dict[str, Any]:
+    """What the form is given before anything was dropped in."""
+    return {"text": "", "error": None, "machine": None, "report": None, "drawing": "", "most": MOST_BYTES // 1024}
+
+
+def _look_at_form(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    return without_trial()
+
+
+TRIAL = Page("/machines/check", "machine_check.html", _look_at_form)
+PAGES = (
+    Page("/machines", "machines.html", _look_at_all, heading="Machines", key="m"),
+    TRIAL,
+    Page("/machine/{name}", "machine.html", _look, _topics),
+)

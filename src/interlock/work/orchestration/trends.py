@@ -1,0 +1,52 @@
+"""PURE. The metrics of runs over time: what those of each day add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+
+from interlock.work.orchestration.metrics import Metrics, Overall, over, rate, sessions_of
+
+__all__ = ["Day", "by_day"]
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The sessions that began on a day, with all their runs: so a task is counted once, on one day."""
+
+    date: str
+    """As ISO 8601 has it, in UTC."""
+    overall: Overall
+
+    @property
+    def success(self) -> float | None:
+        """The share of the tasks that were qualified, of those that were qualified or failed."""
+        return rate(self.overall.ends.get("qualified", 0), self.overall.ends.get("failed", 0))
+
+    @property
+    def duration(self) -> float | None:
+        """How long a session took end to end, in milliseconds: the median of those that ended."""
+        ended = [duration for outcome, duration in self.overall.sessions if outcome is not None]
+        return median(ended) if ended else None
+
+    @property
+    def cost_usd(self) -> float:
+        return sum(one.cost_usd for one in self.overall.used.values())
+
+    @property
+    def tokens(self) -> int:
+        return sum(one.tokens for one in self.overall.used.values())
+
+
+def by_day(runs: Sequence[Metrics]) -> list[Day]:
+    """Runs by the day on which their session began, oldest first; days without any are left out."""
+    days: dict[str, list[Metrics]] = {}
+    for session in sessions_of(runs):
+        days.setdefault(_date(session.runs[0].began), []).extend(session.runs)
+    return [Day(date, over(days[date])) for date in sorted(days)]
+
+
+def _date(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()

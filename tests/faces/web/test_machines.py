@@ -1,0 +1,240 @@
+"""The machines' pages: drawn with what is in their states, told in tables, checked; and one's own, dropped in."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+
+import httpx
+import pytest
+
+from faces.journals import SYSTEM, reports
+from faces.programs import SECONDS
+from faces.source_form import source_form
+from interlock.faces.web.trial import MOST_BYTES
+from interlock.faces.web.trying import tried
+from interlock.machine import SHIPPED, Event, load_shipped
+from interlock.machine.load import definition_path
+from interlock.machine.svg import svg
+
+from .sites import HOSTILE, Site, alien
+
+OWN = """
+name = "own"
+version = 1
+description = "A machine of one's own"
+initial = "Begin"
+[states.Begin]
+[states.Lost]
+[states.End]
+terminal = true
+outcome = "success"
+[[transitions]]
+from = "Begin"
+to = "End"
+on = "finish"
+by = ["agent"]
+[[transitions]]
+from = "Begin"
+to = "Begin"
+on = "again"
+by = ["agent"]
+"""
+VALUES = '["a", "b", "c", "d", "e", "f"]'
+
+
+def _explosive() -> str:
+    """A machine of two states whose one event has 78 billion variants."""
+    facts = "".join(f"[facts.f{number}]\nvalues = {VALUES}\n" for number in range(14))
+    when = " and ".join(f"f{number} == 'a'" for number in range(14))
+    return OWN.replace("[states.Begin]", f"{facts}\n[states.Begin]").replace(
+        'on = "finish"', f'on = "finish"\nwhen = "{when}"'
+    )
+
+
+def _crowded() -> str:
+    """A machine in which everything leads everywhere."""
+    states = "".join(f"[states.s{number}]\n" for number in range(400))
+    names = ", ".join(f'"s{number}"' for number in range(400))
+    return (
+        f'name = "x"\nversion = 1\ndescription = "d"\ninitial = "s0"\n{states}[events.go]\ntargeted = true\n'
+        f'[[transitions]]\nfrom = "*"\nto = [{names}]\non = "go"\nby = ["human"]\n'
+    )
+
+
+def _drop(
+    site: Site, text: str | None = None, file: bytes | None = None, headers: dict[str, str] | None = None
+) -> httpx.Response:
+    given = {} if file is None else {"files": {"file": ("own.toml", file)}}
+    data = {} if text is None else {"text": text}
+    answer = httpx.post(f"{site.url}/machines/check", data=data, **given, headers=headers, timeout=SECONDS)  # type: ignore[arg-type]
+    if answer.headers["content-type"].startswith("text/html"):
+        alien(answer.text)
+    return answer
+
+
+# Those that there are
+
+
+def test_all_machines_are_listed_with_what_the_checker_says(site: Site) -> None:
+    page = site.page("/machines")
+    for name in SHIPPED:
+        assert f'href="/machine/{name}"' in page
+    assert page.count("✓ sound") == len(SHIPPED)
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, "trust"])
+def test_a_machine_is_drawn_and_told_in_tables(site: Site, name: str) -> None:
+    machine = load_shipped(name)
+    page = site.page(f"/machine/{name}")
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="interlock"' in page
+    for state in machine.states:
+        assert f'data-state="{state}"' in page
+    for title in ("Transitions", "What the checker says", "States"):
+        assert title in page
+    rows = page.split("<h2>Transitions")[1].split("</table>")[0].count("<tr>")
+    assert rows == len(machine.transitions) + 1
+    assert ("Refusals" in page) == bool(machine.form.refusals)
+    assert all(gate in page for gate in machine.form.gates)
+    assert all(counter in page for counter in machine.form.counters)
+
+
+def test_the_instances_in_each_state_are_on_the_picture_and_in_the_table(site: Site) -> None:
+    before = site.journal.standing_counts().get("session", {}).get("reviewing", 0)
+    for _ in range(3):
+        made = site.journal.create("session", Event("created", SYSTEM)).entry.instance
+        site.journal.append(made, reports("reviewing"))
+    page = site.page("/machine/session")
+    assert f"<title>{before + 3} in this state</title>" in page
+    assert re.search(rf'Reviewing</span></td><td class="number">{before + 3}</td>', page)
+    assert re.search(rf"Reviewing</span> <b>{before + 3}</b>", site.page("/machines"))
+
+
+@pytest.mark.parametrize(
+    "name", ["nope", "session.toml", "..%2f..%2fetc%2fpasswd", "%2fetc%2fhosts.toml", "%3Cscript%3E"]
+)
+def test_no_other_name_is_a_machine_and_no_file_is_read(site: Site, name: str) -> None:
+    answer = site.get(f"/machine/{name}")
+    assert answer.status_code == 404
+    assert "<script>" not in answer.text
+
+
+def test_counts_are_drawn_and_the_drawing_is_otherwise_the_same() -> None:
+    machine = load_shipped("thread")
+    plain = svg(machine)
+    counted = svg(machine, counts={"Drafting": 1, "Running": 1234, "Nowhere": 5})
+    assert plain in re.sub(r'<g class="count">.*\n', "", counted)
+    assert counted.count('<g class="count">') == 2
+    assert "1,234" in counted
+
+
+# One's own
+
+
+def test_a_machine_of_ones_own_is_checked_and_drawn_and_nothing_is_kept(site: Site) -> None:
+    head, files = site.journal.head(), sorted(path.name for path in (site.repository / ".ralf").iterdir())
+    answer = _drop(site, file=OWN.encode())
+    assert answer.status_code == 200
+    assert "unreachable_state" in answer.text
+    assert "no way leads to &#39;Lost&#39;" in answer.text
+    assert "endless" in answer.text
+    assert 'data-state="Lost"' in answer.text
+    assert site.journal.head() == head
+    assert sorted(path.name for path in (site.repository / ".ralf").iterdir()) == files
+    assert _drop(site, text=OWN).text.count("unreachable_state") == 1
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_the_shipped_files_are_sound_when_they_are_dropped_in(site: Site, name: str) -> None:
+    answer = _drop(site, text=definition_path(name).read_text())
+    assert answer.status_code == 200
+    assert "✓ sound" in answer.text
+
+
+def test_the_source_systems_json_is_known_by_its_look(site: Site) -> None:
+    answer = _drop(site, text=json.dumps(source_form(load_shipped("ticket"))))
+    assert answer.status_code == 200, answer.text
+    assert "(overridden)" in answer.text
+
+
+NO_MACHINES = {
+    "nothing": "",
+    "no TOML": "= = =",
+    "no machine": "a = 1",
+    "JSON that is no machine": "{}",
+    "a number of too many digits": "a = " + "9" * 5000,
+    "deeply nested TOML": "a = " + "[" * 20_000,
+    "deeply nested JSON": "{" + '"a":[' * 20_000,
+    "no state": 'name="x"\nversion=1\ndescription=""\ninitial="A"\ntransitions=[]\n[states]\n',
+    "a NUL": "a = '\x00'",
+    "everything leads everywhere": _crowded(),
+    "hostile words": f"name = '''{HOSTILE}'''",
+}
+
+
+@pytest.mark.parametrize("why", NO_MACHINES)
+def test_what_is_no_machine_is_refused_with_the_reason(site: Site, why: str) -> None:
+    answer = _drop(site, text=NO_MACHINES[why])
+    assert answer.status_code == 422
+    assert "It cannot be checked" in answer.text
+    assert "internal_error" not in answer.text
+    site.page("/machines")
+
+
+def test_hostile_names_are_only_words(site: Site) -> None:
+    own = OWN.replace("A machine of one's own", HOSTILE.replace('"', "'")).replace(
+        "Lost", '"<script>alert(1)</script>"'
+    )
+    answer = _drop(site, text=own)
+    assert "<script>alert" not in answer.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in answer.text
+
+
+def test_what_cannot_be_seen_is_marked_in_the_drawing_too(site: Site) -> None:
+    answer = _drop(site, text=OWN.replace("Lost", '"L\u202eost"'))
+    assert answer.status_code in (200, 422)
+    assert "\u202e" not in answer.text
+
+
+def test_what_is_too_large_is_refused(site: Site) -> None:
+    assert _drop(site, text="#" * (3 * MOST_BYTES)).status_code == 422
+    assert _drop(site, file=b"#" * (3 * MOST_BYTES)).status_code == 422
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"--x\r\n", b"\xff" * 1000, b"--x\r\nContent-Disposition: form-data; name=text\r\n\r\n"]
+)
+def test_a_form_that_is_none_is_refused(site: Site, body: bytes) -> None:
+    kind = {"content-type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(f"{site.url}/machines/check", content=body, headers=kind, timeout=SECONDS)
+    assert answer.status_code == 422
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}]
+)
+def test_a_page_of_another_site_cannot_have_one_checked(site: Site, headers: dict[str, str]) -> None:
+    assert _drop(site, text=OWN, headers=headers).status_code == 403
+
+
+def test_a_machine_that_would_take_forever_ends(site: Site) -> None:
+    answer = _drop(site, text=_explosive())
+    assert answer.status_code == 422
+    assert "ralph machine check FILE" in answer.text
+    site.page("/machines")
+
+
+def test_the_program_holds_itself_to_its_limits() -> None:
+    """It ends by itself, also where nobody ends it."""
+    command = [sys.executable, "-I", "-m", "interlock.faces.web.trying"]
+    done = subprocess.run(command, input=_explosive().encode(), capture_output=True, timeout=SECONDS, check=False)
+    assert done.returncode != 0 or b'"error"' in done.stdout
+
+
+def test_a_drawing_of_very_many_states_is_left_out() -> None:
+    states = "".join(f"[states.s{number}]\n" for number in range(200))
+    told = tried(OWN.replace("[states.Begin]", f"{states}[states.Begin]"))
+    assert told["drawing"] == ""
+    assert len(told["machine"]["states"]) == 203
