@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from interlock.journal.ids import time_text
-from interlock.work.stories.visit import Visit
+from dataclasses import dataclass
 
-__all__ = ["LIMITS", "overdrawn"]
+from interlock.journal.ids import time_text
+from interlock.work.stories.plan import task_name
+from interlock.work.stories.record import Loop
+from interlock.work.stories.visit import Visit
+from interlock.work.stories.yard import Limits
+
+__all__ = ["LIMITS", "Used", "overdrawn", "used_up"]
 
 _KINDS = (
     ("seconds", "the time for the {} is"),
@@ -15,6 +20,29 @@ _KINDS = (
 _SPANS = ("loop", "task", "day")
 LIMITS = ("iterations", "day_iterations", *(f"{span}_{kind}" for span in _SPANS for kind, _ in _KINDS))
 """What can be limited, and changed while a loop runs; 0 is no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """How much of a limit is used."""
+
+    name: str
+    used: float
+    limit: float
+
+
+def used_up(loop: Loop, limits: Limits, day: str) -> list[Used]:
+    """How much is used of all that is limited: in the loop, for the task at hand, on a day."""
+    books = loop.books
+    task = task_name(loop.story, loop.task or "") if loop.story else ""
+    spans = {"loop": books.total(), "task": books.of_task(task), "day": books.of_day(day)}
+    used = {
+        "iterations": float(loop.iteration),
+        "day_iterations": float(books.iterations.get(day, 0)),
+        **{f"{span}_{kind}": float(getattr(spent, kind)) for span, spent in spans.items() for kind, _ in _KINDS},
+    }
+    known = {name: float(loop.limits.get(name, getattr(limits, name))) for name in LIMITS}
+    return [Used(name, used[name], limit) for name, limit in known.items() if limit]
 
 
 def overdrawn(visit: Visit) -> str | None:

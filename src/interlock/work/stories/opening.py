@@ -17,7 +17,7 @@ from interlock.world.agents.catalogue import find_agent
 from interlock.world.agents.running import Stop
 from interlock.world.memory import EmbeddedMemory, EventType, Memory, MemoryEvent, connect
 
-__all__ = ["Asked", "Steered", "make_yard", "pauses"]
+__all__ = ["Asked", "Steered", "limits_of", "make_yard", "pauses"]
 
 _ALLOWING_ALL = {
     "claude": ("--dangerously-skip-permissions",),
@@ -99,7 +99,6 @@ def make_yard(
     agent = asked.agent or settings.text("agent.name")
     names = asked.rotation or settings.texts("agent.rotation") or (agent,)
     memory, is_server = _memory(journal, settings, environment)
-    iterations = asked.iterations if asked.iterations is not None else settings.number("story.max_iterations")
     return Yard(
         journal=journal,
         root=root,
@@ -108,23 +107,7 @@ def make_yard(
         judge=_judge(agent, asked, settings, root),
         tests=settings.texts("story.tests"),
         test_files=settings.texts("verify.tests"),
-        limits=Limits(
-            iterations=iterations,
-            agent_seconds=settings.number("agent.minutes") * 60.0,
-            idle_seconds=settings.number("agent.idle_minutes") * 60.0,
-            test_seconds=settings.number("story.test_minutes") * 60.0,
-            day_iterations=settings.number("story.day_iterations"),
-            task_seconds=settings.number("story.task_minutes") * 60.0,
-            loop_seconds=settings.number("story.budget_minutes") * 60.0,
-            day_seconds=settings.number("story.day_minutes") * 60.0,
-            task_tokens=settings.number("story.task_tokens"),
-            loop_tokens=settings.number("story.budget_tokens"),
-            day_tokens=settings.number("story.day_tokens"),
-            task_usd=settings.number("story.task_usd"),
-            loop_usd=settings.number("story.budget_usd"),
-            day_usd=settings.number("story.day_usd"),
-            stuck_after=settings.number("story.stuck_after"),
-        ),
+        limits=limits_of(settings, asked.iterations),
         memory=memory,
         is_server=is_server,
         environment=environment,
@@ -135,6 +118,27 @@ def make_yard(
         prompt=asked.prompt,
         commits=asked.commits,
         promises={**PROMISES, **asked.promises},
+    )
+
+
+def limits_of(settings: Settings, iterations: int | None = None) -> Limits:
+    """What a loop may use, as the settings say; as many iterations as were asked for."""
+    return Limits(
+        iterations=settings.number("story.max_iterations") if iterations is None else iterations,
+        agent_seconds=settings.number("agent.minutes") * 60.0,
+        idle_seconds=settings.number("agent.idle_minutes") * 60.0,
+        test_seconds=settings.number("story.test_minutes") * 60.0,
+        day_iterations=settings.number("story.day_iterations"),
+        task_seconds=settings.number("story.task_minutes") * 60.0,
+        loop_seconds=settings.number("story.budget_minutes") * 60.0,
+        day_seconds=settings.number("story.day_minutes") * 60.0,
+        task_tokens=settings.number("story.task_tokens"),
+        loop_tokens=settings.number("story.budget_tokens"),
+        day_tokens=settings.number("story.day_tokens"),
+        task_usd=settings.number("story.task_usd"),
+        loop_usd=settings.number("story.budget_usd"),
+        day_usd=settings.number("story.day_usd"),
+        stuck_after=settings.number("story.stuck_after"),
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from interlock.faces.web.page import Page
-from interlock.faces.web.pages import journal, machines, now, sessions, stats, tickets, travel
+from interlock.faces.web.pages import journal, loops, machines, now, sessions, stats, threads, tickets, travel
 
 __all__ = ["PAGES"]
 
 PAGES: Final[tuple[Page, ...]] = (
     *now.PAGES,
     *tickets.PAGES,
+    *threads.PAGES,
+    *loops.PAGES,
     *sessions.PAGES,
     *journal.PAGES,
     *travel.PAGES,

@@ -1,0 +1,103 @@
+"""Instances as lists show them: a page of the newest ones, each with what it was begun with; nothing is folded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Final
+
+from interlock.faces.web.page import Asked, Sight
+from interlock.journal import Instance
+from interlock.machine import Machine
+
+__all__ = ["PAGE", "Listed", "Row", "drawn", "newest", "rows_of", "topic"]
+
+PAGE: Final = 50
+_LONGEST: Final = 300
+_WHOLE: Final = 26
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An instance in a list."""
+
+    id: str
+    machine: str
+    state: str
+    label: str
+    icon: str
+    color: str
+    title: str
+    outcome: str | None
+    updated: str
+    parent: str | None
+    is_waiting: bool
+    indicator: str = ""
+    """The mark of a session's state, as the seed names it; empty for machines that have icons."""
+
+    @property
+    def name(self) -> str:
+        return self.state
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of a list, and the address of the next one."""
+
+    rows: list[Row]
+    older: str | None
+    is_first: bool
+
+
+def newest(sight: Sight, asked: Asked, path: str, *machines: str) -> Listed:
+    """The newest instances of some machines, from the one on that the address names."""
+    before = asked.query.get("before", "")[:64] or None
+    found = [one for name in machines for one in sight.journal.recent(name, PAGE + 1, before=before)]
+    shown = nlargest(PAGE + 1, found, key=lambda one: one.id)
+    older = f"{path}?before={shown[PAGE - 1].id}" if len(shown) > PAGE else None
+    return Listed(rows_of(sight, shown[:PAGE]), older, before is None)
+
+
+def rows_of(sight: Sight, instances: Sequence[Instance]) -> list[Row]:
+    """Instances as rows, titled by what they were begun with."""
+    first = sight.journal.first_entries([one.id for one in instances])
+    titles = {id_: _title(entry.decoded_evidence().data) for id_, entry in first.items()}
+    return [_row(sight, one, titles.get(one.id, "")) for one in instances]
+
+
+def _title(data: dict[str, object]) -> str:
+    said = data.get("title") or data.get("goal") or data.get("role") or ""
+    return " ".join(str(said).split())[:_LONGEST]
+
+
+def _row(sight: Sight, one: Instance, title: str) -> Row:
+    machine = sight.journal.machine_of(one)
+    state = machine.states[one.state]
+    return Row(
+        id=one.id,
+        machine=one.machine,
+        state=one.state,
+        label=machine.label(one.state),
+        icon=state.icon or "",
+        color=state.color or "gray",
+        title=title,
+        outcome=one.outcome,
+        updated=one.updated,
+        parent=one.parent,
+        is_waiting=state.human and one.outcome is None,
+        indicator=state.indicator or "" if one.machine == "session" else "",
+    )
+
+
+def drawn(sight: Sight, instance: Instance) -> Machine:
+    """The machine of an instance; the one in force where it is the same, as that has its states in their order."""
+    own = sight.journal.machine_of(instance)
+    now = sight.machines(instance.machine)
+    return now if now.digest == own.digest else own
+
+
+def topic(asked: Asked, machine: str) -> str:
+    """What concerns the page of one instance: its entries, or its machine's where only the end of its id is named."""
+    id_ = asked.names["id"]
+    return id_ if len(id_) == _WHOLE else machine

@@ -1,0 +1,229 @@
+"""Story loops and runs of the orchestrator: all of them, newest first, and each with what it works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from interlock.errors import NotFound
+from interlock.faces.web.lists import drawn, newest, rows_of, topic
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.journal import Entry, Instance
+from interlock.journal.ids import time_text
+from interlock.machine.svg import svg
+from interlock.work.orchestration.news import News, news_of, words_of
+from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.replay import run_of
+from interlock.work.orchestration.standing import standing_of
+from interlock.work.orchestration.values import Mark, Report
+from interlock.work.orchestration.verbs import successor
+from interlock.work.outputs import newest_log, spoken, tail_of
+from interlock.work.sessions.verbs import is_present
+from interlock.work.stories.budget import used_up
+from interlock.work.stories.opening import limits_of
+from interlock.work.stories.record import Loop
+from interlock.work.stories.replay import loop_of
+from interlock.work.stories.stuck import standstill
+
+__all__ = ["PAGES"]
+
+_TASKS: Final = 100
+"""How many tasks a page of a run shows."""
+_NEWS: Final = 60
+_SESSIONS: Final = 10
+_UNITS: Final = {"seconds": " s", "tokens": " tokens", "usd": " $", "iterations": ""}
+
+
+def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    return {"listed": newest(sight, asked, "/loops", "story", "orchestrator")}
+
+
+def _found(sight: Sight, asked: Asked, machine: str, called: str) -> tuple[Instance, list[Entry]]:
+    """The instance that is asked for, and its entries: all, or those up to the one that the address names."""
+    found = sight.journal.instance(asked.names["id"])
+    if found.machine != machine:
+        message = f"{found.id} is a {found.machine}, not a {called}."
+        raise NotFound("unknown_instance", message, "The page of the loops shows them.")
+    entries = sight.journal.history(found.id)
+    at = _number(asked, "at")
+    return found, entries if at is None else entries[: max(1, at)]
+
+
+def _number(asked: Asked, name: str) -> int | None:
+    said = asked.query.get(name, "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+
+
+def _around(sight: Sight, instance: Instance, entries: Sequence[Entry], state: str) -> dict[str, Any]:
+    """What every page of a loop shows: the machine with its state lit, its thread, its sessions, what is said."""
+    machine = drawn(sight, instance)
+    above = [] if instance.parent is None else [sight.journal.instance(instance.parent)]
+    return {
+        "id": instance.id,
+        "machine": machine,
+        "state": machine.states[state],
+        "diagram": Markup(svg(machine, current=state, is_styled=False)),
+        "at": len(entries) if len(entries) < instance.version else None,
+        "versions": instance.version,
+        "above": next(iter(rows_of(sight, above)), None),
+        "sessions": rows_of(sight, sight.journal.recent("session", _SESSIONS, parent=instance.id)),
+        **_output(sight, instance),
+    }
+
+
+# What is said
+
+
+def _directory(instance: Instance) -> str:
+    return instance.id if instance.machine == "story" else f"orchestrate-{instance.id[-8:]}"
+
+
+def _output(sight: Sight, instance: Instance) -> dict[str, Any]:
+    """The end of the newest log: of an agent, by the words of the agent that was sent last, or of the tests."""
+    name = newest_log(sight.state_directory, _directory(instance))
+    what = "" if name is None else name.rpartition("/")[2].removesuffix(".log").partition("-")[2]
+    is_tests = what.startswith("test-")
+    return {
+        "said_by": what,
+        "is_live": instance.outcome is None,
+        "spoken": []
+        if name is None
+        else spoken(tail_of(sight.state_directory, name), _agent(sight, instance, is_tests)),
+    }
+
+
+def _agent(sight: Sight, instance: Instance, is_tests: bool) -> str | None:
+    latest = [] if is_tests else sight.journal.recent("session", 1, parent=instance.id)
+    first = sight.journal.first_entries([one.id for one in latest])
+    return next((str(one.decoded_evidence().data.get("agent") or "") for one in first.values()), None)
+
+
+def _talk(machine: str, called: str) -> Any:
+    def look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+        """The output alone, for a page that asks for it again and again: nothing is folded."""
+        found = sight.journal.instance(asked.names["id"])
+        if found.machine != machine:
+            raise NotFound("unknown_instance", f"{found.id} is no {called}.", "The page of the loops shows them.")
+        return _output(sight, found)
+
+    return look
+
+
+# A story loop
+
+
+def _story(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    instance, entries = _found(sight, asked, "story", "story loop")
+    loop = loop_of(entries)
+    limits = limits_of(sight.settings)
+    day = time_text(int(sight.now * 1e9))[:10]
+    seconds, dollars, tokens = loop.spent()
+    return {
+        **_around(sight, instance, entries, loop.state),
+        "known": loop,
+        "driver": _driver(sight, instance),
+        "budgets": [_budget(one.name, one.used, one.limit) for one in used_up(loop, limits, day)],
+        "standing_still": standstill(loop.base, loop.facts) if loop.story else (),
+        "attempts": loop.attempts[::-1][:50],
+        "many_attempts": len(loop.attempts),
+        "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
+        "counts": _statuses(loop),
+        "may_steer": instance.outcome is None and instance.parent is None and len(entries) == instance.version,
+    }
+
+
+def _driver(sight: Sight, instance: Instance) -> str | None:
+    lease = sight.journal.held(f"{instance.machine}:{instance.id}", is_present)
+    return str(lease.holder) if lease is not None else None
+
+
+def _budget(name: str, used: float, limit: float) -> dict[str, Any]:
+    unit = _UNITS[name.rpartition("_")[2]]
+    return {
+        "name": name.replace("_", " "),
+        "words": f"{used:g}{unit} of {limit:g}{unit}" if unit != " $" else f"${used:.2f} of ${limit:.2f}",
+        "width": round(min(1.0, used / limit) * 100, 1),
+        "is_over": used >= limit,
+    }
+
+
+def _statuses(loop: Loop) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for one in loop.progress.stories:
+        found[one.status] = found.get(one.status, 0) + 1
+    return found
+
+
+# A run
+
+
+def _run(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    instance, entries = _found(sight, asked, "orchestrator", "run")
+    run = run_of(entries)
+    standing = standing_of(sight.journal, run, successor(sight.journal, run) if run.outcome == "failure" else None)
+    seconds, dollars, tokens = run.spent
+    told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, News)]
+    return {
+        **_around(sight, instance, entries, run.state),
+        "run": run,
+        "standing": standing,
+        "at_work": words_of(run.at_work) if run.at_work is not None and standing.driver is not None else "",
+        "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
+        "news": told[::-1][:_NEWS],
+        "closed": sum(one.mark in (Mark.DONE, Mark.CLOSED) for one in run.plan.tasks),
+        "steers": _steers(run, is_driven=standing.driver is not None) if len(entries) == instance.version else (),
+        **_tasks(run, asked),
+        **_reports(run, asked),
+        "planning": [{"name": name, "mark": mark} for name, mark in run.planning.items()],
+    }
+
+
+def _steers(run: Run, *, is_driven: bool) -> tuple[str, ...]:
+    """What a person can do about a run; one that a thread drives is steered by the thread."""
+    if run.parent is not None or run.outcome not in (None, "failure"):
+        return ()
+    if run.outcome is not None:
+        return ("resume",)
+    return ("add", "stop") if is_driven else ("resume", "add")
+
+
+def _tasks(run: Run, asked: Asked) -> dict[str, Any]:
+    """A page of the tasks: the one that is asked for, or that with the task at hand."""
+    tasks = run.plan.tasks
+    pages = max(1, -(-len(tasks) // _TASKS))
+    current = next((place for place, one in enumerate(tasks) if one.id == run.task), None)
+    if current is None:
+        current = next((place for place, one in enumerate(tasks) if one.mark not in "xC"), 0)
+    asked_for = _number(asked, "tasks")
+    page = min(max(1, asked_for), pages) if asked_for is not None else current // _TASKS + 1
+    shown = tasks[(page - 1) * _TASKS : page * _TASKS]
+    verdicts = {one.id: _verdict(run.reports.get(one.id, [])) for one in shown}
+    return {"tasks": shown, "task_page": page, "task_pages": pages, "verdicts": verdicts}
+
+
+def _verdict(reports: Sequence[Report]) -> str:
+    return next((str(one.part2.verdict) for one in reversed(reports) if one.part2 is not None), "")
+
+
+def _reports(run: Run, asked: Asked) -> dict[str, Any]:
+    """The reports of one task: the one that is asked for, that at hand, or the last one that has any."""
+    asked_for = asked.query.get("task", "")
+    having = [one.id for one in run.plan.tasks if one.id in run.reports]
+    wanted = [asked_for, run.task or "", *having[::-1]]
+    task = next((one for one in wanted if one in run.reports), None)
+    return {"report_task": task, "reports": run.reports.get(task or "", [])[::-1]}
+
+
+def _topics(machine: str) -> Any:
+    return lambda asked: frozenset({topic(asked, machine), "session"})
+
+
+PAGES = (
+    Page("/loops", "loops.html", _list, lambda asked: frozenset({"story", "orchestrator"}), heading="Loops", key="l"),
+    Page("/story/{id}", "story.html", _story, _topics("story")),
+    Page("/story/{id}/output", "output.html", _talk("story", "story loop"), _topics("story")),
+    Page("/run/{id}", "run.html", _run, _topics("orchestrator")),
+    Page("/run/{id}/output", "output.html", _talk("orchestrator", "run"), _topics("orchestrator")),
+)

@@ -1,0 +1,283 @@
+"""The threads, and one of them: where it stands, what was tried and proven, and what a person can do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from interlock.errors import InterlockError, NotFound
+from interlock.faces.web.lists import drawn, newest, rows_of, topic
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.patches import Patch, read_patch
+from interlock.machine import Machine
+from interlock.work.gates.presence import visible
+from interlock.work.outputs import Spoken, spoken, tail_of
+from interlock.work.sessions.verbs import is_present
+from interlock.work.side_by_side import side_by_side
+from interlock.work.threads.children import CHILDREN, shown_child
+from interlock.work.threads.choices import choices
+from interlock.work.threads.history import moves_of, passings_of, tries_of
+from interlock.work.threads.loop import find_thread
+from interlock.work.threads.record import Thread
+from interlock.work.threads.replay import thread_of
+from interlock.work.threads.showing import is_recommended, whole_diff
+from interlock.work.threads.spec import faults, parse_spec, template
+from interlock.work.threads.visit import default_config
+from interlock.work.tickets.numbers import number_of
+from interlock.work.verification.receipt import Receipt, from_data
+from interlock.world.git import diff
+
+__all__ = ["PAGES"]
+
+_AT_WORK: Final = ("Assessing", "Preflight", "Running", "Verifying", "Polishing")
+"""Where agents or verifiers may be printing something right now."""
+_DRIVEN: Final = ("Assessing", "Preflight", "Running", "Verifying")
+"""Where it goes on by itself, if somebody drives it."""
+_MOST_DRAFT: Final = 40_000
+_SHOWN_PARTS: Final = 40
+_SHOWN_SESSIONS: Final = 10
+_MOST_REVISIONS: Final = 50
+
+
+def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    return {"listed": newest(sight, asked, "/threads", "thread")}
+
+
+def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    instance = find_thread(sight.journal, asked.names["id"])
+    machine = drawn(sight, instance)
+    entries = sight.journal.history(instance.id)
+    at = _number(asked, "at")
+    if at is not None:
+        entries = entries[: max(1, at)]
+    thread = thread_of(entries)
+    snapshot = sight.journal.snapshot(instance.id, at)
+    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
+    moves = moves_of(entries)
+    receipt = from_data(thread.receipt) if thread.receipt is not None else None
+    return {
+        "thread": thread,
+        "machine": machine,
+        "state": machine.states[thread.state],
+        "phases": _phases(machine, thread.state, [one.to for one in moves]),
+        "moves": moves[::-1],
+        "at": at if at is not None and at < instance.version else None,
+        "versions": instance.version,
+        "iteration": snapshot.counters.get("iteration", 1),
+        "iterations": int(limit),
+        "choices": choices(machine, thread.state) if at is None and thread.outcome is None else [],
+        "driver": _driver(sight, thread),
+        "is_recommended": is_recommended(thread, snapshot) and thread.state == "PendingReview",
+        **_spec(thread, asked),
+        "receipt": receipt,
+        "criteria": _criteria(thread, receipt),
+        "tries": tries_of(entries)[::-1],
+        "passings": passings_of(entries)[::-1],
+        "patch": _patch(thread, sight) if receipt is not None else None,
+        "child": shown_child(sight.journal, thread),
+        "shown_parts": _SHOWN_PARTS,
+        "sessions": rows_of(sight, sight.journal.recent("session", _SHOWN_SESSIONS, parent=thread.id)),
+        "ticket": _ticket(sight, instance.parent),
+        **_output(sight, thread),
+        **_writing(sight, thread, is_now=at is None),
+    }
+
+
+def _writing(sight: Sight, thread: Thread, *, is_now: bool) -> dict[str, Any]:
+    """What a person can write on a thread, beside the moves of its machine."""
+    is_open = is_now and thread.outcome is None
+    is_drafting = is_open and thread.state == "Drafting"
+    known = thread.revision.text if thread.revision is not None else template(thread.title)
+    config = thread.config or default_config(sight.settings)
+    return {
+        "is_drafting": is_drafting,
+        # What is shown is cut and cleaned; a text that would come back changed is not offered to be sent back.
+        "draft": known if is_drafting and len(known) <= _MOST_DRAFT and visible(known) == known else None,
+        "may_drive": is_open and thread.state in _DRIVEN and _driver(sight, thread) is None,
+        "may_tell": is_open and thread.state in ("Configuring", "Running", "Paused", "Verifying", "Stuck"),
+        "may_configure": is_open and thread.state in ("Finalized", "Configuring", "Paused"),
+        "may_undo": is_drafting and bool(thread.kept),
+        "drivers": ("plain", *CHILDREN),
+        "config_fields": (
+            ("agents", "Agents, with commas between them", ", ".join(config.agents)),
+            ("iterations", "Iterations", str(config.iterations)),
+            ("budget_minutes", "Budget in minutes", str(config.budget_minutes)),
+            ("budget_usd", "Budget in dollars", str(config.budget_usd)),
+            ("budget_tokens", "Budget in tokens", str(config.budget_tokens)),
+        ),
+    }
+
+
+def _number(asked: Asked, name: str) -> int | None:
+    said = asked.query.get(name, "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+
+
+# Where it stands
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A phase on the way of a thread."""
+
+    state: str
+    label: str
+    icon: str
+    color: str
+    standing: str
+    """`here`, `behind` or `ahead`."""
+
+
+def _phases(machine: Machine, state: str, way: list[str]) -> list[tuple[str, list[_Place]]]:
+    """All phases in their groups: the one that it is in, those that it went through, and those that it did not."""
+    groups: dict[str, list[_Place]] = {}
+    for name, known in machine.states.items():
+        standing = "here" if name == state else "behind" if name in way else "ahead"
+        place = _Place(name, machine.label(name), known.icon or "○", known.color or "gray", standing)
+        groups.setdefault(known.phase or "", []).append(place)
+    return list(groups.items())
+
+
+def _driver(sight: Sight, thread: Thread) -> str | None:
+    lease = sight.journal.held(f"thread:{thread.id}", is_present)
+    return str(lease.holder) if lease is not None else None
+
+
+def _ticket(sight: Sight, parent: str | None) -> dict[str, Any] | None:
+    """The ticket that the thread is of, where it is of one."""
+    if parent is None:
+        return None
+    with suppress(InterlockError):
+        above = sight.journal.instance(parent)
+        if above.machine == "ticket":
+            evidence = sight.journal.first_entries([above.id])[above.id].decoded_evidence()
+            return {"number": number_of(evidence.names), "title": str(evidence.data.get("title", "")), "row": above}
+    return None
+
+
+# What it is about
+
+
+def _spec(thread: Thread, asked: Asked) -> dict[str, Any]:
+    """The spec, and two of its revisions side by side: the two that the address names, or the last two."""
+    revisions = {one.number: one for one in thread.revisions}
+    numbers = list(revisions)[-_MOST_REVISIONS:]
+    right = _number(asked, "right")
+    left = _number(asked, "left")
+    chosen = left in revisions and right in revisions
+    if not chosen:
+        left, right = (numbers[-2], numbers[-1]) if len(numbers) > 1 else (None, None)
+    both = (revisions[left].text, revisions[right].text) if left is not None and right is not None else None
+    return {
+        "revision": thread.revision,
+        "numbers": numbers,
+        "left": left,
+        "right": right,
+        "is_compared": chosen,
+        "pairs": side_by_side(*both) if both else [],
+        "faults": faults(parse_spec(thread.revision.text)) if thread.revision and thread.state == "Drafting" else [],
+    }
+
+
+def _criteria(thread: Thread, receipt: Receipt | None) -> list[dict[str, Any]]:
+    """What must be true, with how it was judged; before anything was judged, as the spec says it."""
+    if receipt is not None:
+        return [
+            {"number": one.number, "text": one.text, "met": one.met, "why": one.why, "by": one.by, "command": ""}
+            for one in receipt.criteria
+        ]
+    if thread.revision is None:
+        return []
+    return [
+        {"number": one.number, "text": one.text, "met": None, "why": "", "by": "", "command": one.command or ""}
+        for one in parse_spec(thread.revision.text).criteria
+    ]
+
+
+# What was made
+
+
+def _patch(thread: Thread, sight: Sight) -> Patch | str:
+    """What differs from the baseline; a sentence where git cannot say."""
+    root = Path(thread.work_tree or sight.work_tree or "")
+    if thread.baseline is None or thread.receipt is None:
+        return Patch()
+    try:
+        return read_patch(_between(root, thread.baseline.commit, str(thread.receipt["tree"])))
+    except (InterlockError, OSError) as error:
+        return str(error)
+
+
+@lru_cache(maxsize=16)
+def _between(root: Path, before: str, after: str) -> str:
+    """The patch between a commit and a tree, which both never change."""
+    return diff(root, before, after).text
+
+
+def _changes(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    """What differs from the baseline right now, uncommitted changes included."""
+    instance = find_thread(sight.journal, asked.names["id"])
+    thread = thread_of(sight.journal.history(instance.id))
+    if thread.baseline is None:
+        message = f"{thread.title} has no baseline yet, so nothing can differ from it."
+        raise NotFound("unknown_instance", message, "The baseline is recorded when the implementation starts.")
+    text = whole_diff(thread, sight.work_tree or Path()) if thread.outcome is None else ""
+    patch = read_patch(text) if thread.outcome is None else _patch(thread, sight)
+    return {"thread": thread, "patch": patch}
+
+
+# What is said
+
+
+def _output(sight: Sight, thread: Thread) -> dict[str, Any]:
+    """The end of what the agents say in the run that is under way, or was last."""
+    latest = sight.journal.recent("session", 1, parent=thread.id)
+    usual = next(iter(thread.config.agents), None) if thread.config is not None else None
+    agent = _agent(sight, latest[0].id) if latest else usual
+    return {
+        "run": thread.run,
+        "agent": agent,
+        "is_live": thread.state in _AT_WORK and thread.outcome is None,
+        "spoken": _spoken(sight, thread.run, agent) if thread.run else [],
+    }
+
+
+def _spoken(sight: Sight, run: str, agent: str | None) -> list[Spoken]:
+    return spoken(tail_of(sight.state_directory, f"runs/{run}/output.log"), agent)
+
+
+def _agent(sight: Sight, session: str) -> str | None:
+    said = sight.journal.first_entries([session])[session].decoded_evidence().data.get("agent")
+    return str(said) if said else None
+
+
+def _talk(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    """The output alone, for a page that asks for it again and again while an agent works: nothing is folded."""
+    instance = find_thread(sight.journal, asked.names["id"])
+    run = asked.names["run"]
+    if not run.startswith(f"run-{instance.id[-6:]}-") or not run.replace("-", "").isalnum():
+        raise NotFound("unknown_instance", "The thread has no such run.", "Its page names the runs that it has.")
+    latest = sight.journal.recent("session", 1, parent=instance.id)
+    agent = _agent(sight, latest[0].id) if latest else None
+    is_live = instance.outcome is None and instance.state in _AT_WORK
+    return {"id": instance.id, "run": run, "is_live": is_live, "spoken": _spoken(sight, run, agent)}
+
+
+def _topics(asked: Asked) -> frozenset[str]:
+    return frozenset({topic(asked, "thread"), "session", "story", "orchestrator"})
+
+
+def _own(asked: Asked) -> frozenset[str]:
+    return frozenset({topic(asked, "thread")})
+
+
+PAGES = (
+    Page("/threads", "threads.html", _list, lambda asked: frozenset({"thread"}), heading="Threads", key="t"),
+    Page("/thread/{id}", "thread.html", _thread, _topics),
+    Page("/thread/{id}/changes", "thread_changes.html", _changes, _own),
+    Page("/thread/{id}/output/{run}", "output.html", _talk, _own),
+)

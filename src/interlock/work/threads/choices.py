@@ -1,0 +1,111 @@
+"""PURE. What a person can do about a thread, in each of its states: what each choice does, and what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from interlock.machine import ActorKind, Machine
+from interlock.work.threads.verbs import Need, need_of
+
+__all__ = ["Choice", "choices"]
+
+_WORDS: Final = {
+    "finalize": ("Finalize", "approve the spec as it is; it does not change from then on"),
+    "assess": ("Assess", "let an agent review the spec"),
+    "run": ("Start", "check the prerequisites, and record where the work begins"),
+    "retry": ("Check again", "once it is mended"),
+    "start": ("Run", "start the loop"),
+    "pause": ("Pause", "let the loop rest; nothing is lost"),
+    "resume": ("Resume", "go on from here"),
+    "assist": ("Manual assist", "go on after you edited files yourself"),
+    "ready": ("Ready for review", "look at the changes, then decide"),
+    "polish": ("Polish", "add docs or tests first"),
+    "polished": ("Polish is done", "what changed is proven again"),
+    "approve": ("Approve", "the changes are right"),
+    "prepare": ("Prepare the commit", "write its message"),
+    "commit": ("Commit", "make the commit on the thread's branch"),
+    "reject": ("Reject", "send it back to be mended"),
+    "reverify": ("Verify again", "prove the files as they are now"),
+    "withdraw": ("Withdraw", "take the approval back"),
+    "reconfigure": ("Reconfigure", "choose other agents, iterations or budgets; changes are kept"),
+    "reopen": ("Reopen", "open the spec again"),
+    "revise": ("Revise spec", "the spec was wrong: back to Drafting"),
+    "abandon": ("Abandon", "end it; no file is touched"),
+}
+"""What each event is called on a button, and what it does; what leads on comes first."""
+_RESETS: Final = "the spec was wrong: the files go back to the baseline, and what is there now is kept first"
+_REASONS: Final = {"reject": "What is wrong", "assist": "What you did", "abandon": "Why", "revise": "Why"}
+_WITH_PAUSE: Final = "Verifying"
+"""Where verification is stopped first, and that is part of pausing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing that a person can do."""
+
+    event: str
+    """Empty where it only shows something."""
+    label: str
+    does: str
+    """In the seed's words, where they are in its menu."""
+    need: Need = Need.PERSON
+    leads_to: str = ""
+    key: str = ""
+    """The letter of the seed's menu."""
+    more: str = ""
+    """What it does, where the seed's words are short."""
+    reason: str = ""
+    """What a person is asked to say with it; empty where nothing is."""
+    must_say: bool = False
+
+    @property
+    def needs(self) -> str:
+        """What it takes, in words; empty where it takes nothing but a person."""
+        words = {Need.GATE: "a gate: you are shown exactly what you approve, with its hash, and asked for a code"}
+        return words.get(self.need, "your word at a terminal or here" if self.need is Need.TERMINAL else "")
+
+
+def choices(machine: Machine, state: str) -> list[Choice]:
+    """What a person can do in a state: the seed's menu where it has one, else every edge that is a person's."""
+    menu = machine.states[state].menu
+    if menu:
+        found = [_choice(machine, state, one.on, one.label, one.does, one.key) for one in menu]
+        return [one for one in found if one is not None]
+    return [one for event in _events(machine, state) if (one := _choice(machine, state, event)) is not None]
+
+
+def _events(machine: Machine, state: str) -> Iterator[str]:
+    """A person's events in the order of the words above."""
+    yield from (event for event in _WORDS if _leads_to(machine, state, event) is not None)
+    if state == _WITH_PAUSE:
+        yield "pause"
+
+
+def _leads_to(machine: Machine, state: str, event: str) -> str | None:
+    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
+    return next((rule.transition.to for rule in rules if rule.transition is not None), None)
+
+
+def _choice(
+    machine: Machine, state: str, event: str | None, label: str = "", does: str = "", key: str = ""
+) -> Choice | None:
+    if event is None:
+        return Choice("", label, does, key=key)
+    words = _WORDS.get(event)
+    if words is None:
+        return None
+    if event == "revise" and state in ("Stuck", "PendingReview"):
+        words = (words[0], _RESETS)
+    return Choice(
+        event=event,
+        label=label or words[0],
+        does=does or words[1],
+        more=words[1] if does else "",
+        need=need_of(machine, state, event),
+        leads_to="Paused" if (state, event) == (_WITH_PAUSE, "pause") else _leads_to(machine, state, event) or "",
+        key=key,
+        reason=_REASONS.get(event, ""),
+        must_say=event == "reject",
+    )
