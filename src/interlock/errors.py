@@ -137,6 +137,10 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "story_invalid": (Exit.PERSON_NEEDED, "A story file or `prd.json` cannot be worked on as it is."),
     # A gate
     "gate_declined": (Exit.PERSON_NEEDED, "The person at the terminal did not type the word that passes the gate."),
+    "code_refused": (Exit.PERSON_NEEDED, "A one-time code was wrong, used, too old, or made for something else."),
+    "code_limited": (Exit.TRY_AGAIN, "Too many one-time codes were asked for in a short time."),
+    "login_needed": (Exit.PERSON_NEEDED, "The dashboard does not know that the browser is the person's."),
+    "body_too_large": (Exit.USAGE, "A form that was sent to the dashboard is larger than it takes."),
     "signature_required": (Exit.PERSON_NEEDED, "Keys are enrolled for the gates, and none of them has signed."),
     "key_invalid": (Exit.USAGE, "The file holds no public key that could sign at a gate."),
     "key_unusable": (Exit.FAILURE, "The private half of a key cannot be used here, or its owner did not unlock it."),

@@ -32,6 +32,7 @@ __all__ = [
     "Stream",
     "checked_error",
     "clean_environment",
+    "control",
     "followed",
     "run",
     "run_here",
@@ -204,7 +205,7 @@ def run_in_terminal(
         stdout=theirs,
         stderr=theirs,
         start_new_session=True,
-        preexec_fn=_control,
+        preexec_fn=control,
     )
     os.close(theirs)
     try:
@@ -217,7 +218,7 @@ def run_in_terminal(
         process.wait(SECONDS)
 
 
-def _control() -> None:
+def control() -> None:
     """Make stdin the terminal that controls this new session, as a shell's window does."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 
@@ -16,8 +17,10 @@ from faces.programs import SECONDS
 from interlock.journal import Journal
 from interlock.work.sessions.verbs import Caller, complete, create, update
 
-__all__ = ["HOSTILE", "WAY", "Site", "alien", "site_of", "walk"]
+__all__ = ["HOSTILE", "NOBODY", "WAY", "Site", "alien", "site_of", "walk"]
 
+NOBODY = SimpleNamespace(is_offered=False, refusal=SimpleNamespace(message="Nobody is there.", hint=""))
+"""Who acts where nobody can, as pages know them."""
 HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>&amp;{{ 7*7 }}"
 """What an agent or a tracker may call something."""
 WAY = ("analyzing", "implementing", "testing", "committing", "reviewing")

@@ -20,6 +20,8 @@ from interlock.work.tickets.numbers import new_name
 from interlock.work.tickets.shelf import TICKETS
 from work.attention.standings import AGENT, DRIVER, PERSON
 
+from .sites import NOBODY
+
 MANY = 23_000
 """Tickets; with the sessions and threads beside them, fifty thousand instances."""
 FEW = 500
@@ -89,7 +91,7 @@ def _filled(path: Path, number: int) -> tuple[Journal, _Count]:
 
 def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
     journal, count = _filled(tmp_path / f"{number}.db", number)
-    renderer = Renderer([page for page in PAGES if page.heading])
+    renderer = Renderer([page for page in PAGES if page.heading], NOBODY)
     found = {}
     for page in PAGES:
         if page.route in SHOWN:

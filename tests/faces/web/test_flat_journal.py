@@ -22,6 +22,8 @@ from interlock.machine.model import NOTED
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.settings import Settings
 
+from .sites import NOBODY
+
 FEW, MANY = 1_000, 50_000
 RUNS_AMONG = {FEW: 400, MANY: 1_000}
 
@@ -114,7 +116,7 @@ def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
     journal = Journal(_Counted(SqliteStore(tmp_path / f"{number}.db", time.time_ns), count))
     _filled(journal, number)
     sight = Sight(journal, tmp_path, None, Settings(), load_shipped)
-    renderer = Renderer([])
+    renderer = Renderer([], NOBODY)
     found = {}
     for name, address in _addresses(journal).items():
         _show(renderer, sight, address)

@@ -1,10 +1,12 @@
-"""`ralph serve`: the MCP server over HTTP, and a live stream of what happens."""
+"""`ralph serve`: the dashboard, the MCP server over HTTP, and a live stream of what happens."""
 
 from __future__ import annotations
 
 import errno
+import os
 import signal
 import socket
+import time
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ from interlock.faces.cli.command import Call, Verb
 
 if TYPE_CHECKING:
     from interlock.faces.cli.place import Place
+    from interlock.faces.web.acting import Hands
 
 __all__ = ["VERBS"]
 
@@ -40,16 +43,38 @@ def _serve(call: Call) -> None:
     listener = _listen(host, call.arguments.port)
     with listener, writable(call) as place:
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # which closes what is open, as Ctrl+C does
-        _run(place, listener, host, token, lambda url: _say(call, url))
+        hands = _hands(call, place)
+
+        def say(url: str) -> None:
+            _say(call, url)
+            hands.acting.greet(url)
+
+        _run(place, listener, host, token, hands, say)
 
 
-def _run(place: Place, listener: socket.socket, host: str, token: str | None, say: Callable[[str], None]) -> None:
+def _hands(call: Call, place: Place) -> Hands:
+    """What acts for the person, where one is at the terminal; it is asked anew for each gate."""
+    from interlock.faces.web.acting import Hands, offered
+    from interlock.faces.web.drivers import Drivers
+    from interlock.work.gates.presence import at_terminal, tell_terminal
+
+    environment, directory = dict(call.environment), call.directory
+    acting = offered(lambda: at_terminal(environment, directory), tell_terminal, time.monotonic, os.urandom)
+    root = place.work_tree or directory
+    drivers = Drivers(place.journal, root, place.state_directory, environment)
+    return Hands(acting, place.journal, place.state_directory, place.work_tree, place.settings, environment, drivers)
+
+
+def _run(
+    place: Place, listener: socket.socket, host: str, token: str | None, hands: Hands, say: Callable[[str], None]
+) -> None:
     import anyio
     import uvicorn
 
     from interlock.faces.mcp.desk import Desk
     from interlock.faces.mcp.server import make_server
     from interlock.faces.web.app import make_app
+    from interlock.faces.web.patience import Patient
 
     class Ours(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -62,9 +87,10 @@ def _run(place: Place, listener: socket.socket, host: str, token: str | None, sa
 
     ending = anyio.Event()
     desk = Desk(place.journal, place.state_directory, place.work_tree, None, place.settings, None, place.machines)
-    app = make_app(make_server(desk, place.machines), desk, host, token, ending)
+    app = make_app(make_server(desk, place.machines), desk, host, token, ending, hands)
     config = uvicorn.Config(
         app,
+        http=Patient,
         log_level="warning",
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
@@ -108,4 +134,4 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=_port, default=_PORT, help=f"the port; 0 takes a free one ({_PORT})")
 
 
-VERBS = (Verb("", "the MCP server over HTTP at /mcp, and a live stream at /events", _serve, _arguments),)
+VERBS = (Verb("", "the dashboard, the MCP server over HTTP at /mcp, and a live stream at /events", _serve, _arguments),)

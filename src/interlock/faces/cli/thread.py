@@ -109,6 +109,17 @@ def _assess(thread: Thread) -> str:
     return "" if thread.state == "Assessing" else "assess"
 
 
+def _drive(call: Call) -> None:
+    """Let it go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
+    from interlock.work.threads.verbs import must_be_person
+
+    with opened_workshop(call) as here:
+        id_ = which_thread(call, here.place)
+        must_be_person(here.workshop, id_, caller_of(call, here.place).actor, "drive")
+        drive_thread(here, id_)
+        tell_thread(call, here.place, id_)
+
+
 def _configure(call: Call) -> None:
     """Choose how the loop runs; from Stuck and Paused it goes back to Configuring first."""
     from interlock.work.threads.loop import read_thread
@@ -316,6 +327,7 @@ VERBS = (
     Verb("run", "start the loop", _move(_run), _thread),
     Verb("pause", "let the loop rest", _pause, _thread),
     Verb("resume", "go on from Paused, or where the driver died", _move(_resume), _thread),
+    Verb("drive", "let it go on by itself as far as it can, and decide nothing", _drive, _thread),
     Verb("context", "tell the next agent something, once", _context, _context_arguments),
     Verb("assist", "gate: go on after you edited files", _move("assist"), _with_reason("what you did")),
     Verb(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,9 @@ from starlette.staticfiles import StaticFiles
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.desk import Desk
+from interlock.faces.web.acting import Hands
+from interlock.faces.web.browsers import Browsers
+from interlock.faces.web.forms import Forms
 from interlock.faces.web.guards import LOOPBACK, failure, guards
 from interlock.faces.web.hub import Hub
 from interlock.faces.web.page import Asked, Page, Sight
@@ -38,13 +42,17 @@ _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _MOST_SHOWN: Final = 50
 
 
-def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, ending: anyio.Event) -> Starlette:
+def make_app(
+    server: Server[Any], desk: Desk, host: str, token: str | None, ending: anyio.Event, hands: Hands
+) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
-    sight = Sight(desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
-    renderer = Renderer([page for page in PAGES if page.heading])
+    sight = Sight(desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines, hands.question)
+    renderer = Renderer([page for page in PAGES if page.heading], hands.acting)
     hub = Hub(desk, sight, renderer, ending)
-    site = _Site(sight, renderer, hub)
+    doors = Browsers(time.monotonic, os.urandom)
+    forms = Forms(hands, renderer, doors, token)
+    site = _Site(sight, renderer, hub, forms)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -70,19 +78,22 @@ def make_app(server: Server[Any], desk: Desk, host: str, token: str | None, endi
         Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
         *site.routes,
         Route(TRIAL.route, site.trial, methods=["POST"]),
+        *forms.routes,
         *inner.routes,
     ]
-    return Starlette(routes=routes, middleware=guards(host, token), lifespan=lifespan)
+    ask = renderer.page("token.html", {"error": ""})
+    return Starlette(routes=routes, middleware=guards(host, token, doors, ask), lifespan=lifespan)
 
 
 class _Site:
     """The pages, and the stream of what changes on them."""
 
-    def __init__(self, sight: Sight, renderer: Renderer, hub: Hub) -> None:
+    def __init__(self, sight: Sight, renderer: Renderer, hub: Hub, forms: Forms) -> None:
         self._sight = sight
         self._renderer = renderer
         self._hub = hub
         self._trials = Trials()
+        self._forms = forms
         self._known = [(Route(page.route, self._shown(page), methods=["GET"]), page) for page in PAGES]
 
     @property
@@ -93,24 +104,25 @@ class _Site:
         async def show(request: Request) -> Response:
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             asked = Asked(path, dict(request.path_params), dict(request.query_params))
+            viewer = self._forms.viewer(request)
             try:
-                text = await anyio.to_thread.run_sync(self._page, page, asked)
+                text = await anyio.to_thread.run_sync(self._page, page, asked, viewer)
             except InterlockError as error:
-                given = {"error": error, "asked": asked, "now": self._sight.now}
+                given = {"error": error, "asked": asked, "now": self._sight.now, **viewer}
                 return HTMLResponse(self._renderer.page("missing.html", given), 404, {"cache-control": "no-store"})
             return HTMLResponse(text, headers={"cache-control": "no-store"})
 
         return show
 
-    def _page(self, page: Page, asked: Asked) -> str:
-        given = page.look(self._sight, asked)
+    def _page(self, page: Page, asked: Asked, viewer: Mapping[str, Any]) -> str:
+        given = {**page.look(self._sight, asked), **viewer}
         return self._renderer.page(page.template, {**given, "asked": asked, "now": self._sight.now, "page": page})
 
     async def trial(self, request: Request) -> Response:
         """What the checker says of a machine that somebody dropped in. It changes nothing."""
         tried = {**without_trial(), **await self._trials.tried(request)}
         shown = {**tried, "drawing": drawn(tried["drawing"]), "asked": Asked(TRIAL.route, {}, {}), "page": TRIAL}
-        text = self._renderer.page(TRIAL.template, {**shown, "now": self._sight.now})
+        text = self._renderer.page(TRIAL.template, {**shown, **self._forms.viewer(request), "now": self._sight.now})
         return HTMLResponse(text, 422 if tried["error"] else 200, {"cache-control": "no-store"})
 
     async def live(self, request: Request) -> Response:

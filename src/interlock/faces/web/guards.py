@@ -13,8 +13,11 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.responses import JSONResponse
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from interlock.faces.web.browsers import Browsers, cookie_name
 
 __all__ = ["LOOPBACK", "failure", "guards"]
 
@@ -34,15 +37,15 @@ _HEADERS: Final = {
 }
 
 
-def guards(host: str, token: str | None) -> list[Middleware]:
-    """What every request passes, from the outside in."""
+def guards(host: str, token: str | None, doors: Browsers, ask: str) -> list[Middleware]:
+    """What every request passes, from the outside in; `ask` is the page that asks a browser for the token."""
     is_loopback = host in LOOPBACK
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback else ["*"]
     found = [Middleware(_Hardened), Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
     if is_loopback:
         found.append(Middleware(_SameSite, allowed=hosts))
     if token is not None:
-        found.append(Middleware(_Token, token=token))
+        found.append(Middleware(_Token, token=token, doors=doors, ask=ask))
     return found
 
 
@@ -92,18 +95,29 @@ class _SameSite:
 
 
 class _Token:
-    """Every request must carry the token."""
+    """Every request must carry the token, or come from a browser that brought it once."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, doors: Browsers, ask: str) -> None:
         self._app = app
         self._wanted = f"Bearer {token}".encode()
+        self._doors = doors
+        self._ask = ask
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, self._wanted):
-                answer = failure(401, "unauthorized", "The request does not carry the token of this server.")
-                answer.headers["www-authenticate"] = "Bearer"
-                await answer(scope, receive, send)
-                return
+        if scope["type"] == "http" and not self._may(HTTPConnection(scope)):
+            answer: Response = failure(401, "unauthorized", "The request does not carry the token of this server.")
+            if scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
+                answer = HTMLResponse(self._ask, 401)
+            answer.headers["www-authenticate"] = "Bearer"
+            await answer(scope, receive, send)
+            return
         await self._app(scope, receive, send)
+
+    def _may(self, request: HTTPConnection) -> bool:
+        given = dict(request.scope["headers"]).get(b"authorization", b"")
+        if hmac.compare_digest(given, self._wanted):
+            return True
+        path, method = request.url.path, request.scope["method"]
+        if (method, path) == ("POST", "/token") or (method == "GET" and path.startswith("/static/")):
+            return True
+        return self._doors.knows(request.cookies.get(cookie_name(request.scope, "token")))

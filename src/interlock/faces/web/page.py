@@ -15,6 +15,7 @@ from typing import Any
 from interlock.journal import Journal
 from interlock.machine import Machine
 from interlock.work.settings import Settings
+from interlock.work.threads.verbs import Question
 from interlock.work.watching import Watch
 
 __all__ = ["EVERYTHING", "Asked", "Page", "Sight"]
@@ -32,6 +33,8 @@ class Sight:
     work_tree: Path | None
     settings: Settings
     machines: Callable[[str], Machine]
+    question: Callable[[str, str], Question | None] = lambda id_, event: None
+    """What a person would be asked for a move of a thread, named by its id and the event."""
     watch: Watch = field(default_factory=Watch)
     """What was read before, so that nothing long is read twice."""
 

@@ -25,7 +25,7 @@ _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
 class Renderer:
     """Makes pages, and parts of them."""
 
-    def __init__(self, navigation: object) -> None:
+    def __init__(self, navigation: object, acting: object) -> None:
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
@@ -35,7 +35,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(when=when, exact=exact, short=short, duration=duration)
-        self._environment.globals.update(navigation=navigation, version=__version__, live=live)
+        self._environment.globals.update(navigation=navigation, version=__version__, live=live, acting=acting)
 
     def page(self, name: str, given: Mapping[str, Any]) -> str:
         """A whole page."""

@@ -12,7 +12,7 @@
 It may import what its layer may: everything but `faces`.
 """
 
-from interlock.work.gates.approval import approval, refused_attempt
+from interlock.work.gates.approval import approval, question_of, refused_attempt
 from interlock.work.gates.audit import audit
 from interlock.work.gates.enrolling import enroll, key_of_git, revoke
 from interlock.work.gates.presence import Presence, at_terminal, present
@@ -33,6 +33,7 @@ __all__ = [
     "enroll",
     "key_of_git",
     "present",
+    "question_of",
     "refused_attempt",
     "revoke",
     "stage",

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import InterlockError, Refusal
-from interlock.journal import Journal
+from interlock.journal import Instance, Journal
 from interlock.journal.entry import GENESIS
 from interlock.journal.ids import time_text
 from interlock.machine import Actor, Event, Evidence
@@ -18,7 +18,7 @@ from interlock.work.gates.statement import VERSION, Approval, Head, Statement, d
 from interlock.work.gates.trust import Trust, trust_instance, trust_of
 from interlock.world.ssh import Signature, is_signed
 
-__all__ = ["REFUSED", "approval", "make_approval", "refused_attempt"]
+__all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt"]
 
 REFUSED = "gate_refused"
 """The type of the note that keeps a refused attempt."""
@@ -76,8 +76,13 @@ def make_approval(
     """An approval that one of the keys of `trust` signs, or nobody where it has none."""
     instance = journal.instance(instance_id)
     name = subject or journal.machine_of(instance).form.gates[gate].subject
-    about = f"Gate {gate} of {instance.machine} {instance.id}{f', {choice}' if choice else ''}\n{name} {subject_hash}"
-    if not presence.confirm(shown, about, word or event):
+    about = question_of(instance, gate, name, subject_hash, choice)
+    try:
+        is_yes = presence.confirm(shown, about, word or event)
+    except Refusal as refusal:  # such as a code that is wrong
+        refused_attempt(journal, instance.id, presence.actor, gate, refusal.message)
+        raise
+    if not is_yes:
         why = f"the answer was not {word or event!r}"
         refused_attempt(journal, instance.id, presence.actor, gate, why)
         raise Refusal("gate_declined", f"The gate {gate} was not passed: {why}.", "Run it again to be asked again.")
@@ -106,6 +111,11 @@ def make_approval(
         hint = "`ralph gate list` shows them; the private half of one must be here, and its owner must unlock it."
         raise Refusal("signature_required", message, hint)
     return _plain(Approval(statement, signature.key, signature.text))
+
+
+def question_of(instance: Instance, gate: str, subject: str, subject_hash: str, choice: str = "") -> str:
+    """What is asked at a gate: it names the instance, the choice, and what is approved by its hash."""
+    return f"Gate {gate} of {instance.machine} {instance.id}{f', {choice}' if choice else ''}\n{subject} {subject_hash}"
 
 
 def _signature(presence: Presence, statement: Statement, trust: Trust) -> Signature | None:

@@ -20,7 +20,7 @@ from interlock.world.people import is_at_terminal, who_calls
 from interlock.world.processes import calling_agent
 from interlock.world.ssh import Signature, private_half_of, read_public_key, sign
 
-__all__ = ["AtTerminal", "Presence", "answered", "at_terminal", "present", "visible"]
+__all__ = ["AtTerminal", "Presence", "answered", "at_terminal", "framed", "present", "tell_terminal", "visible"]
 
 _TERMINAL = "/dev/tty"
 _SECONDS = 600.0
@@ -42,7 +42,10 @@ class Presence(Protocol):
         ...
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
-        """Show a text, ask, and say whether the answer was exactly that word. Silence and the end of input are no."""
+        """Show a text, ask, and say whether the answer was exactly that word. Silence and the end of input are no.
+
+        A presence that can say more of a no refuses with why.
+        """
         ...
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
@@ -63,7 +66,7 @@ class AtTerminal:
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
         """Ask on the terminal itself, wherever stdout leads to."""
-        asked = f"{_framed(shown)}{visible(question)}\n"
+        asked = f"{framed(shown)}{visible(question)}\n"
         return answered(asked, f"Type {word} and press Enter; anything else is no: ", self.seconds) == word
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
@@ -91,12 +94,7 @@ class AtTerminal:
 
     def _announce(self, key: Key) -> None:
         touch = "; touch the key when it blinks" if key.public.is_hardware else ""
-        with suppress(OSError):
-            terminal = os.open(_TERMINAL, os.O_WRONLY | os.O_NOCTTY)
-            try:
-                _tell(terminal, f"Signing with {key.fingerprint} {visible(key.public.comment)}{touch}\n")
-            finally:
-                os.close(terminal)
+        tell_terminal(f"Signing with {key.fingerprint} {key.public.comment}{touch}\n")
 
 
 def at_terminal(environment: Mapping[str, str], directory: Path, *, batch: bool = False) -> Presence:
@@ -165,12 +163,28 @@ def answered(shown: str, question: str, seconds: float = _SECONDS) -> str | None
         os.close(terminal)
 
 
+def tell_terminal(text: str) -> bool:
+    """Say something on the terminal that controls this, wherever stdout leads to; whether there is one."""
+    try:
+        terminal = os.open(_TERMINAL, os.O_WRONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        _tell(terminal, visible(text))
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
+    return True
+
+
 def visible(text: str) -> str:
     """Text that an agent may have written, made safe to show: what cannot be seen or turns text around is marked."""
     return "".join(one if one in "\n\t" or one.isprintable() else "\ufffd" for one in text)
 
 
-def _framed(shown: str) -> str:
+def framed(shown: str) -> str:
+    """A text as it is shown at a gate: between two lines, safe, and not without an end."""
     lines = [line if len(line) <= _MOST_WIDTH else f"{line[:_MOST_WIDTH]} …" for line in visible(shown).splitlines()]
     rule = "─" * 72
     more = len(lines) - _MOST_LINES

@@ -174,7 +174,7 @@ def _executed(visit: Visit, answer: ExecutorAnswer, told: dict[str, object]) -> 
     """What an attempt comes to. One that failed for want of something that nobody planned is planned anew."""
     found = "; ".join(f"{one.id}: {one.description} ({one.rationale})" for one in answer.discovered_tasks)
     why = "; ".join(answer.blockers) or answer.summary_of_changes or "it gave no reason"
-    why = f"{why} It found missing: {found}" if found else why
+    why = _said(f"{why} It found missing: {found}" if found else why)
     has_failed = answer.status is ExecutorStatus.FAILED
     reason = f"{told['task']}, attempt {told['attempt']}: {why}" if answer.status != "completed" else None
     facts = {"executor": str(answer.status)}

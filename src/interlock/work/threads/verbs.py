@@ -18,7 +18,7 @@ from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
-from interlock.work.gates import Presence, approval, refused_attempt
+from interlock.work.gates import Presence, approval, question_of, refused_attempt
 from interlock.work.threads.children import close_left
 from interlock.work.threads.loop import MACHINE, look, read_thread, visit_of
 from interlock.work.threads.projecting import project
@@ -31,6 +31,7 @@ from interlock.world.redaction import redacted
 __all__ = [
     "Need",
     "Person",
+    "Question",
     "act",
     "add_context",
     "configure",
@@ -38,6 +39,7 @@ __all__ = [
     "need_of",
     "new_thread",
     "pause",
+    "question_at",
     "revise_spec",
 ]
 
@@ -65,6 +67,15 @@ class Person:
     presence: Callable[[], Presence]
     """A proof of presence for a gate; raises where there is none."""
     is_at_terminal: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked before a move is made: what is shown, the question, and the word that is yes."""
+
+    shown: str
+    text: str
+    word: str
 
 
 def need_of(machine: Machine, state: str, event: str) -> Need:
@@ -180,6 +191,28 @@ def act(
     return _projected(workshop, id_)
 
 
+def question_at(
+    workshop: Workshop, id_: str, name: str, shown: Callable[[Thread], str], *, looks: bool = False
+) -> Question | None:
+    """What `act` would ask for a move now; None where it asks nothing. Refuses what could not be made anyway.
+
+    It writes nothing, unless it `looks` at the files first, as `act` does.
+    """
+    visit = visit_of(workshop, id_, None)
+    if looks and look(visit):
+        visit = visit_of(workshop, id_, None)
+        project(workshop, visit.thread)
+    thread = visit.thread
+    if need_of(visit.machine, thread.state, name) is not Need.GATE:
+        resets = name == "revise" and thread.state == "PendingReview"
+        return Question(shown(thread), _resetting(thread), name) if resets else None
+    gate, subject = _gate(visit.machine, thread.state, name)
+    subjects = _subjects(thread, visit.snapshot.subjects, name)
+    _refuse_early(visit.machine, thread, name, subjects)
+    text = question_of(workshop.journal.instance(id_), gate, subject, subjects[subject], choice=name)
+    return Question(shown(thread), text, name)
+
+
 def _unchanged(workshop: Workshop, visit: Visit) -> int:
     """The version at which a thread still is what a person was shown; refuses where it became another meanwhile."""
     now = visit_of(workshop, visit.thread.id, None)
@@ -198,8 +231,12 @@ def _weighed(visit: Visit) -> tuple[object, ...]:
 
 def _ask_to_reset(presence: Presence, thread: Thread, shown: str) -> None:
     """What was built is put away, so it is asked for once more; it is no gate, as all of it can be brought back."""
-    if not presence.confirm(shown, f"Back to the spec of {thread.title!r}", "revise"):
+    if not presence.confirm(shown, _resetting(thread), "revise"):
         raise Refusal("gate_declined", "Nothing was reset.", "Run it again to be asked again.")
+
+
+def _resetting(thread: Thread) -> str:
+    return f"Back to the spec of {thread.title!r}"
 
 
 def must_be_person(workshop: Workshop, id_: str, actor: Actor, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from interlock.faces.web.page import Page
-from interlock.faces.web.pages import journal, loops, machines, now, sessions, stats, threads, tickets, travel
+from interlock.faces.web.pages import acting, journal, loops, machines, now, sessions, stats, threads, tickets, travel
 
 __all__ = ["PAGES"]
 
@@ -19,4 +19,5 @@ PAGES: Final[tuple[Page, ...]] = (
     *travel.PAGES,
     *machines.PAGES,
     *stats.PAGES,
+    *acting.PAGES,
 )

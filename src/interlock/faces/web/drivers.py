@@ -1,0 +1,108 @@
+"""Drivers that the dashboard starts: each a process of its own, with the journal as the only link.
+
+A driver is in a session of its own, without a terminal. It goes on when the server ends, as it would if another
+terminal had started it: the person lets it rest from any page or terminal, and a new server shows it again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from interlock.errors import InterlockError
+from interlock.journal import Journal
+from interlock.work.sessions.verbs import is_present
+
+__all__ = ["TOKEN", "Drivers"]
+
+TOKEN: Final = "RALPH_SERVE_TOKEN"
+_PRIVATE: Final = frozenset({TOKEN})
+"""What agents must not find in their environment."""
+_WORDS: Final = {"thread": ("thread", "drive"), "orchestrator": ("orchestrate", "resume"), "story": ("story", "run")}
+_MOST_LOG: Final = 1_000_000
+_TAIL: Final = 20_000
+
+
+@dataclass(slots=True)
+class Drivers:
+    """Starts drivers in one repository."""
+
+    journal: Journal
+    root: Path
+    state_directory: Path
+    environment: Mapping[str, str]
+    _ours: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, machine: str, id_: str) -> bool:
+        """Let something go on by itself as far as it can; False where somebody else drives it.
+
+        A driver that we started may just be ending, and not have seen the move that this is for: another follows it.
+        """
+        with self._lock:
+            if (machine, id_) in self._ours:
+                self._ours[machine, id_] = True
+                return True
+            if self.journal.is_held(f"{machine}:{id_}", is_present):
+                return False
+            self._follow(machine, id_, self._begun(machine, id_))
+            return True
+
+    def _follow(self, machine: str, id_: str, process: subprocess.Popen[bytes]) -> None:
+        self._ours[machine, id_] = False
+        threading.Thread(target=self._wait, args=(machine, id_, process), daemon=True).start()
+
+    def _wait(self, machine: str, id_: str, process: subprocess.Popen[bytes]) -> None:
+        process.wait()
+        with self._lock:
+            if self._ours.pop((machine, id_)):
+                self._follow(machine, id_, self._begun(machine, id_))
+
+    def _begun(self, machine: str, id_: str) -> subprocess.Popen[bytes]:
+        words = [*_WORDS[machine], *(() if machine == "story" else (id_,)), "--json"]
+        log = self.log_of(machine, id_)
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with log.open("ab" if not log.exists() or log.stat().st_size < _MOST_LOG else "wb") as kept:
+                return subprocess.Popen(
+                    [sys.executable, "-P", "-m", "interlock", *words],  # never a package of the work tree
+                    cwd=self.root,
+                    env={name: value for name, value in self.environment.items() if name not in _PRIVATE},
+                    stdin=subprocess.DEVNULL,
+                    stdout=kept,
+                    stderr=kept,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            message = f"The driver of {machine} {id_} could not be started: {error.strerror}."
+            raise InterlockError("internal_error", message, f"`ralph {' '.join(words[:-1])}` starts it.") from None
+
+    def log_of(self, machine: str, id_: str) -> Path:
+        """What its drivers said."""
+        return self.state_directory / "drivers" / f"{machine}-{id_}.log"
+
+    def trouble(self, machine: str, id_: str) -> str:
+        """Why the last driver ended, where it failed; empty where it did not, or none was started."""
+        try:
+            with self.log_of(machine, id_).open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
+                lines = log.read().splitlines()
+        except OSError:
+            return ""
+        for line in reversed(lines):
+            try:
+                said = msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                continue
+            error = said.get("error") if isinstance(said, dict) else None
+            return f"{error.get('message', '')} {error.get('hint', '')}".strip() if isinstance(error, dict) else ""
+        return ""

@@ -1,0 +1,227 @@
+"""The moves of the dashboard. They call the verbs that the command line calls, with what a form says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from interlock.errors import Conflict, InterlockError, NotFound, UsageError
+from interlock.faces.web.acting import Done, Hands
+from interlock.faces.web.presence import about
+from interlock.journal import Journal
+from interlock.machine.values import ActorKind
+from interlock.work.gates import refused_attempt
+from interlock.work.orchestration import verbs as runs
+from interlock.work.sessions.verbs import Caller
+from interlock.work.stories import verbs as stories
+from interlock.work.threads.loop import find_thread, read_thread
+from interlock.work.threads.record import Config, Thread
+from interlock.work.threads.showing import shown_at
+from interlock.work.threads.undoing import undo_reset
+from interlock.work.threads.verbs import act, add_context, configure, pause, question_at, revise_spec
+from interlock.work.threads.visit import default_config
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.merged import merged_commit
+from interlock.work.tickets.numbers import find_ticket
+
+__all__ = ["Form", "instance_of", "move_run", "move_story", "move_thread", "move_ticket"]
+
+Form = Mapping[str, str]
+_PRINTED: Final = (
+    "A code is printed where `ralph serve` runs, next to what it is for. Compare the two, then type it here."
+)
+_RESTS: Final = frozenset({"abandon"})
+"""The moves after which nothing goes on by itself."""
+_LOOKS: Final = frozenset({"approve", "commit"})
+_NUMBERS: Final = ("iterations", "budget_minutes", "budget_usd", "budget_tokens")
+_WORDS: Final = ("driver", "selection", "isolation", "judge")
+
+
+# Threads
+
+
+def move_thread(hands: Hands, id_: str, form: Form) -> Done:
+    """Move a thread, or write something on it; a gate asks for a code first, and is passed with it."""
+    id_, event = find_thread(hands.journal, id_).id, form.get("event", "")
+    page = f"/thread/{id_}"
+    if event in _WRITTEN:
+        return Done(page, _WRITTEN[event](hands, id_, form))
+    machine = hands.journal.machine_of(hands.journal.instance(id_))
+    if not any(key[1] == event and key[2] == ActorKind.HUMAN for key in machine.rules):
+        raise UsageError(
+            "invalid_argument", f"{event[:80]!r} is nothing that a person does.", "Use the page's buttons."
+        )
+    workshop, shown = hands.workshop(), partial(_shown, hands, event)
+    question = question_at(workshop, id_, event, shown, looks=event in _LOOKS)
+    if question is not None and not form.get("code", "").strip():
+        hands.ask(id_, event, question)
+        return Done(f"{page}/gate/{event}", _PRINTED)
+    person = hands.person(id_, event, form.get("code", ""))
+    if question is not None and form.get("about") != about(question):
+        message = "The page showed something else than what this is about now."
+        refused_attempt(hands.journal, id_, person.actor, event, message)
+        raise InterlockError("code_refused", message, "Look at it again, and ask for a new code.")
+    if not hands.acting.gate.acquire(blocking=False):  # waiting for it would hold up the pages
+        raise Conflict(
+            "busy", "Another move is being made, or waits for a signature.", "Look at the terminal, then again."
+        )
+    try:
+        thread = act(workshop, id_, person, event, reason=_reason(form), shown=shown)
+    finally:
+        hands.acting.gate.release()
+    return Done(page, f"{event}: done, it is {machine.label(thread.state)}.{_driven(hands, id_, event)}")
+
+
+def _driven(hands: Hands, id_: str, event: str) -> str:
+    if event in _RESTS or read_thread(hands.journal, id_).outcome is not None:
+        return ""
+    return " It goes on by itself as far as it can." if hands.drivers.start("thread", id_) else " It is being driven."
+
+
+def _shown(hands: Hands, event: str, thread: Thread) -> str:
+    """Exactly what a move is about."""
+    return shown_at(thread, event, hands.root)
+
+
+def _reason(form: Form) -> str | None:
+    return form.get("reason", "").strip() or None
+
+
+def _spec(hands: Hands, id_: str, form: Form) -> str:
+    text = form.get("text", "").replace("\r\n", "\n")
+    thread = revise_spec(hands.workshop(), id_, hands.actor, text)
+    return f"Revision {thread.revision.number if thread.revision else 0} of the spec is kept."
+
+
+def _context(hands: Hands, id_: str, form: Form) -> str:
+    add_context(hands.workshop(), id_, hands.actor, form.get("text", "").replace("\r\n", "\n"))
+    return "The next agent is told it."
+
+
+def _pause(hands: Hands, id_: str, form: Form) -> str:
+    pause(hands.workshop(), id_, hands.person(id_, "pause", ""))
+    return "It rests after what runs."
+
+
+def _drive(hands: Hands, id_: str, form: Form) -> str:
+    hands.actor  # noqa: B018 - whether the person is still there
+    return "It goes on." if hands.drivers.start("thread", id_) else "It is being driven already."
+
+
+def _configure(hands: Hands, id_: str, form: Form) -> str:
+    workshop = hands.workshop()
+    known = read_thread(hands.journal, id_).config or default_config(hands.settings)
+    configure(workshop, id_, hands.person(id_, "configure", ""), _chosen(known, form), form.get("mode") or None)
+    return "Chosen."
+
+
+def _chosen(known: Config, form: Form) -> Config:
+    """What a form chooses; what it leaves empty stays."""
+    given: dict[str, object] = {name: form[name].strip() for name in _WORDS if form.get(name, "").strip()}
+    for name in _NUMBERS:
+        text = form.get(name, "").strip()
+        if text and not (text.isascii() and text.isdigit() and len(text) < 13):
+            raise UsageError(
+                "invalid_argument", f"{name} is {text[:20]!r}, and must be a number from 0 on.", "Mend it."
+            )
+        given |= {name: int(text)} if text else {}
+    agents = tuple(one.strip() for one in form.get("agents", "").split(",") if one.strip())
+    return replace(known, **given, **({"agents": agents} if agents else {}))
+
+
+def _undo(hands: Hands, id_: str, form: Form) -> str:
+    hands.actor  # noqa: B018 - whether the person is still there
+    name = undo_reset(hands.workshop(), read_thread(hands.journal, id_), form.get("kept") or None)
+    return f"What was kept as refs/ralf/{name} is back."
+
+
+_WRITTEN: Final = {
+    "spec": _spec,
+    "context": _context,
+    "pause": _pause,
+    "drive": _drive,
+    "configure": _configure,
+    "undo": _undo,
+}
+"""What a person does with a thread beside the events of its machine."""
+
+
+# Tickets
+
+
+def move_ticket(hands: Hands, number: str, form: Form) -> Done:
+    """Hand a ticket on: to a state, or by an intent of a command."""
+    tree = str(hands.work_tree) if hands.work_tree else None
+    command, settings = form.get("command") or None, hands.settings
+    merged = None
+    if command in ("merge", "ralph_merge"):
+        merged = merged_commit(hands.journal, number, hands.work_tree, settings.text("ticket.target_branch"))
+    work = handoff(
+        Caller(hands.actor, work_tree=tree),
+        number,
+        reason=form.get("reason", ""),
+        command=command,
+        intent=form.get("intent") or None,
+        to=form.get("to") or None,
+        plan_review=settings.text("ticket.plan_review"),
+        merged=merged,
+        timeout=settings.number("session.timeout_minutes") * 60.0,
+    )
+    handed = hands.journal.transact(work)
+    return Done(f"/ticket/{handed.number}", f"It is in {handed.new_state} now.")
+
+
+# Loops and runs
+
+
+def move_run(hands: Hands, id_: str, form: Form) -> Done:
+    """Add to a run, let it rest, or go on with it."""
+    run, event = runs.known_run(hands.journal, id_), form.get("event", "")
+    said = form.get("text", "").strip()
+    if event == "add":
+        runs.add(hands.journal, hands.actor, run, said)
+        return Done(f"/run/{run.id}", "The planner hears of it first.")
+    if event == "stop":
+        runs.stop(hands.journal, hands.actor, run, form.get("reason", "").strip())
+        return Done(f"/run/{run.id}", "It rests.")
+    if event == "resume":
+        made = runs.resume(hands.workshop(), hands.actor, run, said)
+        hands.drivers.start("orchestrator", made)
+        return Done(f"/run/{made}", "It goes on.")
+    raise UsageError("invalid_argument", f"{event[:80]!r} is nothing that is done with a run.", "Use its buttons.")
+
+
+def move_story(hands: Hands, id_: str, form: Form) -> Done:
+    """Steer the loop over stories."""
+    loop, event = stories.known_loop(hands.journal), form.get("event", "")
+    if loop.id != hands.journal.instance(id_).id:
+        message = f"The loop {id_[:40]} is not the one that is under way."
+        raise NotFound("unknown_loop", message, f"/story/{loop.id} shows that one.")
+    story, text = form.get("story", ""), form.get("text", "").replace("\r\n", "\n")
+    journal, actor = hands.journal, hands.actor
+    if event == "pause":
+        stories.pause(journal, actor, form.get("reason", "").strip())
+    elif event == "resume":
+        stories.resume(journal, actor)
+        hands.drivers.start("story", loop.id)
+    elif event == "unblock":
+        stories.unblock(journal, actor, story)
+    elif event == "skip":
+        stories.skip(journal, actor, story)
+    elif event == "context":
+        stories.add_context(journal, actor, text)
+    else:
+        raise UsageError("invalid_argument", f"{event[:80]!r} is nothing that is done with a loop.", "Use its buttons.")
+    return Done(f"/story/{loop.id}", f"{event}: done.")
+
+
+def instance_of(journal: Journal, machine: str, called: str) -> str | None:
+    """The instance that an address names, where there is one: for what is kept of attempts."""
+    try:
+        found = find_ticket(journal, called) if machine == "ticket" else journal.instance(called)
+    except InterlockError:
+        return None
+    return found.id if found is not None and found.machine == machine else None

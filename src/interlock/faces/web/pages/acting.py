@@ -1,0 +1,41 @@
+"""The pages at which a person shows that they are one: the login, and what a gate is about, with its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlock.errors import Refusal
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.presence import about
+from interlock.work.gates.presence import framed
+from interlock.work.gates.statement import digest_of
+from interlock.work.threads.loop import find_thread, read_thread
+
+__all__ = ["PAGES"]
+
+
+def _login(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    return {}
+
+
+def _gate(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    """Exactly what the terminal shows, and what the code is bound to."""
+    id_, event = find_thread(sight.journal, asked.names["id"]).id, asked.names["event"]
+    question = sight.question(id_, event)
+    if question is None:
+        raise Refusal("not_allowed", f"{event[:80]} needs no code here.", f"/thread/{id_} has what can be done.")
+    return {
+        "thread": read_thread(sight.journal, id_),
+        "event": event,
+        "question": question,
+        "lines": framed(question.shown).strip("\n"),
+        "digest": digest_of(question.shown),
+        "about": about(question),
+    }
+
+
+PAGES = (
+    Page("/login", "login.html", _login, topics=lambda asked: frozenset({"login"})),
+    Page("/thread/{id}/gate/{event}", "gate.html", _gate, topics=lambda asked: frozenset({"login"})),
+)
