@@ -342,7 +342,7 @@ def test_what_an_agent_writes_into_the_session_counts_for_nothing(stage: Stage, 
     assert "Qualified" in (place / "tasks.task-1-report.md").read_text()
     moves = [json.loads(line)["transition"] for line in (place / "transitions.jsonl").read_text().splitlines()]
     assert (moves[0]["from"], moves[-1]["to"]) == ("Initializing", "Exit")
-    told = [one for one in stage.told if isinstance(one, str) and "was edited; it says again what is so" in one]
+    told = [one for one in stage.told if isinstance(one, str) and " kept as .ralf/rejected/" in one]
     assert bool(told) is (how not in _SILENT)
     assert (stage.state_directory / "rejected").exists() is (how not in _SILENT)
 
@@ -359,19 +359,33 @@ LINKS: dict[str, str] = {
     "the directory": "mv .ralph-sessions elsewhere; ln -s elsewhere .ralph-sessions",
     "the session": f"mv {HERE} elsewhere; ln -s ../elsewhere {HERE}",
 }
+AGES = shell("find elsewhere -exec touch -d 2001-01-02 {} +")
 
 
-@pytest.mark.parametrize("which", LINKS)
-def test_nothing_is_written_through_a_link_that_an_agent_made(stage: Stage, which: str) -> None:
-    stage.play(plan(task(1)), [shell(LINKS[which]), shell("find elsewhere -exec touch -d 2001-01-02 {} +"), *done(1)])
+def test_a_link_in_the_place_of_all_sessions_is_not_followed(stage: Stage) -> None:
+    stage.play(plan(task(1)), [shell(LINKS["the directory"]), AGES, *done(1)])
     stage.judge(qualified(1), MET)
     with pytest.raises(InterlockError) as caught:
         run(stage)
     assert caught.value.code == "file_unsafe"
     assert "is a link or no plain file" in caught.value.message
-    files = [one for one in (stage.root / "elsewhere").rglob("*") if one.is_file()]
-    assert "progress.md" in {one.name for one in files}
-    assert {datetime.fromtimestamp(one.stat().st_mtime, UTC).year for one in files} == {2001}
+    assert _years(stage.root / "elsewhere" / SESSION) == {2001}
+
+
+def test_a_link_in_the_place_of_a_session_is_set_aside(stage: Stage) -> None:
+    stage.play(plan(task(1)), [shell(LINKS["the session"]), AGES, *done(1)])
+    stage.judge(qualified(1), MET)
+    ended = run(stage)
+    assert ended.outcome == "success"
+    assert not stage.session(ended).is_symlink()
+    assert any(f"kept as .ralf/rejected/{SESSION}-1" in str(one) for one in stage.told)
+    assert _years(stage.root / "elsewhere") == {2001}
+
+
+def _years(directory: Path) -> set[int]:
+    """When the files of a session were last written."""
+    assert (directory / "progress.md").is_file()
+    return {datetime.fromtimestamp(one.stat().st_mtime, UTC).year for one in directory.iterdir()}
 
 
 def test_a_run_goes_on_when_a_link_is_gone(stage: Stage) -> None:
@@ -429,7 +443,10 @@ def test_what_agents_say_does_not_command_the_terminal(tmp_path: Path, what: str
     worker, judge = SAYING[what]
     root = project(worker, judge)
     environment = clean_environment(tmp_path)
-    _, screen = run_in_terminal("orchestrate", GOAL, cwd=root, env=environment)
+    fails = what not in ("a plan", "a summary")
+    leaves = (("What should change?", "\n"),) if fails else ()
+    code, screen = run_in_terminal("orchestrate", GOAL, cwd=root, env=environment, answers=leaves)
+    assert bool(code) is fails, screen
     _, status = run_in_terminal("orchestrate", "status", cwd=root, env=environment)
     assert "task-1" in screen or "Failed" in screen
     for raw in RAW:
@@ -446,6 +463,7 @@ def project(tmp_path: Path) -> Callable[..., Path]:
         for name, iterations in (("agent", worker), ("judge", judge)):
             script = {"state": f"{name}.count", "iterations": list(iterations)}
             (stage.root / f"{name}.json").write_text(json.dumps(script))
+        (stage.root / ".gitignore").write_text("*.json\n*.count\n")
         settle(stage.root, SETTINGS)
         stage.git("add", "-A")
         stage.git("commit", "-qm", "settings")

@@ -13,6 +13,7 @@ import pytest
 
 from interlock.machine import Accepted, Event, Evidence, Snapshot, step
 from interlock.work.errands import DRIVER
+from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.record import Run
 from work.orchestration.playing import GOAL, Stage, begun, opened
 from work.orchestration.ways import MACHINE, Journey, Journeys
@@ -505,7 +506,7 @@ def test_a_network_error_is_waited_out_longer_each_time(journeys: Journeys, role
     for_ever = journeys[f"{role}_down_for_ever"]
     assert [round(one) for one in for_ever.stage.waited] == [5, 10, 20, 40, 80]
     assert for_ever.ended.state == "Failed"
-    assert f"the {role} could not be reached: " in for_ever.ended.reason
+    assert for_ever.ended.reason.startswith(f"the {Role(role).called} could not be reached: ")
     assert "Connection refused by the model's server" in for_ever.ended.reason
 
 

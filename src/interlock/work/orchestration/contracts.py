@@ -64,6 +64,11 @@ class Role(StrEnum):
         """Which of the four it is: whose file, agent and model are used."""
         return Role.REVIEWER if self is Role.HOLISTIC else self
 
+    @property
+    def called(self) -> str:
+        """What it is called in a sentence."""
+        return "reviewer of the whole" if self is Role.HOLISTIC else str(self)
+
 
 class PlannerMode(StrEnum):
     """What the planner is asked for."""

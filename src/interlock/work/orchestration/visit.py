@@ -159,14 +159,15 @@ class Visit:
         read = read_answer(role, heard.said, context)
         if isinstance(read, Complaint):
             is_network = heard.result.ending is not Ending.FINISHED and may_pass(heard.said)
-            return Answered(str(role), None, invoked, self._complaint(read, heard), is_network)
-        return Answered(str(role), read, invoked)
+            return Answered(role.called, None, invoked, self._complaint(read, heard, is_network), is_network)
+        return Answered(role.called, read, invoked)
 
-    def _complaint(self, read: Complaint, heard: Heard) -> str:
+    def _complaint(self, read: Complaint, heard: Heard, is_network: bool) -> str:
         """What was wrong with the answer; where the agent itself has failed, how."""
         if heard.result.ending is Ending.FINISHED:
             return str(read)
-        return f"the agent ended as {heard.result.ending}: {sayable(heard.said[-500:]).strip()}\n{read}"
+        failed = f"the agent ended as {heard.result.ending}: {sayable(heard.said[-500:]).strip()}"
+        return failed if is_network else f"{failed}\n{read}"
 
     def _role(self, role: Role) -> RoleFile | None:
         """Who it is; where somebody changed that meanwhile, the run rests until a person goes on with it."""
@@ -216,8 +217,9 @@ class Visit:
                 self.write(invoked, noted("limited", agent=name.partition(":")[0], until=until))
             case Ending.NOT_INSTALLED:
                 self.write(invoked)
-                message = f"The agent {name} of the {role} cannot be started."
-                raise InterlockError("agent_missing", message, f"Install it, or choose another with --{role}.")
+                message = f"The agent {name} of the {role.called} cannot be started."
+                hint = f"Install it, or choose another with --{role.performer}."
+                raise InterlockError("agent_missing", message, hint)
             case _:
                 return True
         return False
@@ -228,8 +230,8 @@ def _name(restored: Restored) -> str:
 
 
 def _anew(restored: Restored) -> str:
-    """What is told of a file that was there before its run."""
-    return f"{DIRECTORY}/{restored.file} is written anew; as it was before the run, it is kept as {restored.kept}."
+    """What is told of a file that was there before it was ours to write."""
+    return f"{DIRECTORY}/{restored.file} was there already; it is written anew, and what was in it is {restored.kept}."
 
 
 def _account(result: Result) -> dict[str, Any]:
