@@ -16,6 +16,7 @@ from faces.journals import opened
 from faces.programs import run
 from forging.arena import PASSPHRASE, Arena
 from interlock.faces.web.drivers import Drivers
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.gates.approval import REFUSED
 from interlock.work.threads.loop import read_thread
 from work.threads.benches import DONE, IDLE, SPEC
@@ -91,6 +92,20 @@ def test_a_person_runs_a_thread_from_drafting_to_done_in_the_browser(mode: str, 
         verified = run("journal", "verify", *words, "--json", cwd=arena.root, env=arena.environment)
         assert verified.code == 0, verified
         assert attempts(arena, thread) == []
+
+
+def test_an_approval_of_the_dashboard_that_somebody_copied_is_named(tmp_path: Path) -> None:
+    with acting(tmp_path) as (arena, terminal, browser):
+        one, other = arena.new("x"), arena.new("y")
+        browser.gate(terminal, one, "finalize")
+        given = next(entry.decoded_evidence() for entry in entries(arena, one) if entry.event == "finalize")
+        person = Actor(ActorKind.HUMAN, "ann@example.org", Channel.WEB)
+        evidence = Evidence(data={"approval": given.data["approval"]}, subjects=given.subjects)
+        with opened(arena.root) as journal:
+            journal.append(other, Event("finalize", person, evidence=evidence))
+        verified = run("journal", "verify", "--json", cwd=arena.root, env=arena.environment)
+        found = {(problem["instance"], problem["code"]) for problem in verified.error["details"]["problems"]}
+        assert found == {(other, "approval_differs"), (other, "approval_replayed")}
 
 
 def test_the_page_of_a_gate_shows_what_the_terminal_shows(tmp_path: Path) -> None:
