@@ -103,6 +103,14 @@ def test_what_a_driver_did_not_come_to_is_done_by_the_next(again: Stage, leg: in
     assert _killed(again, leg, [last]) == {}
 
 
+@pytest.mark.parametrize("stage", ["failed"], indirect=True)
+def test_the_files_of_a_directory_that_was_found_are_nobodys_edits_for_the_next_driver(stage: Stage) -> None:
+    leg = next(number for number, one in enumerate(stage.legs) if one.forgets)
+    moments = stage.moments[leg]
+    first = next(number for number, one in enumerate(moments) if one.startswith("os.rename") and "progress.md" in one)
+    assert _killed(stage, leg, [first]) == {}
+
+
 def test_a_comment_in_the_files_of_a_run_that_has_met_its_goal_stays(again: Stage) -> None:
     again.restore(1)
     assert again.run(1)["code"] == 0

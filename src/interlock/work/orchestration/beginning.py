@@ -24,7 +24,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
 from interlock.work.orchestration.session import beside_of
-from interlock.work.orchestration.store import SessionFiles
+from interlock.work.orchestration.store import SessionFiles, sha256_of
 from interlock.work.orchestration.task_edits import TASKS
 from interlock.work.orchestration.values import Mark, Report, Task
 from interlock.work.orchestration.visit import noted
@@ -138,8 +138,9 @@ def _carried(run: Run, why: str) -> Iterator[Event]:
         yield noted("tasks", tasks=portion, is_first=place == 0)
     plan, told = run.plan, {"told": run.told, "why": sayable(why), "planning": run.planning}
     yield noted("carried", goal=plan.goal, text=plan.text, **told)
-    for files in pieces(run.projected.items()):
-        yield noted("carried_more", projected=dict(files))
+    for kind, hashes in (("projected", run.projected), ("found", run.found)):
+        for files in pieces(hashes.items()) if hashes else ():
+            yield noted("carried_more", **{kind: dict(files)})
     yield from beside_notes(run.beside)
     for kind, values in (("wishes", run.wishes), ("cycles", run.cycles)):
         for some in pieces(values):
@@ -205,6 +206,7 @@ def found_on_disk(workshop: Workshop, session: str) -> Run | None:
         planning=dict(disk.planning),
         cycles=list(disk.cycles),
         reports=reports,
+        found={name: sha256_of(text) for name, text in texts.items()},
         beside={name: with_plain_ends(text) for name, text in texts.items() if beside_of(name, text)},
     )
 

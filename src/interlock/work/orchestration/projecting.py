@@ -116,7 +116,8 @@ class Papers:
 
     def _is_edited(self, name: str, sha256: str, run: Run) -> bool:
         is_now = self._seen.hash(self._path(name))
-        return is_now is not None and is_now != sha256 and is_now not in run.left.get(name, ())
+        known = (sha256, run.found.get(name), *run.left.get(name, ()))
+        return is_now is not None and is_now not in known
 
     def _made(self, run: Run) -> dict[str, str]:
         return rendered(session_of(run, beside={name: beside_of(name, text) for name, text in run.beside.items()}))

@@ -109,6 +109,9 @@ class Run:
     left: dict[str, set[str]] = field(default_factory=dict)
     """The hashes of what else may be in a file as long as it is not known that it was written: what was there before
     it, and edits that were taken in."""
+    found: dict[str, str] = field(default_factory=dict)
+    """The hashes of the files of a directory that no run is known of, until they were written for the first time: they
+    are nobody's edits, and kept as they were."""
     beside: dict[str, str] = field(default_factory=dict)
     """The files as people last wrote them, where something of theirs stands between our lines."""
     is_foreign: bool = False

@@ -38,8 +38,9 @@ def take(run: Run, entry: Entry) -> None:
     """Let a run be as it is after its next entry."""
     data = entry.decoded_evidence().data
     run.version, run.updated = entry.version, entry.time
-    if run.left and entry.actor_kind == ActorKind.SYSTEM and data.get("type") != "projected":
+    if (run.left or run.found) and entry.actor_kind == ActorKind.SYSTEM and data.get("type") != "projected":
         run.left = {}  # a driver goes on only after it has written all files
+        run.found = {} if run.projected else run.found
     if entry.version == 1:
         run.id, run.started, run.state, run.entered = entry.instance, entry.time, entry.to_state, 1
         run.goal, run.session, run.roles = data["goal"], data["session"], dict(data["roles"])
@@ -329,6 +330,7 @@ def _carried(run: Run, entry: Entry, data: Data) -> None:
 def _carried_more(run: Run, entry: Entry, data: Data) -> None:
     """More of that: an entry holds only so much."""
     run.projected.update(data.get("projected", {}))
+    run.found.update(data.get("found", {}))
     run.wishes += data.get("wishes", ())
     run.cycles += [msgspec.convert(one, Cycle) for one in data.get("cycles", ())]
     if "report" in data:
