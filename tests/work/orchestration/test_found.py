@@ -140,7 +140,7 @@ def test_what_is_written_anew_is_kept_as_it_was(bench: Bench) -> None:
     kept = {name.removeprefix(f"{SESSION}-").removesuffix("-1"): text for name, text in goal.kept.items()}
     assert {name: text for name, text in files.items() if name in kept} == kept
     assert {"progress.md", "tasks.md", "tasks.task-2-report.md"} <= kept.keys()
-    assert all("was there already; it is written anew, and what was in it is .ralf/" in one for one in goal.told)
+    assert all("is written anew; what was there already is kept as .ralf/rejected/" in one for one in goal.told)
     size = len(goal.history)
     goal.settle()
     assert (len(goal.told), len(goal.history)) == (len(kept), size)

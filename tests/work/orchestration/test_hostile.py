@@ -42,7 +42,7 @@ from work.orchestration.ways import Journeys
 from work.threads.benches import Steps, shell
 
 FINISH = {"finish": True}
-ROLES = ("planner", "questioner", "executor", "reviewer", "holistic")
+ROLES = ("planner", "questioner", "executor", "reviewer", "reviewer of the whole")
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_a_reviewer_that_changes_what_it_judges_has_judged_something_else(stage:
     assert ended.outcome == "success"
     assert _complaints(stage) == [
         ("reviewer", "- You changed files, and a reviewer changes none: part-1"),
-        ("holistic", "- You changed files, and a reviewer changes none: part-1"),
+        ("reviewer of the whole", "- You changed files, and a reviewer changes none: part-1"),
     ]
 
 

@@ -231,7 +231,7 @@ def _name(restored: Restored) -> str:
 
 def _anew(restored: Restored) -> str:
     """What is told of a file that was there before it was ours to write."""
-    return f"{DIRECTORY}/{restored.file} was there already; it is written anew, and what was in it is {restored.kept}."
+    return f"{DIRECTORY}/{restored.file} is written anew; what was there already is kept as {restored.kept}."
 
 
 def _account(result: Result) -> dict[str, Any]:
