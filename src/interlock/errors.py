@@ -170,6 +170,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "agent_failed": (Exit.FAILURE, "The agent did not finish what it was asked."),
     # The journal
     "conflict": (Exit.TRY_AGAIN, "The instance moved on since it was read."),
+    "parent_refused": (Exit.REFUSED, "The instance above does not come along, and the move would leave it behind."),
     "key_reused": (Exit.REFUSED, "The idempotency key was used for another event."),
     "lease_held": (Exit.HELD, "Somebody else holds the lease."),
     "lease_lost": (Exit.HELD, "The lease was taken over; this driver must stop."),

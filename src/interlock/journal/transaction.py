@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -22,11 +22,12 @@ from interlock.journal.entry import (
     instance_columns,
 )
 from interlock.journal.ids import is_suffix, make_id, time_text
-from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, prolong, vacate
+from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lost, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
+from interlock.machine.leading import led
 
 __all__ = [
     "Source",
@@ -64,6 +65,10 @@ _BY_SUFFIX = f"SELECT {_INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIM
 _UPDATE_INSTANCE = "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?"
 _HEAD = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1"
 _INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
+
+
+Led: TypeAlias = tuple[str, Event] | None
+"""An instance and the event that moves it along with another."""
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -186,6 +191,10 @@ class Transaction:
         """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
         return is_held(self._sql, resource, self._milliseconds(), is_alive)
 
+    def is_lost(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool:
+        """Whether whoever holds a lease is gone; one that nobody holds is not lost."""
+        return resource in lost(self._sql, resource, self._milliseconds(), is_alive)
+
     def _milliseconds(self) -> int:
         return self._source.now() // 1_000_000
 
@@ -209,6 +218,7 @@ class Transaction:
         self._machines.keep(self._sql, definition)
         now = self._source.now()
         made = make_id(now // 1_000_000, self._source.randomness(10))
+        told = self._led(made, parent, definition, None, result, event)
         evidence = _with_birth(event.evidence, Birth(definition.name, definition.digest, parent))
         entry = self._entry(made, 1, replace(event, evidence=evidence), None, result, now, key, None)
         row = (made, definition.name, definition.digest, parent, entry.to_state, 1, result.snapshot.outcome)
@@ -218,6 +228,8 @@ class Transaction:
         )
         self._remember(Instance(*row, encode(result.snapshot), entry.time, entry.time), result.snapshot)
         self._name(made, definition.name, event)
+        if told is not None:
+            self.append(*told)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
 
     def append(
@@ -249,6 +261,7 @@ class Transaction:
         result = _accepted(step(machine, stood, event))
         if not result.changed:
             return Recorded(self._entry_at(before.id, before.version), stood, warning=result.warning, written=False)
+        told = self._led(before.id, before.parent, machine, before.state, result, event)
         epoch = lease.epoch if lease else None
         entry = self._entry(before.id, before.version + 1, event, before.state, result, self._source.now(), key, epoch)
         changes = (entry.to_state, entry.version, result.snapshot.outcome, encode(result.snapshot), entry.time)
@@ -256,7 +269,40 @@ class Transaction:
         kept = (before.id, before.machine, before.digest, before.parent)
         self._remember(Instance(*kept, *changes[:4], before.created, entry.time), result.snapshot)
         self._name(before.id, before.machine, event)
+        if told is not None:
+            self.append(*told)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
+
+    def _led(
+        self, moved: str, above: str | None, machine: Machine, came: str | None, made: Accepted, event: Event
+    ) -> Led:
+        """What a move means for the instance above, by the machine's table: the event that moves it along.
+
+        One that is there already, or has ended, gets none. Where the event would be refused, the move that is the
+        cause is refused as well if the table binds it; else it is made, and the two are seen to differ.
+        """
+        row = led(machine, came, made.snapshot.state) if above is not None else None
+        if row is None or above is None:
+            return None
+        parent, stood = self._recall(above)
+        known, holder = self.machine_of(parent), f"{machine.name}:{moved}"
+        if parent.machine != row.machine or parent.outcome is not None:
+            return None
+        if parent.state == row.to and (stood.holder == holder or not known.states[parent.state].lock):
+            return None
+        reason = event.reason or f"its {machine.name} is in {made.snapshot.state}"
+        evidence = Evidence(holder=holder, data={machine.name: moved})
+        told = Event(row.event, event.actor, row.to, row.command, reason, evidence)
+        tried = step(known, stood, told)
+        why = tried.message if isinstance(tried, Refused) else None
+        if stood.holder not in (None, holder):  # not even a person takes it from another by the way
+            why = f"it is held by {stood.holder}."
+        if why is None:
+            return parent.id, told
+        if row.binding:
+            message = f"The {parent.machine} above stands in {parent.state!r} and does not come along: {why}"
+            raise Refusal("parent_refused", message, f"Settle it there first: `ralph why {parent.id[-8:]}`.")
+        return None
 
     def _recall(self, reference: str) -> tuple[Instance, Snapshot]:
         """An instance and where it stands, from memory where nobody else can have changed it."""

@@ -234,7 +234,10 @@ class Parent(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     leaves: list[str] = []
     outcomes: list[str] = []
     to: str | None = None
+    """Where it leads, in the very transaction of the move; without it, whoever drives the instance above brings it."""
     command: str | None = None
+    binding: bool = False
+    """Whether a move here is refused where the one above is."""
     note: str = ""
 
 

@@ -155,11 +155,11 @@ class Bench:
 
     # Verbs, each with a journal of its own, as commands have it
 
-    def new(self, text: str | None = SPEC, *, mode: str = "methodical") -> str:
+    def new(self, text: str | None = SPEC, *, mode: str = "methodical", ticket: int | None = None) -> str:
         journal = self.open()
         try:
             workshop = self.workshop(journal)
-            made = new_thread(workshop, self.person.actor, "Greet people", mode)
+            made = new_thread(workshop, self.person.actor, "Greet people", mode, ticket)
             if text is not None:
                 revise_spec(workshop, made.id, self.person.actor, text)
             return made.id

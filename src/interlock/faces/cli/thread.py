@@ -209,6 +209,7 @@ def _review(call: Call) -> None:
     from interlock.work.threads.children import shown_child
     from interlock.work.threads.loop import read_thread
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
+    from interlock.work.threads.ticketed import ticket_of
     from interlock.work.threads.verbs import act
 
     with opened_workshop(call) as here:
@@ -219,8 +220,8 @@ def _review(call: Call) -> None:
         drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
         diff, recommend = whole_diff(thread, workshop.root), is_recommended(thread, instance.snapshot)
-        child = shown_child(place.journal, thread)
-        data = {**data_of(thread, instance.snapshot, child), "diff": diff, "recommend_approve": recommend}
+        child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
+        data = {**data_of(thread, instance.snapshot, child, above), "diff": diff, "recommend_approve": recommend}
 
         def show() -> None:
             show_review(call.output, thread, receipt_text(thread), diff, recommend=recommend)
@@ -261,7 +262,8 @@ def _with_reason(help_: str, *, required: bool = False) -> Callable[[ArgumentPar
 
 
 def _new_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("title", help="what it is about, in one line")
+    parser.add_argument("title", nargs="?", help="what it is about, in one line; the ticket's title if left out")
+    parser.add_argument("--ticket", metavar="NUMBER", help="the ticket that it is for, which must be In Progress")
     parser.add_argument("--quick", action="store_true", help="go on by itself between the gates")
     parser.add_argument("--file", metavar="FILE", help="the first revision of the spec; - is stdin")
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from interlock.machine import Machine, Snapshot
     from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
+    from interlock.work.threads.ticketed import Above
 
 __all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "show_review", "show_thread"]
 
@@ -48,7 +49,14 @@ def _bar(machine: Machine, state: str) -> Text:
 
 
 def show_thread(
-    output: Output, thread: Thread, machine: Machine, snapshot: Snapshot, child: Shown | None, *, is_driven: bool
+    output: Output,
+    thread: Thread,
+    machine: Machine,
+    snapshot: Snapshot,
+    child: Shown | None,
+    above: Above | None,
+    *,
+    is_driven: bool,
 ) -> None:
     """The page of one thread."""
     say = output.console().print
@@ -63,6 +71,10 @@ def show_thread(
     say(where, soft_wrap=True)
     if thread.state in ("Running", "Verifying", "Preflight") and not is_driven:
         say(Text("nobody drives it: `ralph thread resume` goes on", "yellow"))
+    if above is not None:
+        say(Text(f"for ticket #{above.number}, {above.state}", "dim"))
+    if above is not None and above.differs is not None:
+        say(Text(f"{above.differs}: `ralph ticket handoff {above.number} --to STATE` settles it", "yellow"))
     if thread.reason:
         say(Text(clean(thread.reason.strip())), soft_wrap=True)
     for line in (*_details(thread), *_child(child)):

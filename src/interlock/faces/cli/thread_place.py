@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from interlock.machine import Snapshot
     from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
+    from interlock.work.threads.ticketed import Above
     from interlock.work.threads.verbs import Person
 
 __all__ = ["data_of", "drive_thread", "person_of", "plain", "tell_thread", "which_thread"]
@@ -59,7 +60,7 @@ def which_thread(call: Call, place: Place) -> str:
     return found[0].id
 
 
-def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None) -> dict[str, Any]:
+def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None, above: Above | None) -> dict[str, Any]:
     """A thread as programs read it."""
     seconds, dollars, tokens = thread.spent
     return {
@@ -67,6 +68,7 @@ def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None) -> dict[str
         "title": thread.title,
         "state": thread.state,
         "mode": thread.mode,
+        "ticket": None if above is None else plain(above),
         "outcome": thread.outcome,
         "reason": thread.reason or None,
         "iteration": snapshot.counters.get("iteration", 1),
@@ -104,18 +106,21 @@ def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -
     from interlock.work.sessions.verbs import is_present
     from interlock.work.threads.children import shown_child
     from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.ticketed import ticket_of
 
     thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
     machine, snapshot = place.journal.machine_of(instance), instance.snapshot
-    child = shown_child(place.journal, thread)
-    data = data_of(thread, snapshot, child)
+    child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
+    data = data_of(thread, snapshot, child, above)
     is_driven = bool(place.journal.is_held(f"thread:{id_}", is_present))
     if thread.state in _NEEDS_PERSON and not is_asked:
         if not call.output.json:
-            show_thread(call.output, thread, machine, snapshot, child, is_driven=True)
+            show_thread(call.output, thread, machine, snapshot, child, above, is_driven=True)
         why = thread.reason.strip() or f"The thread is {thread.state}."
         why, hint = why if call.output.json else why.splitlines()[0], "`ralph thread` shows the ways out."
         if thread.state == "Stuck":
             raise Refusal("thread_stuck", why, hint, data)
         raise Refusal("preflight_failed", why, hint, data)
-    call.output.result(data, lambda: show_thread(call.output, thread, machine, snapshot, child, is_driven=is_driven))
+    call.output.result(
+        data, lambda: show_thread(call.output, thread, machine, snapshot, child, above, is_driven=is_driven)
+    )

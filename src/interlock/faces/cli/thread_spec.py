@@ -13,7 +13,7 @@ from interlock.errors import NotFound, UsageError
 from interlock.faces.cli.command import Call
 from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.output import clean, one_line
-from interlock.faces.cli.place import caller_of
+from interlock.faces.cli.place import Place, caller_of
 from interlock.faces.cli.thread_place import tell_thread, which_thread
 
 if TYPE_CHECKING:
@@ -34,11 +34,21 @@ def new(call: Call) -> None:
         place, workshop = here.place, here.workshop
         actor = caller_of(call, place).actor
         mode = "quick" if given.quick else place.settings.text("thread.mode")
-        thread = new_thread(workshop, actor, given.title, mode)
+        thread = new_thread(workshop, actor, _title(place, given.title, given.ticket), mode, given.ticket)
         if text is not None:
             revise_spec(workshop, thread.id, actor, text)
         ThreadFiles(place.state_directory).use(thread.id)
         tell_thread(call, place, thread.id)
+
+
+def _title(place: Place, title: str | None, ticket: str | None) -> str:
+    from interlock.work.tickets.queries import view
+
+    if title is not None:
+        return title
+    if ticket is None:
+        raise UsageError("invalid_argument", "A thread has a title.", 'Such as `ralph thread new "Greet in French"`.')
+    return view(place.journal, ticket, comments=0, with_group=False).title
 
 
 def spec(call: Call) -> None:

@@ -69,14 +69,12 @@ def play_thread(journal: Journal, project: Project, ticket: Ticket, presence: Pr
     play = _Play(journal, project, presence)
     yield Heading("A thread opens on it: a spec, which only the person can finalize")
     yield from play.begin(ticket)
-    yield from ticket.follow(play.id, "In Progress")
     yield play.forged("finalize")
     yield from play.person("finalize")
     yield from play.person("run")
     yield from play.claims()
     yield Heading("Proven, it waits for the person; changed under the reviewer's eyes, it is proven again")
     yield from play.person("ready")
-    yield from ticket.follow(play.id, "In Review")
     yield play.forged("approve")
     yield from play.person("approve")
     project.write("greet.py", _RIGHT.replace("people, by", "people by"))
@@ -127,7 +125,7 @@ class _Play:
 
     def begin(self, ticket: Ticket) -> Iterator[Scene]:
         head = self._journal.head()
-        self.id = new_thread(self._workshop, self._person.actor, "Greet people by name", "methodical", ticket.id).id
+        self.id = new_thread(self._workshop, self._person.actor, "Greet people by name", "methodical", ticket.number).id
         revise_spec(self._workshop, self.id, self._person.actor, _SPEC.replace("PYTHON", sys.executable))
         yield from moves_since(self._journal, head)
         yield Saw("spec", "v1.md, with three criteria and a promise")

@@ -7,7 +7,7 @@ from typing import Any
 
 from interlock.errors import Refusal
 from interlock.journal import Journal, Transaction
-from interlock.machine import Event, Evidence, load_shipped
+from interlock.machine import Event, load_shipped
 from interlock.work.demo.cast import AGENT, PERSON, agent
 from interlock.work.demo.scenes import Found, Heading, Hook, Hooked, Move, Refused, Scene, moves_since
 from interlock.work.sessions.verbs import Caller, complete, update
@@ -30,11 +30,6 @@ class Ticket:
 
     def hand(self, by: Caller, reason: str, **asked: Any) -> Iterator[Move]:
         yield from done(self._journal, handoff(by, self.number, reason=reason, **asked))
-
-    def follow(self, thread: str, to: str) -> Iterator[Move]:
-        """The ticket goes where its thread leads it."""
-        event = Event("follow", PERSON, to, "thread", evidence=Evidence(holder=thread))
-        yield from done(self._journal, lambda transaction: transaction.append(self.id, event))
 
     def denied(self, by: Caller, reason: str, **asked: Any) -> Refused:
         """A handoff that must be refused; the play stops where it is not."""

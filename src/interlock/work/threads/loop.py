@@ -17,8 +17,10 @@ from interlock.work.threads.projecting import project
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.steps import STEPS
+from interlock.work.threads.ticketed import claim_ticket
 from interlock.work.threads.visit import Visit
 from interlock.work.tickets.locks import process_holder
+from interlock.work.tickets.threads import AT_WORK, rest
 from interlock.work.workshop import Workshop
 from interlock.world.git import state, tree_hash
 
@@ -48,6 +50,8 @@ def drive(workshop: Workshop, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again goes on where it was."""
     journal, seconds = workshop.journal, _lease_seconds(workshop)
     with driving(workshop, id_) as lease:
+        if not _has_ticket(workshop, id_, lease):
+            return read_thread(journal, id_)
         while True:
             visit = visit_of(workshop, id_, lease)
             project(visit.workshop, visit.thread)
@@ -60,6 +64,25 @@ def drive(workshop: Workshop, id_: str) -> Thread:
             if not _made(visit, step(visit)) and _rests(visit, id_):
                 return read_thread(journal, id_)
             journal.renew(lease, seconds)
+
+
+def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:
+    """Whether the ticket that a thread at work is for is the thread's own; where it is not, the thread rests."""
+    if workshop.journal.instance(id_).state not in AT_WORK:
+        return True
+
+    def claim(transaction: Transaction) -> str | None:
+        why = claim_ticket(transaction, id_)
+        if why is not None:
+            rest(transaction, id_, DRIVER, why, lease)
+        return why
+
+    why = workshop.journal.transact(claim)
+    if why is None:
+        return True
+    workshop.tell(f"the thread rests: {why}")
+    project(workshop, read_thread(workshop.journal, id_))
+    return False
 
 
 @contextmanager

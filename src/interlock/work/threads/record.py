@@ -130,6 +130,8 @@ class Thread:
     id: str = ""
     title: str = ""
     mode: str = "methodical"
+    ticket: str | None = None
+    """The ticket that it is for."""
     state: str = ""
     outcome: str | None = None
     created: str = ""

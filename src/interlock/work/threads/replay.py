@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.journal import Entry
+from interlock.journal.entry import CREATED
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.record import Baseline, Config, Diagnosis, Iteration, Left, Message, Ran, Revision, Thread
@@ -41,6 +42,7 @@ def take(thread: Thread, entry: Entry) -> None:
     thread.version, thread.updated = entry.version, entry.time
     if entry.version == 1:
         thread.id, thread.created, thread.title = entry.instance, entry.time, str(data.get("title", ""))
+        thread.ticket = data.get(CREATED, {}).get("parent")
         thread.mode = str(entry.decoded_evidence().settings.get("mode", thread.mode))
         thread.state, thread.entered, thread.entered_at = entry.to_state, 1, entry.time
     elif entry.event == NOTED:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -20,11 +21,13 @@ from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
 from interlock.work.threads.children import close_left
-from interlock.work.threads.loop import MACHINE, look, read_thread, visit_of
+from interlock.work.threads.loop import look, read_thread, visit_of
 from interlock.work.threads.projecting import project
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.spec import faults, parse_spec
+from interlock.work.threads.ticketed import check_ticket, open_for
 from interlock.work.threads.visit import Visit
+from interlock.work.tickets.threads import rest
 from interlock.work.workshop import Workshop, sha
 from interlock.world.redaction import redacted
 
@@ -89,14 +92,14 @@ def need_of(machine: Machine, state: str, event: str) -> Need:
 # Making a thread and its spec
 
 
-def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, parent: str | None = None) -> Thread:
-    """A new thread, in Drafting."""
+def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, ticket: str | int | None = None) -> Thread:
+    """A new thread, in Drafting; for a ticket, it is the only one that is open, and holds the ticket."""
     title = " ".join(redacted(title).split())
     if not title or len(title) > _MAX_TITLE or not title.isprintable():
         message = f"A title is one line of 1 to {_MAX_TITLE} printable characters."
         raise UsageError("invalid_argument", message, 'Such as `ralph thread new "Greet in French"`.')
     event = Event("created", actor, evidence=Evidence(settings={"mode": mode}, data={"title": title}))
-    made = workshop.journal.create(MACHINE, event, parent=parent).entry.instance
+    made = workshop.journal.transact(partial(open_for, event=event, called=ticket))
     return _projected(workshop, made)
 
 
@@ -160,6 +163,7 @@ def act(
         visit = visit_of(workshop, id_, None)
         project(workshop, visit.thread)  # what was seen stays seen, also where the verb is refused
     thread, need = visit.thread, need_of(visit.machine, visit.thread.state, name)
+    check_ticket(workshop.journal, id_, name)  # before anybody is asked
     subjects = _subjects(thread, visit.snapshot.subjects, name)
     if need is Need.GATE:
         presence = _present(workshop, id_, person, name)
@@ -184,6 +188,7 @@ def act(
     event = Event(name, actor, reason=reason, evidence=evidence)
 
     def move(transaction: Transaction) -> None:  # as one: what the thread drives no more takes no more events
+        check_ticket(transaction, id_, name)
         transaction.append(id_, event, expected=expected)
         close_left(transaction, id_, visit.config.driver)
 
@@ -203,6 +208,7 @@ def question_at(
         visit = visit_of(workshop, id_, None)
         project(workshop, visit.thread)
     thread = visit.thread
+    check_ticket(workshop.journal, id_, name)
     if need_of(visit.machine, thread.state, name) is not Need.GATE:
         resets = name == "revise" and thread.state == "PendingReview"
         return Question(shown(thread), _resetting(thread), name) if resets else None
@@ -293,11 +299,7 @@ def _refuse_early(machine: Machine, thread: Thread, event: str, subjects: dict[s
 def pause(workshop: Workshop, id_: str, person: Person) -> Thread:
     """Let the loop rest; what verifies is stopped first."""
     must_be_person(workshop, id_, person.actor, "pause")
-    thread = read_thread(workshop.journal, id_)
-    names = ("verification_stopped", "pause") if thread.state == "Verifying" else ("pause",)
-    workshop.journal.transact(
-        lambda transaction: [transaction.append(id_, Event(name, person.actor)) for name in names]
-    )
+    workshop.journal.transact(lambda transaction: rest(transaction, id_, person.actor))
     return _projected(workshop, id_)
 
 

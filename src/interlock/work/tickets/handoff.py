@@ -21,6 +21,7 @@ from interlock.work.tickets.fields import reason_text
 from interlock.work.tickets.locks import claim, expire, identities, lease_of, spoken, the_holder
 from interlock.work.tickets.numbers import find_ticket, known_ticket
 from interlock.work.tickets.shelf import TICKETS, line_of
+from interlock.work.tickets.threads import follow_ticket, refuse_beside
 
 __all__ = ["Guidance", "Handed", "guidance", "handoff"]
 
@@ -83,6 +84,7 @@ def handoff(
             return _handed(transaction, called, ticket, caller, first)
         if expire(transaction, ticket):
             ticket = transaction.instance(ticket.id)
+        refuse_beside(transaction, ticket, caller.actor)
         machine = transaction.machine_of(ticket)
         known_as = identities(transaction, caller)
         holder = the_holder(known_as, ticket.snapshot.holder)
@@ -104,6 +106,7 @@ def handoff(
             claim(transaction, ticket, holder, timeout)  # a second time it is held for longer
         elif recorded.written and recorded.snapshot.holder is None:
             transaction.vacate(lease_of(ticket.id))
+        follow_ticket(transaction, recorded, caller.actor)
         if wanted.event == "lock" and not recorded.written:
             told = guidance(machine, recorded.snapshot, caller.actor.id, again=True)
             number, state = _number(transaction, called, ticket), recorded.snapshot.state

@@ -14,6 +14,7 @@ from interlock.journal import Holder, Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
 from interlock.work.sessions.verbs import SYSTEM, Caller, end_if_gone, find_session, is_present
 from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.threads import AT_WORK, THREAD
 from interlock.world.processes import Process, this_process
 
 __all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "process_holder", "spoken", "the_holder"]
@@ -96,8 +97,15 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
         return None
     if kind == "session" and transaction.instance(rest).outcome is None:
         end_if_gone(transaction, rest)
-    outcome = transaction.instance(rest).outcome
-    return f"{kind} {rest} ended ({outcome})" if outcome is not None else None
+    known = transaction.instance(rest)
+    if known.outcome is not None:
+        return f"{kind} {rest} ended ({known.outcome})"
+    return f"the driver of {kind} {rest} died" if kind == THREAD and _is_left(transaction, known) else None
+
+
+def _is_left(transaction: Transaction, thread: Instance) -> bool:
+    """Whether a thread is in a state that somebody drives, and nobody does any more; while it waits, it keeps all."""
+    return thread.state in AT_WORK and transaction.is_lost(f"{THREAD}:{thread.id}", is_present)
 
 
 def _parts(rest: str) -> tuple[str, str, int, str]:
@@ -111,7 +119,7 @@ def expire_lost(journal: Journal) -> list[str]:
         held = [(row[0], row[1]) for row in sql.rows("SELECT id, holder FROM tickets WHERE holder IS NOT NULL")]
     if not held:
         return []
-    lost = set(journal.lost("ticket:", is_present)) | set(journal.lost(_SESSION, is_present))
+    lost = {one for prefix in ("ticket:", _SESSION, f"{THREAD}:") for one in journal.lost(prefix, is_present)}
     return [ticket for ticket, holder in held if _is_due(journal, ticket, holder, lost) and _expired(journal, ticket)]
 
 

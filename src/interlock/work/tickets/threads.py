@@ -1,0 +1,70 @@
+"""The thread that works on a ticket: while it is open, it and people alone move the ticket.
+
+That the ticket follows its thread is the table `[[parents]]` of the thread's machine, and made by the journal together
+with each move. Here is the other direction, and what the two say of each other.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from interlock.errors import Refusal
+from interlock.journal import Instance, Lease, Recorded, Transaction
+from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
+from interlock.machine.leading import led
+
+__all__ = ["AT_WORK", "PLACES", "THREAD", "follow_ticket", "open_thread", "refuse_beside", "rest", "strays"]
+
+THREAD = "thread"
+PLACES = frozenset({"In Progress", "In Review"})
+"""Where a ticket is while its thread goes on."""
+AT_WORK = {"Running": ("pause",), "Verifying": ("verification_stopped", "pause")}
+"""The states in which a thread is at work, and what lets it rest."""
+
+
+class _Reader(Protocol):
+    def open_children(self, parent: str, machine: str) -> list[Instance]: ...
+
+
+def open_thread(reader: _Reader, ticket: str) -> Instance | None:
+    """The thread that works on a ticket."""
+    return next(iter(reader.open_children(ticket, THREAD)), None)
+
+
+def refuse_beside(transaction: Transaction, ticket: Instance, actor: Actor) -> None:
+    """Refuse a command beside the thread of a ticket; people may."""
+    thread = open_thread(transaction, ticket.id) if actor.kind != ActorKind.HUMAN else None
+    if thread is not None:
+        message = f"The thread {thread.id} works on it, in {thread.state}; until it ends, it alone and people move it."
+        raise Refusal("driven_by_thread", message, "Leave this ticket to its thread, and take another one.")
+
+
+def follow_ticket(transaction: Transaction, moved: Recorded, actor: Actor) -> None:
+    """Let the thread of a ticket rest where a person has taken the ticket away, and hold it where it is back."""
+    entry = moved.entry
+    thread = open_thread(transaction, entry.instance) if actor.kind == ActorKind.HUMAN else None
+    if thread is None or not moved.written or entry.from_state == entry.to_state:
+        return
+    row = led(transaction.machine_of(thread), None, "Running")
+    if row is not None and entry.to_state == row.to:
+        claim = Evidence(holder=f"{THREAD}:{thread.id}", data={THREAD: thread.id})
+        transaction.append(entry.instance, Event(row.event, actor, row.to, row.command, "its thread goes on", claim))
+    elif entry.to_state not in PLACES and thread.state in AT_WORK:
+        rest(transaction, thread.id, actor, f"its ticket was moved to {entry.to_state}")
+
+
+def rest(
+    transaction: Transaction, thread: str, actor: Actor, why: str | None = None, lease: Lease | None = None
+) -> None:
+    """Let a thread rest; what verifies is stopped first."""
+    for name in AT_WORK.get(transaction.instance(thread).state, ("pause",)):
+        transaction.append(thread, Event(name, actor, reason=why), lease=lease)
+
+
+def strays(machine: Machine, thread: Instance, ticket: Instance) -> str | None:
+    """How a thread and its ticket differ, where one of them could not follow; None where they agree."""
+    row = led(machine, None, thread.state)
+    wanted = {row.to} if row is not None else PLACES
+    if ticket.state in wanted or ticket.outcome is not None or thread.outcome is not None:
+        return None
+    return f"The thread is in {thread.state}, and its ticket in {ticket.state}"
