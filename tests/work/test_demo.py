@@ -47,7 +47,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
 
 def test_a_ticket_a_thread_a_loop_and_their_sessions_end_in_success(played: Played) -> None:
     ended = {one.machine for one in played.journal.instances() if one.outcome == "success"}
-    assert ended == {"ticket", "thread", "story", "session"}
+    assert ended == {"ticket", "thread", "story", "orchestrator", "session"}
     assert {one.outcome for one in played.journal.instances()} <= {"success", None}
     assert list(played.journal.verify()) == []
     assert audit(played.journal) == []
@@ -90,7 +90,7 @@ def test_two_lies_are_caught_and_what_is_committed_was_proven(played: Played) ->
         "Greet people by name",
         "A greeting",
     ]
-    assert git("status", "--porcelain") == ""
+    assert git("status", "--porcelain") == "M greet.py", "what the orchestrator built is left for the person to commit"
 
 
 def test_the_thread_hangs_on_its_ticket_and_each_run_on_who_sent_it(played: Played) -> None:
@@ -101,8 +101,10 @@ def test_the_thread_hangs_on_its_ticket_and_each_run_on_who_sent_it(played: Play
         ("ticket", None),
         ("thread", "ticket"),
         ("story", None),
+        ("orchestrator", None),
         ("session", None),
         ("session", "ticket"),
         ("session", "thread"),
         ("session", "story"),
+        ("session", "orchestrator"),
     }

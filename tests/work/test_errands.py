@@ -12,7 +12,7 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.work.errands import KEEPS, Heard
-from interlock.work.orchestration.loop import begin
+from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.world.agents.happenings import Said, Warned
 from interlock.world.agents.result import Ending
 from work.threads.benches import Bench
@@ -48,7 +48,8 @@ def _send(bench: Bench, journal: Journal, name: str = "command", keeps: int = KE
     path = f"{bench.root.parent}:{workshop.environment['PATH']}"
     workshop = replace(workshop, environment={**workshop.environment, "PATH": path})
     log = bench.state_directory / "runs" / "log"
-    parent = begin(workshop, "Answer", "261115-120000", {})
+    roles = roles_of(workshop.settings, {}, workshop.root)
+    parent = begin(workshop, "Answer", "261115-120000", roles)
     return workshop.send(name, "planner", "Answer.", parent=parent, log=log, schema=SCHEMA, keeps=keeps)
 
 
