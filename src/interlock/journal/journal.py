@@ -22,6 +22,7 @@ from interlock.journal.transaction import (
     find_instance,
     find_named,
     find_open,
+    find_open_children,
     find_recent,
     find_standing,
     read_entries,
@@ -142,6 +143,11 @@ class Journal:
         """The instances of a machine that have not ended, oldest first."""
         with self._store.read() as sql:
             return find_open(sql, machine)
+
+    def open_children(self, parent: str, machine: str) -> list[Instance]:
+        """The instances of a machine below another that have not ended, oldest first."""
+        with self._store.read() as sql:
+            return find_open_children(sql, parent, machine)
 
     def standing(self, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
         """How many instances of a machine that have not ended are in one of these states, and the newest of them."""

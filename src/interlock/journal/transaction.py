@@ -35,6 +35,7 @@ __all__ = [
     "find_instance",
     "find_named",
     "find_open",
+    "find_open_children",
     "find_recent",
     "find_standing",
     "read_entries",
@@ -122,9 +123,7 @@ class Transaction:
 
     def open_children(self, parent: str, machine: str) -> list[Instance]:
         """The instances of a machine below another that have not ended, oldest first."""
-        where = "parent = ? AND machine = ? AND outcome IS NULL"
-        found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id", (parent, machine))
-        return [Instance(*row) for row in found]
+        return find_open_children(self._sql, parent, machine)
 
     def current(self, machine: str) -> Machine:
         """The machine that a new instance would be made by."""
@@ -419,6 +418,12 @@ def find_named(sql: Sql, machine: str, name: str) -> Instance | None:
     """The instance of a machine that took a name last."""
     found = sql.rows(_NAMED, (machine, name))
     return Instance(*found[0]) if found else None
+
+
+def find_open_children(sql: Sql, parent: str, machine: str) -> list[Instance]:
+    where = "parent = ? AND machine = ? AND outcome IS NULL"
+    found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id", (parent, machine))
+    return [Instance(*row) for row in found]
 
 
 def find_open(sql: Sql, machine: str) -> list[Instance]:

@@ -20,6 +20,7 @@ NOUNS = {
     "machine": "the machines: list, show, check and draw them",
     "journal": "the journal as a whole: verify, export, rebuild",
     "log": "what happened, and what happens",
+    "work": "a ticket, all the way: commands, thread, gates, commit; as far as it goes without you",
     "ticket": "the pieces of work: make, show and hand them on; the board, the next one",
     "thread": "one feature: spec, implementation, review, commit",
     "story": "the loop over stories: begin it, watch it, steer it",

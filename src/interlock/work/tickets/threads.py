@@ -6,10 +6,8 @@ with each move. Here is the other direction, and what the two say of each other.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from interlock.errors import Refusal
-from interlock.journal import Instance, Lease, Recorded, Transaction
+from interlock.journal import Instance, Journal, Lease, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.leading import led
 
@@ -22,11 +20,7 @@ AT_WORK = {"Running": ("pause",), "Verifying": ("verification_stopped", "pause")
 """The states in which a thread is at work, and what lets it rest."""
 
 
-class _Reader(Protocol):
-    def open_children(self, parent: str, machine: str) -> list[Instance]: ...
-
-
-def open_thread(reader: _Reader, ticket: str) -> Instance | None:
+def open_thread(reader: Journal | Transaction, ticket: str) -> Instance | None:
     """The thread that works on a ticket."""
     return next(iter(reader.open_children(ticket, THREAD)), None)
 

@@ -1,0 +1,83 @@
+"""`ralph work`: one ticket all the way, from Backlog to a commit, as far as it goes without a person."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import Refusal
+from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.driving import opened_workshop
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.thread_place import person_of
+
+if TYPE_CHECKING:
+    from interlock.journal import Entry
+    from interlock.work.way.walking import Walked
+
+__all__ = ["VERBS"]
+
+
+def _work(call: Call) -> None:
+    from interlock.work.way.building import Choices
+    from interlock.work.way.walking import divide, walk
+
+    given = call.arguments
+    with opened_workshop(call) as here:
+        person = person_of(call, here.place)
+        asks = not given.no_questions and not call.output.json and person.is_at_terminal()
+        choices = Choices(agent=given.agent, driver=given.driver, asks=asks)
+        go = divide if given.split else walk
+        walked = here.drive(lambda: go(here.workshop, given.ticket, person, choices), _is_told)
+    data = _data(walked)
+    if walked.stop.failed:
+        raise Refusal("person_needed", f"#{walked.ticket.number}: {_said(walked)}.", walked.stop.hint, data)
+    call.output.result(data, lambda: _show(call, walked))
+
+
+def _is_told(entry: Entry) -> bool:
+    """Whether somebody elsewhere said that what is under way is to rest or to end."""
+    return entry.event in ("pause", "abandon") and entry.actor_kind == "human"
+
+
+def _said(walked: Walked) -> str:
+    return one_line(walked.stop.why).rstrip(".")
+
+
+def _data(walked: Walked) -> dict[str, Any]:
+    ticket, stop = walked.ticket, walked.stop
+    return {
+        "number": ticket.number,
+        "title": ticket.title,
+        "state": ticket.workflow_state,
+        "outcome": ticket.outcome,
+        "thread": stop.thread,
+        "waits": stop.why,
+        "next": stop.hint or None,
+    }
+
+
+def _show(call: Call, walked: Walked) -> None:
+    ticket, stop = walked.ticket, walked.stop
+    call.output.text(f"#{ticket.number} {one_line(ticket.title)}: {ticket.workflow_state}; {_said(walked)}.")
+    if stop.hint:
+        call.output.text(f"→ {stop.hint}")
+
+
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("ticket", help="the number of the ticket")
+    parser.add_argument("--agent", metavar="NAME", help="who works, `name` or `name:model`; agent.name if left out")
+    parser.add_argument("--driver", choices=("plain", "story", "orchestrator"), help="what runs the thread's loop")
+    parser.add_argument("--split", action="store_true", help="let an agent divide a ticket that is too large")
+    parser.add_argument("--no-questions", action="store_true", help="do not ask at gates; stop there")
+
+
+VERBS = (
+    Verb(
+        "",
+        "lead a ticket as far as it goes: triage, research, plan, then a thread; it stops at each gate for a person",
+        _work,
+        _arguments,
+        ("ralph work 7", "ralph work 7 --agent codex --driver story", "ralph work 7 --split"),
+    ),
+)

@@ -1,0 +1,97 @@
+"""One command of the pipeline for one ticket, as an agent's session that hands the ticket on itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from interlock.errors import InterlockError, JournalError
+from interlock.journal import Entry, Instance, Journal
+from interlock.work.errands import DRIVER, end_left_errands
+from interlock.work.sessions.verbs import Caller, is_present
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.locks import expire, process_holder
+from interlock.work.tickets.skills import prompt
+from interlock.work.way.stations import Stop
+from interlock.work.workshop import Workshop
+
+__all__ = ["last_move", "run_command"]
+
+_ATTEMPTS = 2
+_LEASE_SECONDS = 600.0
+_LONGEST = 86_400.0
+_PATIENCE = 1.0
+_SAID = 300
+_PREPARING = "way:prepare"
+"""Who works on documents in the repository's own work tree: one agent at a time."""
+
+
+def run_command(workshop: Workshop, ticket: Instance, number: int, command: str, agent: str) -> Stop | None:
+    """Send an agent for a command. What it holds afterwards is let go; None where the ticket was handed on."""
+    journal = workshop.journal
+    with _alone(workshop, ticket.id):
+        if journal.instance(ticket.id).version != ticket.version:
+            return None  # somebody else was at work on it meanwhile
+        tried = _tried(journal, ticket, command)
+        log = workshop.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
+        text = prompt(journal.machine_of(ticket), command, number)
+        heard = workshop.send(agent, command, text, parent=ticket.id, log=log, reports=True)
+        journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
+    ending = str(heard.result.ending)
+    if _state(journal, ticket) != ticket.state:
+        return None
+    if workshop.stop.is_set() or ending == "stopped":
+        return Stop(f"#{number} rests: it was stopped during {command}.", f"`ralph work {number}` goes on.")
+    if ending == "limited":
+        return Stop(f"{agent} has reached its limit during {command}.", f"`ralph work {number}` later goes on.", True)
+    if tried + 1 < _ATTEMPTS:
+        workshop.tell(f"{command} ended without handing #{number} on; it is tried once more")
+        return None
+    said = " ".join(heard.said.split())[-_SAID:] or ending
+    reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; the last said: {said}"
+    journal.transact(handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate"))
+    return None
+
+
+def last_move(journal: Journal, ticket: Instance) -> Entry:
+    """The entry by which a ticket came to where it is."""
+    history = journal.history(ticket.id)
+    return next((one for one in reversed(history) if one.from_state != one.to_state), history[0])
+
+
+def _state(journal: Journal, ticket: Instance) -> str:
+    return journal.instance(ticket.id).state
+
+
+def _tried(journal: Journal, ticket: Instance, command: str) -> int:
+    """How often an agent was sent for a command since the ticket was handed on last."""
+    since = next(one.time for one in reversed(journal.history(ticket.id)) if one.event in ("handoff", "created"))
+    sent = [one for one in journal.recent("session", 2 * _ATTEMPTS, parent=ticket.id) if one.created > since]
+    return sum(_role(journal, one) == command for one in sent)
+
+
+def _role(journal: Journal, session: Instance) -> str | None:
+    role = journal.history(session.id)[0].decoded_evidence().data.get("role")
+    return str(role) if role is not None else None
+
+
+@contextmanager
+def _alone(workshop: Workshop, ticket: str) -> Iterator[None]:
+    """Be the only one who prepares tickets in this work tree; others take their turn."""
+    journal, seconds = workshop.journal, _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
+    while True:
+        try:
+            lease = journal.acquire(_PREPARING, process_holder(), seconds, is_present)
+            break
+        except JournalError as error:
+            if error.code != "lease_held" or workshop.stop.is_set():
+                raise
+            workshop.wait(_PATIENCE)
+    try:
+        end_left_errands(journal, ticket, workshop.state_directory)
+        yield
+    finally:
+        try:
+            journal.release(lease)
+        except InterlockError:
+            workshop.tell("the journal could not be written at the end; what was held ends with this process")

@@ -1,0 +1,110 @@
+"""`walk`: a ticket goes from one station to the next, until it is a person's turn or it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from interlock.errors import Refusal
+from interlock.journal import Instance
+from interlock.machine import ActorKind
+from interlock.work.sessions.verbs import Caller
+from interlock.work.threads.verbs import Person
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.locks import expire, spoken
+from interlock.work.tickets.numbers import known_ticket
+from interlock.work.tickets.queries import View, view
+from interlock.work.tickets.threads import THREAD, open_thread
+from interlock.work.way.building import Choices, finish, lead, open_thread_for
+from interlock.work.way.commands import last_move, run_command
+from interlock.work.way.stations import Stop, What, station_of, too_large
+from interlock.work.workshop import Workshop
+
+__all__ = ["Walked", "divide", "walk"]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Where a ticket is when nothing goes on by itself any more, and why."""
+
+    ticket: View
+    stop: Stop
+
+
+def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices) -> Walked:
+    """Lead a ticket as far as it goes. Called again, it goes on where it was, whatever ended it."""
+    if person.actor.kind != ActorKind.HUMAN:
+        message = f"Only a person has a ticket worked on, and this is the agent {person.actor.id}."
+        raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
+    while True:
+        ticket = _settled(workshop, called)
+        stop = _go_on(workshop, ticket, view(workshop.journal, called, comments=0), person, choices)
+        if stop is not None:
+            return Walked(view(workshop.journal, called, comments=0), stop)
+
+
+def divide(workshop: Workshop, called: str | int, person: Person, choices: Choices) -> Walked:
+    """Let an agent divide a ticket that is too large into parts."""
+    ticket = _settled(workshop, called)
+    known = view(workshop.journal, called, comments=0)
+    stop = run_command(workshop, ticket, known.number, "split", _agent(workshop, choices))
+    now = view(workshop.journal, called, comments=0)
+    parts = ", ".join(f"#{one.number}" for one in now.sub_tickets)
+    made = Stop(f"it has the parts {parts}", "`ralph work NUMBER` works on one of them.")
+    return Walked(now, stop or (made if parts else Stop("no parts were made", "`ralph ticket show` says why.", True)))
+
+
+def _settled(workshop: Workshop, called: str | int) -> Instance:
+    """A ticket, without the lock of anybody who is gone."""
+    ticket = known_ticket(workshop.journal, called)
+    workshop.journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
+    return workshop.journal.instance(ticket.id)
+
+
+def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, choices: Choices) -> Stop | None:
+    """The next station; None where something moved."""
+    journal, number = workshop.journal, known.number
+    thread = open_thread(journal, ticket.id)
+    if thread is not None:
+        return lead(workshop, thread, known, person, choices)
+    machine = journal.machine_of(ticket)
+    station = station_of(machine, ticket.state, workshop.settings.text("ticket.plan_review"))
+    if station.what is What.NOTHING:
+        return Stop(f"it has ended, as {ticket.state}", "")
+    if station.what is What.PERSON:
+        why = (last_move(journal, ticket).reason or "a person has to decide").strip()
+        return Stop(why, f'`ralph ticket handoff {number} --to-state STATE --reason "…"` sends it on.', failed=True)
+    if station.what is What.MERGE:
+        return finish(workshop, known, next(iter(journal.recent(THREAD, 1, parent=ticket.id)), None))
+    if ticket.snapshot.holder is not None:
+        return Stop(f"it is held by {spoken(ticket.snapshot.holder, None)}", f"`ralph ticket show {number}` says who.")
+    blockers = [one.number for one in known.blocked_by if not machine.states[one.workflow_state].terminal]
+    if blockers:
+        return Stop(f"it waits for {', '.join(f'#{one}' for one in blockers)}", f"`ralph work {blockers[0]}` first.")
+    if station.what is What.THREAD:
+        open_thread_for(workshop, known, person, choices)
+        return None
+    assert station.command is not None
+    if too_large(machine, station.command, known.estimate):
+        why = f"an estimate of {known.estimate} is too large for {station.command}: it has to be divided"
+        return Stop(why, f"`ralph work {number} --split` lets an agent do it.")
+    if station.what is What.PLAN:
+        return _plan_reviewed(workshop, known, person, choices)
+    return run_command(workshop, ticket, number, station.command, _agent(workshop, choices))
+
+
+def _plan_reviewed(workshop: Workshop, ticket: View, person: Person, choices: Choices) -> Stop | None:
+    """A person at the terminal says whether the plan is to be built."""
+    number = ticket.number
+    plan = next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), None)
+    shown = f"#{number} {ticket.title}\nThe plan: {plan or 'none is attached'}"
+    if choices.asks and person.presence().confirm(shown, f"Build #{number} by this plan", "build"):
+        work = handoff(Caller(person.actor), number, reason="the plan was approved", to="In Progress")
+        workshop.journal.transact(work)
+        return None
+    hint = f'`ralph ticket handoff {number} --to-state "In Progress" --reason "…"` lets it be built.'
+    return Stop(f"its plan is yours to approve ({plan or 'none is attached'})", hint)
+
+
+def _agent(workshop: Workshop, choices: Choices) -> str:
+    rotation = workshop.settings.texts("agent.rotation")
+    return choices.agent or (rotation[0] if rotation else workshop.settings.text("agent.name"))

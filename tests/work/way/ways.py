@@ -1,0 +1,68 @@
+"""A repository with one ticket in Backlog, agents that play the commands of the pipeline, and a walk through all."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from interlock.journal import Journal
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.tickets.verbs import create
+from interlock.work.way.building import Choices
+from interlock.work.way.walking import Walked, walk
+from work.threads.benches import DONE, SPEC, Bench, Steps, shell
+
+__all__ = ["NUMBER", "PERSON", "PLAN", "RALPH", "Way", "commands", "handed", "made"]
+
+RALPH = str(Path(sys.executable).with_name("ralph"))
+PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
+NUMBER = 1
+PLAN = "thoughts/shared/plans/2026-01-31-GH-1-greet.md"
+
+
+def handed(command: str, *asked: str) -> dict[str, Any]:
+    """A step in which the agent hands the ticket on."""
+    return {"run": [RALPH, "ticket", "handoff", str(NUMBER), "--command", command, *asked, "--reason", f"{command}!"]}
+
+
+def commands(spec: str = SPEC) -> list[Steps]:
+    """What the agents of triage, research and plan do, one run each; the plan is a spec."""
+    writes = shell(
+        f"mkdir -p {Path(PLAN).parent} && cat > {PLAN} <<'END'\n{spec}END\ngit add {PLAN} && git commit -qm plan"
+    )
+    attaches = {"run": [RALPH, "ticket", "edit", str(NUMBER), "--artifact", f"plan={PLAN}"]}
+    end: Steps = [{"finish": True}]
+    return [
+        [handed("triage", "--to-state", "Research Needed"), *end],
+        [handed("research", "--intent", "lock"), handed("research", "--intent", "complete"), *end],
+        [handed("plan", "--intent", "lock"), writes, attaches, handed("plan", "--intent", "complete"), *end],
+    ]
+
+
+class Way(Bench):
+    """A bench with a ticket on it, and somebody who has it worked on."""
+
+    def walk(self, **choices: Any) -> Walked:
+        with closing(self.open()) as journal:
+            return self.walk_in(journal, **choices)
+
+    def walk_in(self, journal: Journal, **choices: Any) -> Walked:
+        return walk(self.workshop(journal), NUMBER, self.person, Choices(**choices))
+
+    @property
+    def moves(self) -> list[tuple[str, str, str | None]]:
+        """Every move of the ticket: where to, by whom, by which command."""
+        with closing(self.open()) as journal:
+            entries = journal.history(journal.instances("ticket")[0].id)
+        return [(one.to_state, one.actor_kind, one.command) for one in entries if one.from_state != one.to_state]
+
+
+def made(directory: Path, **settings: Any) -> Way:
+    """A repository with one small ticket in Backlog."""
+    way = Way.made(directory, **settings)
+    way.play(*commands(), DONE)
+    with closing(way.open()) as journal:
+        journal.transact(create(PERSON, "Greet people", estimate="S"))
+    return way
