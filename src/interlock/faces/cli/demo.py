@@ -9,17 +9,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from argparse import ArgumentParser
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import InterlockError, Tampered
+from interlock.errors import InterlockError, Refusal, Tampered
 from interlock.faces.cli.board import show_board
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Project, Refused, Saw, Scene, play
-from interlock.work.gates import audit, stage, staged
+from interlock.work.gates import Presence, at_terminal, audit, stage, staged
 from interlock.work.sessions.upkeep import take_in
 from interlock.work.tickets.dashboard import dashboard
 from interlock.work.tickets.shelf import TICKETS
@@ -41,20 +43,42 @@ def _demo(call: Call) -> None:
     exclude_state(directory)
     journal = open_journal(directory / STATE_DIRECTORY / "journal.db")
     try:
-        data = _perform(call, journal, directory)
+        data = _perform(call, journal, directory, _presence(call, directory))
+    except Refusal as refusal:
+        if refusal.code != "gate_declined":
+            raise
+        hint = f"Everything up to there is in {directory}; `ralph demo` plays it anew."
+        raise Refusal(refusal.code, f"You did not pass the gate: {refusal.message}", hint) from None
     finally:
         journal.close()
     if call.output.json:
         call.output.result(data, lambda: None)
+    if call.arguments.serve:
+        os.chdir(directory)
+        _serve(call)
 
 
-def _perform(call: Call, journal: Journal, directory: Path) -> dict[str, Any]:
+def _presence(call: Call, directory: Path) -> Presence:
+    """The person at the terminal, who passes the gates; where there is none, a key to be thrown away signs."""
+    if not call.output.json:
+        with suppress(Refusal):
+            return at_terminal(call.environment, directory)
+    return staged(directory, "demo")
+
+
+def _serve(call: Call) -> None:
+    from interlock.faces.cli.main import run
+
+    run(["serve", "--port", str(call.arguments.port)], call.output)
+
+
+def _perform(call: Call, journal: Journal, directory: Path, presence: Presence) -> dict[str, Any]:
     from rich.text import Text
 
     console = call.output.console()
     moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
-    for scene in play(journal, Project(directory), _hook(journal, directory), staged(directory, "demo")):
+    for scene in play(journal, Project(directory), _hook(journal, directory), presence):
         moves += isinstance(scene, Move)
         blocked += isinstance(scene, Hooked) and scene.said is not None
         if isinstance(scene, Refused):
@@ -177,4 +201,17 @@ def _close(console: Console, made: str, stopped: str, directory: Path) -> None:
     console.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))
 
 
-VERBS = (Verb("", "play a ticket from Backlog to a merged commit, in a temporary repository", _demo),)
+def _arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--serve", action="store_true", help="then show it all on the dashboard, until Ctrl+C")
+    parser.add_argument("--port", type=int, default=0, help="the dashboard's port; any free one if left out")
+
+
+VERBS = (
+    Verb(
+        "",
+        "play a ticket from Backlog to a merged commit, in a temporary repository; at a terminal, you pass the gates",
+        _demo,
+        _arguments,
+        ("ralph demo", "ralph demo --serve"),
+    ),
+)

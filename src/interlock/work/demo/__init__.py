@@ -4,9 +4,10 @@
     cast            who plays
     project         the repository, its tests, and what the agents play
     tickets         the pipeline, and an agent that the hook holds to what it reports
-    threads         a spec, a loop that lies twice, a receipt, a review, a commit
+    threads         a spec, a driver that dies, a loop that lies twice, a receipt, a review, a commit
     stories         a loop over stories
     orchestrations  a goal for four roles
+    workshops       where they work, and a driver that is killed
 
 Whoever acts does so through the channel `demo` or the driver, so that nobody takes these approvals for real ones.
 """

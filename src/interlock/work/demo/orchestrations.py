@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 from interlock.journal import Journal
 from interlock.work.demo.project import Project, Steps
 from interlock.work.demo.scenes import Heading, Saw, Scene, moves_since
+from interlock.work.demo.workshops import workshop_of
 from interlock.work.orchestration.beginning import begin, roles_of, session_name
 from interlock.work.orchestration.loop import drive
 from interlock.work.workshop import Workshop
-from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["play_orchestration"]
 
@@ -84,18 +83,7 @@ def _workshop(journal: Journal, project: Project, told: list[object]) -> Worksho
         "reviewer",
         [_qualified(1, _WELSH), _qualified(2, _SHELL), _says(met=True, summary="Both work.", gaps=[])],
     )
-    commands = (project.tests,)
-    return Workshop(
-        journal=journal,
-        root=project.root,
-        state_directory=project.root / STATE_DIRECTORY,
-        settings=project.settings(agent__script=worker, agent__judge_script=judge, verify__commands=commands),
-        environment=project.environment,
-        tell=told.append,
-        stop=threading.Event(),
-        pausing=threading.Event(),
-        wait=lambda seconds: None,
-    )
+    return workshop_of(journal, project, worker, judge, told.append)
 
 
 def _says(**answer: Any) -> Steps:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,14 +13,13 @@ from interlock.work.demo.cast import AGENT
 from interlock.work.demo.project import Project, Steps
 from interlock.work.demo.scenes import Heading, Refused, Saw, Scene, moves_since
 from interlock.work.demo.tickets import Ticket
+from interlock.work.demo.workshops import drive_until, workshop_of
 from interlock.work.gates import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.loop import drive, read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
-from interlock.work.workshop import Workshop
-from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["play_thread"]
 
@@ -41,6 +39,7 @@ Whoever gives a name is greeted by it; whoever gives none is greeted as before.
 
 <promise>COMPLETE</promise>
 """
+_HALF = "def greet(name"
 _WRONG = 'def greet(name: str) -> str:\n    return f"Hi {name}"\n'
 _RIGHT = '''"""Greets people, by name where they give one."""
 
@@ -72,6 +71,7 @@ def play_thread(journal: Journal, project: Project, ticket: Ticket, presence: Pr
     yield play.forged("finalize")
     yield from play.person("finalize")
     yield from play.person("run")
+    yield from play.killed()
     yield from play.claims()
     yield Heading("Proven, it waits for the person; changed under the reviewer's eyes, it is proven again")
     yield from play.person("ready")
@@ -95,11 +95,11 @@ class _Play:
         self._journal = journal
         self._project = project
         self._person = Person(presence.actor, lambda: presence, lambda: True)
-        never = threading.Event()
         restored = {"run": ["git", "checkout", "-q", "--", "test_greet.py"]}
-        agent = project.script(
+        self._agent = project.script(
             "agent",
             [
+                [{"write": {"path": "greet.py", "text": _HALF}}, {"run": ["sleep", "600"]}],
                 _claims({"write": {"path": "greet.py", "text": _WRONG}}),
                 _claims(
                     {"write": {"path": "greet.py", "text": _RIGHT}}, {"write": {"path": "test_greet.py", "text": _LAZY}}
@@ -107,20 +107,8 @@ class _Play:
                 _claims(restored),
             ],
         )
-        judge = project.script("judge", [[{"say": f"CRITERION {n}: PASS"} for n in (1, 3)] + [{"finish": True}]])
-        self._workshop = Workshop(
-            journal=journal,
-            root=project.root,
-            state_directory=project.root / STATE_DIRECTORY,
-            settings=project.settings(
-                agent__script=agent, agent__judge_script=judge, verify__commands=(project.tests,)
-            ),
-            environment=project.environment,
-            tell=lambda what: None,
-            stop=never,
-            pausing=never,
-            wait=lambda seconds: None,
-        )
+        self._judge = project.script("judge", [[{"say": f"CRITERION {n}: PASS"} for n in (1, 3)] + [{"finish": True}]])
+        self._workshop = workshop_of(journal, project, self._agent, self._judge)
         self.id = ""
 
     def begin(self, ticket: Ticket) -> Iterator[Scene]:
@@ -140,16 +128,30 @@ class _Play:
         """What the thread does by itself."""
         yield from self._since(self._journal.head())
 
+    def killed(self) -> Iterator[Scene]:
+        """The loop begins in a process of its own, which is killed while its agent writes."""
+        yield Heading("The loop runs, and its driver is killed in the middle of an iteration")
+        head = self._journal.head()
+        act(self._workshop, self.id, self._person, "start", shown=lambda thread: self._shown(thread, "start"))
+        written = self._project.root / "greet.py"
+        gone = drive_until(self._project, self.id, self._agent, self._judge, lambda: written.read_text() == _HALF)
+        yield from moves_since(self._journal, head)
+        yield Saw(
+            "kill -9", f"the driver, process {gone}, is gone; its agent still runs, and greet.py is half written", False
+        )
+
     def claims(self) -> Iterator[Scene]:
-        """The loop runs until what is claimed is proven."""
-        yield Heading("The loop runs. Twice the agent says that it is done, and is caught; the third time it is proven")
-        yield from self.person("start")
+        """Driven again, the loop goes on where it was, until what is claimed is proven."""
+        yield Heading("It goes on where it was. Twice the agent says that it is done, and is caught; then it is proven")
+        yield from self.goes_on()
 
     def _since(self, head: int) -> Iterator[Scene]:
         drive(self._workshop, self.id)
         for move in moves_since(self._journal, head):
             entry, evidence = move.recorded.entry, move.recorded.entry.decoded_evidence()
             if move.machine == "session":
+                if move.recorded.snapshot.outcome == "cancelled":
+                    yield Saw("resume", "what the dead driver left running was ended, and its session closed", True)
                 continue  # `ralph session list` shows them
             if entry.event == "claims_done":
                 yield Saw("agent", "“All criteria are met. <promise>COMPLETE</promise>”")

@@ -99,6 +99,8 @@ def claim_ticket(transaction: Transaction, thread: str) -> str | None:
     holder = f"{THREAD}:{thread}"
     if row is None or (ticket.state == row.to and ticket.snapshot.holder == holder):
         return None
+    if known.state != "Running" and ticket.state != row.to and ticket.state in PLACES:
+        return None  # what was reviewed is proven again, and goes to be reviewed again
     if ticket.outcome is None and expire(transaction, ticket):
         ticket = transaction.instance(ticket.id)
     evidence = Evidence(holder=holder, data={THREAD: thread})

@@ -16,7 +16,7 @@ import msgspec
 
 from interlock.errors import Conflict, InterlockError, Refusal, UsageError
 from interlock.journal import Transaction
-from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Refused, step
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
@@ -52,6 +52,8 @@ _MAX_CONTEXT = 10_000
 _TERMINAL = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
 _GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
 """The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
+
+_SOMEBODY = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
 
 
 class Need(IntEnum):
@@ -168,7 +170,7 @@ def act(
     if need is Need.GATE:
         presence = _present(workshop, id_, person, name)
         gate, subject = _gate(visit.machine, thread.state, name)
-        _refuse_early(visit.machine, thread, name, subjects)
+        _refuse_early(visit, name, subjects, presence.actor)
         given = approval(
             workshop.journal, presence, id_, gate, subjects[subject], event=name, shown=shown(thread), choice=name
         )
@@ -214,7 +216,7 @@ def question_at(
         return Question(shown(thread), _resetting(thread), name) if resets else None
     gate, subject = _gate(visit.machine, thread.state, name)
     subjects = _subjects(thread, visit.snapshot.subjects, name)
-    _refuse_early(visit.machine, thread, name, subjects)
+    _refuse_early(visit, name, subjects, _SOMEBODY)
     text = question_of(workshop.journal.instance(id_), gate, subject, subjects[subject], choice=name)
     return Question(shown(thread), text, name)
 
@@ -282,8 +284,9 @@ def _subjects(thread: Thread, known: dict[str, str], event: str) -> dict[str, st
     return {}
 
 
-def _refuse_early(machine: Machine, thread: Thread, event: str, subjects: dict[str, str]) -> None:
+def _refuse_early(visit: Visit, event: str, subjects: dict[str, str], actor: Actor) -> None:
     """Refuse before a person is asked what they could not have anyway."""
+    thread = visit.thread
     if event == "finalize":
         if thread.revision is None:
             raise Refusal("spec_missing", "The thread has no spec yet.", "`ralph thread spec --edit` writes one.")
@@ -294,6 +297,9 @@ def _refuse_early(machine: Machine, thread: Thread, event: str, subjects: dict[s
             )
     elif event in ("approve", "commit") and not subjects:
         raise Refusal("proof_required", "Nothing is proven of these files.", "`ralph thread reverify` proves them.")
+    tried = step(visit.machine, visit.snapshot, Event(event, actor, evidence=Evidence(subjects=subjects)))
+    if isinstance(tried, Refused):
+        raise Refusal(tried.code, tried.message, tried.hint, {"allowed": msgspec.to_builtins(tried.allowed)})
 
 
 def pause(workshop: Workshop, id_: str, person: Person) -> Thread:
