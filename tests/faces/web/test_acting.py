@@ -177,6 +177,18 @@ def test_a_code_that_is_wrong_used_or_for_another_gate_is_refused_and_kept(tmp_p
         assert "it was used" in attempts(arena, one)[1]
 
 
+def test_what_was_said_with_a_gate_is_still_there_after_a_wrong_code_and_a_new_one(tmp_path: Path) -> None:
+    with acting(tmp_path) as (arena, _, browser):
+        act = f"/thread/{arena.new('x')}/act"
+        browser.post(act, event="finalize", reason="it is & stays clear")
+        assert browser.form(act, code="")["reason"] == "it is & stays clear"
+        browser.post(act, **{**browser.form(act, code=""), "code": "2222-2222"})
+        assert "the code is wrong" in browser.text
+        assert browser.form(act)["reason"] == "it is & stays clear"
+        browser.post(act, **browser.form(act, reason="it is & stays clear"))
+        assert browser.form(act, code="")["reason"] == "it is & stays clear"
+
+
 def test_a_code_is_void_for_a_spec_that_changed_meanwhile(tmp_path: Path) -> None:
     with acting(tmp_path) as (arena, terminal, browser):
         thread = arena.new("x")
@@ -258,6 +270,8 @@ def test_what_there_is_not_cannot_be_done(tmp_path: Path) -> None:
             (f"/thread/{thread}/act", {"event": "configure", "iterations": "many"}),
             (f"/thread/{thread}/act", {"event": "resume"}),
             ("/thread/nothing/act", {"event": "pause"}),
+            ("/threads/new", {"title": " "}),
+            ("/threads/new", {"title": "x", "mode": "reckless"}),
             (f"/run/{thread}/act", {"event": "stop"}),
             (f"/story/{thread}/act", {"event": "pause"}),
             ("/ticket/77/handoff", {"to": "Backlog", "reason": "x"}),
@@ -265,6 +279,8 @@ def test_what_there_is_not_cannot_be_done(tmp_path: Path) -> None:
             browser.post(path, **fields)
             assert browser.told(), (path, fields)
         assert state(arena, thread) == "Drafting"
+        with opened(arena.root) as journal:
+            assert [one.id for one in journal.instances("thread")] == [thread]
 
 
 def test_a_driver_outlives_the_server_that_started_it(tmp_path: Path) -> None:
@@ -295,6 +311,8 @@ def test_without_a_person_at_its_terminal_the_dashboard_only_shows(tmp_path: Pat
         browser.post("/login", again="yes")
         assert browser.status == 403
         browser.post(f"/thread/{thread}/act", event="finalize")
+        assert browser.status == 403
+        browser.post("/threads/new", title="Forged")
         assert browser.status == 403
         assert "/login and type" not in terminal.screen
     assert len(attempts(arena, thread)) == 1

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 
 from faces.journals import SYSTEM, reports
+from interlock.journal import Journal
 from interlock.machine import Event
+from work.attention.standings import PERSON, loop_in, run_in, thread_in
 
 from .browsers import chromium
 from .sites import Site
@@ -112,6 +115,52 @@ def test_whoever_looks_at_the_newest_goes_with_it(page: Page, site: Site) -> Non
     page.wait_for_selector("#version[max='4']")
     page.wait_for_selector("#moment .state-now >> text=Idle")
     assert page.input_value("#version") == "1"
+
+
+def test_a_threads_own_page_is_put_back_and_stays_there_while_it_goes_on(page: Page, site: Site) -> None:
+    thread = thread_in(site.journal, "PendingReview")
+    newest = site.journal.instance(thread).version
+    _open(page, site, f"/thread/{thread}")
+    here = ".phases [aria-current='step']"
+    page.wait_for_selector(f"{here} >> text=Pending Review")
+    page.click("text=Back in time")
+    page.focus("#version")
+    page.keyboard.press("Home")
+    page.wait_for_selector(f"{here} >> text=Drafting")
+    page.wait_for_selector(f"text=As it was after entry 1 of {newest}")
+    assert page.locator("#menu button, #writing button").count() == 0, "the past is not moved"
+    page.keyboard.press("ArrowRight")
+    page.wait_for_selector(f"{here} >> text=Finalized")
+    page.wait_for_url("**at=2")
+    site.journal.append(thread, Event("abandon", PERSON, reason="not wanted"))
+    page.wait_for_selector(f"#version[max='{newest + 1}']")
+    assert page.locator(f"{here} >> text=Finalized").count() == 1
+    assert page.input_value("#version") == "2"
+    assert _is_still_the_same(page)
+    page.reload()
+    page.wait_for_selector(f"{here} >> text=Finalized")
+    page.focus("#version")
+    page.keyboard.press("End")
+    page.wait_for_selector(f"{here} >> text=Abandoned")
+    page.click("text=As it is now")
+    page.wait_for_url(f"**/thread/{thread}")
+    page.wait_for_selector("#way >> text=abandon", state="attached")
+    assert page.locator("text=As it was after entry").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "made"), [("story", partial(loop_in, state="EXIT")), ("run", partial(run_in, state="Exit"))]
+)
+def test_the_page_of_a_loop_or_run_is_put_back(
+    page: Page, site: Site, path: str, made: Callable[[Journal], str]
+) -> None:
+    id_ = made(site.journal)
+    _open(page, site, f"/{path}/{id_}")
+    page.click("text=Back in time")
+    page.focus("#version")
+    page.keyboard.press("Home")
+    page.wait_for_selector(f"text=As it was after entry 1 of {site.journal.instance(id_).version}")
+    assert _is_still_the_same(page)
 
 
 def test_without_script_the_slider_is_a_form(browser: Browser, site: Site) -> None:

@@ -16,7 +16,16 @@ from starlette.routing import Route
 from interlock.errors import InterlockError, Refusal, UsageError
 from interlock.faces.web.acting import Done, Hands
 from interlock.faces.web.browsers import Browsers, Told, cookie_name
-from interlock.faces.web.moves import Form, instance_of, move_run, move_story, move_thread, move_ticket
+from interlock.faces.web.moves import (
+    Form,
+    begin_thread,
+    gate_page,
+    instance_of,
+    move_run,
+    move_story,
+    move_thread,
+    move_ticket,
+)
 from interlock.faces.web.page import Asked
 from interlock.faces.web.rendering import Renderer
 
@@ -27,6 +36,7 @@ _MOST_FIELDS: Final = 50
 _SECONDS: Final = 30.0
 _KIND: Final = "application/x-www-form-urlencoded"
 _MOVES: Final[tuple[tuple[str, str, str, Callable[[Hands, str, Form], Done]], ...]] = (
+    ("thread", "/threads", "new", begin_thread),
     ("thread", "/thread/{called}", "act", move_thread),
     ("ticket", "/ticket/{called}", "handoff", move_ticket),
     ("orchestrator", "/run/{called}", "act", move_run),
@@ -67,7 +77,7 @@ class Forms:
 
     def _moved(self, machine: str, page: str, move: Callable[[Hands, str, Form], Done]) -> Any:
         async def handle(request: Request) -> Response:
-            called = request.path_params["called"]
+            called = request.path_params.get("called", "")
             secret = request.cookies.get(_cookie_of(request))
             try:
                 form = await read_form(request)
@@ -82,9 +92,7 @@ class Forms:
                 where = done.where
             except InterlockError as error:
                 self._acting.browsers.tell(secret, Told(error.message, error.hint))
-                where = page.replace("{called}", quote(called, safe=""))
-                if "about" in form:
-                    where += f"/gate/{quote(form.get('event', ''), safe='')}"
+                where = gate_page(called, form) if "about" in form else page.replace("{called}", quote(called, safe=""))
             return RedirectResponse(where, 303)
 
         return handle

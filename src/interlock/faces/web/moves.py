@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
+from urllib.parse import quote, urlencode
 
 from msgspec.structs import replace
 
@@ -20,14 +21,15 @@ from interlock.work.stories import verbs as stories
 from interlock.work.threads.loop import find_thread, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.showing import shown_at
+from interlock.work.threads.store import ThreadFiles
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import act, add_context, configure, pause, question_at, revise_spec
+from interlock.work.threads.verbs import act, add_context, configure, new_thread, pause, question_at, revise_spec
 from interlock.work.threads.visit import default_config
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.numbers import find_ticket
 
-__all__ = ["Form", "instance_of", "move_run", "move_story", "move_thread", "move_ticket"]
+__all__ = ["Form", "begin_thread", "gate_page", "instance_of", "move_run", "move_story", "move_thread", "move_ticket"]
 
 Form = Mapping[str, str]
 _PRINTED: Final = (
@@ -41,6 +43,21 @@ _WORDS: Final = ("driver", "selection", "isolation", "judge")
 
 
 # Threads
+
+
+def begin_thread(hands: Hands, called: str, form: Form) -> Done:
+    """A new thread, and the page on which its spec is written; it is the active one from then on."""
+    mode = form.get("mode") or hands.settings.text("thread.mode")
+    thread = new_thread(hands.workshop(), hands.actor, form.get("title", ""), mode)
+    ThreadFiles(hands.state_directory).use(thread.id)
+    return Done(f"/thread/{thread.id}", "It begins with its spec: write it here, then finalize it.")
+
+
+def gate_page(id_: str, form: Form) -> str:
+    """Where a person types the code of a move, with what they have said already."""
+    id_, event = (quote(one, safe="") for one in (id_, form.get("event", "")))
+    said = f"?{urlencode({'reason': form['reason']})}" if form.get("reason", "").strip() else ""
+    return f"/thread/{id_}/gate/{event}{said}"
 
 
 def move_thread(hands: Hands, id_: str, form: Form) -> Done:
@@ -58,7 +75,7 @@ def move_thread(hands: Hands, id_: str, form: Form) -> Done:
     question = question_at(workshop, id_, event, shown, looks=event in _LOOKS)
     if question is not None and not form.get("code", "").strip():
         hands.ask(id_, event, question)
-        return Done(f"{page}/gate/{event}", _PRINTED)
+        return Done(gate_page(id_, form), _PRINTED)
     person = hands.person(id_, event, form.get("code", ""))
     if question is not None and form.get("about") != about(question):
         message = "The page showed something else than what this is about now."

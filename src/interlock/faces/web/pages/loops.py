@@ -51,12 +51,16 @@ def _found(sight: Sight, asked: Asked, machine: str, called: str) -> tuple[Insta
     return found, entries if at is None else entries[: max(1, at)]
 
 
+def _is_now(asked: Asked) -> bool:
+    return _number(asked, "at") is None
+
+
 def _number(asked: Asked, name: str) -> int | None:
     said = asked.query.get(name, "")
     return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
-def _around(sight: Sight, instance: Instance, entries: Sequence[Entry], state: str) -> dict[str, Any]:
+def _around(sight: Sight, asked: Asked, instance: Instance, entries: Sequence[Entry], state: str) -> dict[str, Any]:
     """What every page of a loop shows: the machine with its state lit, its thread, its sessions, what is said."""
     machine = drawn(sight, instance)
     above = [] if instance.parent is None else [sight.journal.instance(instance.parent)]
@@ -65,7 +69,7 @@ def _around(sight: Sight, instance: Instance, entries: Sequence[Entry], state: s
         "machine": machine,
         "state": machine.states[state],
         "diagram": Markup(svg(machine, current=state, is_styled=False)),
-        "at": len(entries) if len(entries) < instance.version else None,
+        "at": None if _is_now(asked) else len(entries),
         "versions": instance.version,
         "above": next(iter(rows_of(sight, above)), None),
         "sessions": rows_of(sight, sight.journal.recent("session", _SESSIONS, parent=instance.id)),
@@ -121,7 +125,7 @@ def _story(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     day = time_text(int(sight.now * 1e9))[:10]
     seconds, dollars, tokens = loop.spent()
     return {
-        **_around(sight, instance, entries, loop.state),
+        **_around(sight, asked, instance, entries, loop.state),
         "known": loop,
         "driver": _driver(sight, instance),
         "budgets": [_budget(one.name, one.used, one.limit) for one in used_up(loop, limits, day)],
@@ -130,7 +134,7 @@ def _story(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "many_attempts": len(loop.attempts),
         "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
         "counts": _statuses(loop),
-        "may_steer": instance.outcome is None and instance.parent is None and len(entries) == instance.version,
+        "may_steer": instance.outcome is None and instance.parent is None and _is_now(asked),
     }
 
 
@@ -166,14 +170,14 @@ def _run(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     seconds, dollars, tokens = run.spent
     told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, News)]
     return {
-        **_around(sight, instance, entries, run.state),
+        **_around(sight, asked, instance, entries, run.state),
         "run": run,
         "standing": standing,
         "at_work": words_of(run.at_work) if run.at_work is not None and standing.driver is not None else "",
         "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
         "news": told[::-1][:_NEWS],
         "closed": sum(one.mark in (Mark.DONE, Mark.CLOSED) for one in run.plan.tasks),
-        "steers": _steers(run, is_driven=standing.driver is not None) if len(entries) == instance.version else (),
+        "steers": _steers(run, is_driven=standing.driver is not None) if _is_now(asked) else (),
         **_tasks(run, asked),
         **_reports(run, asked),
         "planning": [{"name": name, "mark": mark} for name, mark in run.planning.items()],

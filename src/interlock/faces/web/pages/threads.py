@@ -44,7 +44,12 @@ _MOST_REVISIONS: Final = 50
 
 
 def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
-    return {"listed": newest(sight, asked, "/threads", "thread")}
+    modes = sight.machines("thread").form.settings["mode"].values
+    return {
+        "listed": newest(sight, asked, "/threads", "thread"),
+        "modes": modes,
+        "mode": sight.settings.text("thread.mode"),
+    }
 
 
 def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
@@ -65,7 +70,7 @@ def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "state": machine.states[thread.state],
         "phases": _phases(machine, thread.state, [one.to for one in moves]),
         "moves": moves[::-1],
-        "at": at if at is not None and at < instance.version else None,
+        "at": None if at is None else len(entries),
         "versions": instance.version,
         "iteration": snapshot.counters.get("iteration", 1),
         "iterations": int(limit),

@@ -7,7 +7,7 @@ document.addEventListener("htmx:sseMessage", () => {
   const slider = document.getElementById("version");
   const newest = document.querySelector("[data-newest]");
   if (!slider || !newest || slider.max === newest.dataset.newest) return;
-  const goes = slider.value === slider.max && !new URLSearchParams(location.search).get("version");
+  const goes = slider.value === slider.max && !new URLSearchParams(location.search).get(slider.name);
   slider.max = newest.dataset.newest;
   if (goes) slider.value = slider.max;
   document.getElementById("last-version").textContent = slider.max;
