@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
+
+import msgspec
 
 from interlock.journal import Entry, Instance, Journal
 from interlock.work.orchestration import replay as runs
@@ -20,11 +23,13 @@ from interlock.work.stories.record import Loop
 from interlock.work.threads import replay as threads
 from interlock.work.threads.record import Thread
 
-__all__ = ["Kept", "Watch"]
+__all__ = ["INCOMPLETE", "Kept", "Watch"]
 
 Folded = TypeVar("Folded")
 
 _MOST = 300
+INCOMPLETE: Final = (LookupError, TypeError, ValueError, AttributeError, msgspec.MsgspecError)
+"""How it shows that entries do not say what those of our drivers say: others may begin and move instances, too."""
 
 
 class Kept(Generic[Folded]):
@@ -43,7 +48,8 @@ class Kept(Generic[Folded]):
             version, record = 0, self._make()
         if version < instance.version:
             for entry in journal.history(instance.id, version):
-                self._take(record, entry)
+                with suppress(*INCOMPLETE):  # who only looks is told as much as there is
+                    self._take(record, entry)
                 version = entry.version
         self._known[instance.id] = version, record  # only whole ones are kept, the newest last
         if len(self._known) > self._most:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import threading
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ import pytest
 from faces.journals import opened
 from faces.programs import run
 from forging.arena import PASSPHRASE, Arena
-from interlock.faces.web.drivers import Drivers
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.gates.approval import REFUSED
 from interlock.work.threads.loop import read_thread
@@ -316,15 +314,3 @@ def test_without_a_person_at_its_terminal_the_dashboard_only_shows(tmp_path: Pat
         assert browser.status == 403
         assert "/login and type" not in terminal.screen
     assert len(attempts(arena, thread)) == 1
-
-
-def test_the_drivers_log_says_why_a_driver_failed(tmp_path: Path) -> None:
-    (tmp_path / ".ralf" / "drivers").mkdir(parents=True)
-    with opened(tmp_path) as journal:
-        drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {})
-        assert drivers.trouble("thread", "x") == ""
-        log = drivers.log_of("thread", "x")
-        log.write_text("noise\n" + json.dumps({"ok": False, "error": {"message": "No.", "hint": "Do."}}) + "\nx\n")
-        assert drivers.trouble("thread", "x") == "No. Do."
-        log.write_text('{"ok":true,"data":{}}\n')
-        assert drivers.trouble("thread", "x") == ""

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-import httpx
+import anyio
 
-from faces.programs import SECONDS
-from interlock.machine import Event
-from work.attention.standings import DRIVER
+from faces.journals import opened
+from interlock.faces.mcp.desk import Desk
+from interlock.faces.web.hub import Hub
+from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.pages import PAGES
+from interlock.faces.web.rendering import Renderer
+from interlock.machine import load_shipped
+from interlock.work.settings import Settings
 
-from .sites import site_of
-
-
-def test_the_stream_goes_on_when_one_of_its_pages_cannot_be_made(environment: dict[str, str], repository: Path) -> None:
-    with site_of(repository, environment) as site:
-        site.session()
-        address = f"{site.url}/live?show=/&show=/sessions"
-        with httpx.stream("GET", address, timeout=SECONDS) as stream:
-            lines = stream.iter_lines()
-            _until(lines, '"name":"/#waiting"')
-            site.journal.create("orchestrator", Event("created", DRIVER))  # it has no goal, as none of ours would
-            assert site.get("/").status_code == 500
-            session = site.session()
-            _until(lines, f'data-session=\\"{session}')
-        assert site.get("/healthz").status_code == 200
-        assert site.get("/sessions").status_code == 200
+from .sites import NOBODY
 
 
-def _until(lines: Iterator[str], wanted: str) -> None:
-    assert any(wanted in line for line in lines), wanted
+def _broken(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    raise ZeroDivisionError
+
+
+def test_the_stream_goes_on_when_one_of_its_pages_cannot_be_made(repository: Path) -> None:
+    whole = next(page for page in PAGES if page.route == "/sessions")
+
+    shown = [(page, Asked(page.route, {}, {})) for page in (Page("/broken", "sessions.html", _broken), whole)]
+    with opened(repository) as journal:
+        sight = Sight(journal, repository / ".ralf", repository, Settings(), load_shipped)
+        desk = Desk(journal, repository / ".ralf", repository)
+
+        async def told() -> bytes:
+            stream = Hub(desk, sight, Renderer([], NOBODY), anyio.Event()).regions(shown)
+            await anext(stream)  # when to come again
+            return await anext(stream)
+
+        assert b'"name":"/sessions#' in anyio.run(told)

@@ -25,7 +25,7 @@ from .sites import NOBODY
 MANY = 23_000
 """Tickets; with the sessions and threads beside them, fifty thousand instances."""
 FEW = 500
-SHOWN = {"/": "/", "/board": "/board", "/sessions": "/sessions", "/ticket/{number:int}": "/ticket/7"}
+SHOWN = {one: one for one in ("/", "/needed", "/board", "/sessions")} | {"/ticket/{number:int}": "/ticket/7"}
 """The pages, by their routes, that all instances could be on."""
 
 

@@ -48,9 +48,9 @@ def test_what_only_rests_is_there_and_not_loud(site: Site) -> None:
 
 
 def test_the_number_of_what_waits_is_there_for_the_title_and_the_icon(site: Site) -> None:
-    before = re.search(r'data-waiting="(\d+)"', site.page("/"))
+    before = re.search(r'data-waiting="(\d+)"', site.page("/needed"))
     thread_in(site.journal, "Stuck")
-    after = re.search(r'data-waiting="(\d+)"', site.page("/"))
+    after = re.search(r'data-waiting="(\d+)"', site.page("/needed"))
     assert before is not None
     assert after is not None
     assert int(after[1]) == int(before[1]) + 1

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
+from markupsafe import Markup
 from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -30,7 +31,7 @@ from interlock.faces.web.browsers import Browsers
 from interlock.faces.web.forms import Forms
 from interlock.faces.web.guards import LOOPBACK, failure, guards
 from interlock.faces.web.hub import Hub
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import NEEDED, Asked, Page, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.pages.machines import TRIAL, drawn, without_trial
 from interlock.faces.web.rendering import Renderer
@@ -47,9 +48,10 @@ def make_app(
 ) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
-    sight = Sight(desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines, hands.question)
+    looks = (desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
+    sight = Sight(*looks, hands.question, hands.drivers.trouble)
     renderer = Renderer([page for page in PAGES if page.heading], hands.acting)
-    hub = Hub(desk, sight, renderer, ending)
+    hub = Hub(desk, sight, renderer, ending, hands.drivers.news)
     doors = Browsers(time.monotonic, os.urandom)
     forms = Forms(hands, renderer, doors, token)
     site = _Site(sight, renderer, hub, forms)
@@ -115,7 +117,8 @@ class _Site:
         return show
 
     def _page(self, page: Page, asked: Asked, viewer: Mapping[str, Any]) -> str:
-        given = {**page.look(self._sight, asked), **viewer}
+        needed = Markup(self._hub.kept(NEEDED, "needed"))
+        given = {**page.look(self._sight, asked), **viewer, "needed": needed}
         return self._renderer.page(page.template, {**given, "asked": asked, "now": self._sight.now, "page": page})
 
     async def trial(self, request: Request) -> Response:

@@ -12,13 +12,14 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from interlock.errors import InterlockError
-from interlock.journal import Journal
+from interlock.errors import CODES, Exit, InterlockError
+from interlock.journal import Instance, Journal
 from interlock.work.sessions.verbs import is_present
 
 __all__ = ["TOKEN", "Drivers"]
@@ -27,8 +28,10 @@ TOKEN: Final = "RALPH_SERVE_TOKEN"
 _PRIVATE: Final = frozenset({TOKEN})
 """What agents must not find in their environment."""
 _WORDS: Final = {"thread": ("thread", "drive"), "orchestrator": ("orchestrate", "resume"), "story": ("story", "run")}
-_MOST_LOG: Final = 1_000_000
 _TAIL: Final = 20_000
+_LINES: Final = 12
+_TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
+"""How a driver ends that did what it could: the page of what it drove says the rest."""
 
 
 @dataclass(slots=True)
@@ -41,6 +44,7 @@ class Drivers:
     environment: Mapping[str, str]
     _ours: dict[tuple[str, str], bool] = field(default_factory=dict)
     """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
+    _ended: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, machine: str, id_: str) -> bool:
@@ -64,6 +68,7 @@ class Drivers:
     def _wait(self, machine: str, id_: str, process: subprocess.Popen[bytes]) -> None:
         process.wait()
         with self._lock:
+            self._ended.add(id_)
             if self._ours.pop((machine, id_)):
                 self._follow(machine, id_, self._begun(machine, id_))
 
@@ -72,7 +77,7 @@ class Drivers:
         log = self.log_of(machine, id_)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            with log.open("ab" if not log.exists() or log.stat().st_size < _MOST_LOG else "wb") as kept:
+            with log.open("wb") as kept:
                 return subprocess.Popen(
                     [sys.executable, "-P", "-m", "interlock", *words],  # never a package of the work tree
                     cwd=self.root,
@@ -87,22 +92,39 @@ class Drivers:
             raise InterlockError("internal_error", message, f"`ralph {' '.join(words[:-1])}` starts it.") from None
 
     def log_of(self, machine: str, id_: str) -> Path:
-        """What its drivers said."""
+        """What the last driver said."""
         return self.state_directory / "drivers" / f"{machine}-{id_}.log"
 
-    def trouble(self, machine: str, id_: str) -> str:
-        """Why the last driver ended, where it failed; empty where it did not, or none was started."""
+    def trouble(self, instance: Instance) -> str:
+        """Why the last driver that we started ended, where it failed and nothing happened since; else empty."""
+        machine, id_ = instance.machine, instance.id
         try:
             with self.log_of(machine, id_).open("rb") as log:
+                ended = os.fstat(log.fileno()).st_mtime
                 log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
-                lines = log.read().splitlines()
+                said = log.read().decode("utf-8", "replace").strip()
         except OSError:
             return ""
-        for line in reversed(lines):
-            try:
-                said = msgspec.json.decode(line)
-            except msgspec.DecodeError:
-                continue
-            error = said.get("error") if isinstance(said, dict) else None
-            return f"{error.get('message', '')} {error.get('hint', '')}".strip() if isinstance(error, dict) else ""
+        is_past = ended < datetime.fromisoformat(instance.updated).timestamp()
+        if not said or is_past or (machine, id_) in self._ours or self.journal.is_held(f"{machine}:{id_}", is_present):
+            return ""
+        return _failure(said)
+
+    def news(self) -> set[str]:
+        """The instances whose drivers ended since this was asked last."""
+        with self._lock:
+            found, self._ended = self._ended, set()
+        return found
+
+
+def _failure(said: str) -> str:
+    """What a driver that failed says at its end: its error, or its last lines where it died without one."""
+    lines = said.splitlines()
+    try:
+        last = msgspec.json.decode(lines[-1])
+    except msgspec.DecodeError:
+        return "\n".join(lines[-_LINES:])
+    error = last.get("error") if isinstance(last, dict) else None
+    if not isinstance(error, dict) or CODES.get(str(error.get("code")), (None,))[0] in _TOLD:
         return ""
+    return f"{error.get('message', '')}\n{error.get('hint', '')}".strip()

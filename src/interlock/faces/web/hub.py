@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -44,6 +44,8 @@ class View:
     regions: dict[str, str] = field(default_factory=dict)
     seq: int = -1
     viewers: int = 0
+    making: anyio.Lock = field(default_factory=anyio.Lock)
+    """One at a time: of two that are made at once, the older could be the last to be done."""
 
 
 class _Signal:
@@ -64,11 +66,19 @@ class _Signal:
 class Hub:
     """Follows one journal."""
 
-    def __init__(self, desk: Desk, sight: Sight, renderer: Renderer, ending: anyio.Event) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        sight: Sight,
+        renderer: Renderer,
+        ending: anyio.Event,
+        news: Callable[[], set[str]] = set,
+    ) -> None:
         self._desk: Final = desk
         self._sight: Final = sight
         self._renderer: Final = renderer
         self._ending: Final = ending
+        self._news: Final = news
         self._happened = _Signal()
         self._made = _Signal()
         self._newest: deque[Entry] = deque(maxlen=_KEPT)
@@ -84,6 +94,8 @@ class Hub:
             entries = await self._desk.read(partial(self._desk.journal.entries, self.head, most=_BATCH))
             if entries:
                 await self._take(entries)
+            elif beside := self._news():  # something happened to these that is no entry
+                await self._show(beside)
             elif anyio.current_time() - aged >= _AGES_SECONDS:
                 aged = anyio.current_time()
                 for view in [one for one in self._views.values() if one.page.ages]:
@@ -98,7 +110,10 @@ class Hub:
         self._newest.extend(entries)
         self.head = entries[-1].seq
         self._happened.wake()
-        topics = {one.instance for one in entries}
+        await self._show({one.instance for one in entries})
+
+    async def _show(self, topics: set[str]) -> None:
+        """Make the views anew that these instances concern."""
         topics |= {await self._machine_of(one) for one in topics}
         for view in list(self._views.values()):
             if _concerns(view, topics):
@@ -111,6 +126,16 @@ class Hub:
 
     async def refresh(self, view: View) -> None:
         """Make a view as of now; those who show it are woken."""
+        async with view.making:
+            await self._make(view)
+
+    async def _catch_up(self, view: View) -> None:
+        """Make a view where something happened since it was made; once for all who have just opened it."""
+        async with view.making:
+            if view.seq != self.head or not view.regions:
+                await self._make(view)
+
+    async def _make(self, view: View) -> None:
         head = self.head
         try:
             view.regions = await anyio.to_thread.run_sync(self._made_of, view)
@@ -126,22 +151,27 @@ class Hub:
         given = view.page.look(self._sight, view.asked)
         return self._renderer.regions(view.page.template, {**given, "asked": view.asked, "now": self._sight.now})
 
+    def kept(self, path: str, name: str) -> str:
+        """A region of a page that somebody shows now, as it was made last; empty where nobody does."""
+        view = self._views.get(path)
+        return "" if view is None else view.regions.get(name, "")
+
     # Listening
 
     async def entries(self, after: int, instance: str | None) -> AsyncIterator[bytes]:
         """The entries after one, as server-sent events, each with its number as id."""
         yield b": what happens in this journal\n\n"
         while not self._ending.is_set():
+            head = self.head
             found = await self._after(after, instance)
             for entry in found:
                 yield b"id: %d\nevent: entry\ndata: %s\n\n" % (entry.seq, msgspec.json.encode(entry))
             if found:
                 after = found[-1].seq
-            elif self.head <= after or instance is not None:
-                after = max(after, self.head)
-                before = self.head
+            elif head == self.head:  # else something happened while it was looked for
+                after = max(after, head)
                 await self._happened.wait(_QUIET_SECONDS)
-                if self.head == before:
+                if self.head == head:
                     yield b": still here\n\n"
 
     async def _after(self, after: int, instance: str | None) -> list[Entry]:
@@ -157,8 +187,7 @@ class Hub:
         try:
             yield b"retry: 1000\n\n"
             for view in views:
-                if view.seq != self.head or not view.regions:
-                    await self.refresh(view)
+                await self._catch_up(view)
             while not self._ending.is_set():
                 fresh = [(view, name) for view in views for name in view.regions if self._is_new(sent, view, name)]
                 for view, name in fresh:
@@ -170,7 +199,7 @@ class Hub:
                     before = [view.seq for view in views]
                     await self._made.wait(_QUIET_SECONDS)
                     if before == [view.seq for view in views]:
-                        yield b": still here\n\n"
+                        yield b"event: still\ndata: {}\n\n"  # a comment would not reach who must know that it lives
         finally:
             for view in views:
                 view.viewers -= 1

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from typing import Final
+from typing import Final, TypeVar
 
+from interlock.errors import NotFound
 from interlock.faces.web.page import Asked, Sight
-from interlock.journal import Instance
+from interlock.journal import Entry, Instance
 from interlock.machine import Machine
+from interlock.work.watching import INCOMPLETE
 
-__all__ = ["PAGE", "Listed", "Row", "drawn", "newest", "rows_of", "topic"]
+__all__ = ["PAGE", "Listed", "Row", "drawn", "folded", "newest", "rows_of", "topic"]
+
+Folded = TypeVar("Folded")
 
 PAGE: Final = 50
 _LONGEST: Final = 300
@@ -95,6 +99,16 @@ def drawn(sight: Sight, instance: Instance) -> Machine:
     own = sight.journal.machine_of(instance)
     now = sight.machines(instance.machine)
     return now if now.digest == own.digest else own
+
+
+def folded(fold: Callable[[Sequence[Entry]], Folded], entries: Sequence[Entry]) -> Folded:
+    """What entries add up to; where they do not say enough for it, it is said where they are to be seen."""
+    try:
+        return fold(entries)
+    except INCOMPLETE:
+        id_ = entries[0].instance
+        message = f"The record of {id_} is incomplete: its entries do not say what those of a driver of ours say."
+        raise NotFound("unknown_instance", message, f"/journal?instance={id_} shows all that it has.") from None
 
 
 def topic(asked: Asked, machine: str) -> str:

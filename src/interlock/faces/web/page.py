@@ -10,18 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from interlock.journal import Journal
+from interlock.journal import Instance, Journal
 from interlock.machine import Machine
 from interlock.work.settings import Settings
 from interlock.work.threads.verbs import Question
 from interlock.work.watching import Watch
 
-__all__ = ["EVERYTHING", "Asked", "Page", "Sight"]
+__all__ = ["EVERYTHING", "NEEDED", "Asked", "Page", "Sight"]
 
 EVERYTHING: frozenset[str] = frozenset()
 """Topics of a page that anything may concern."""
+NEEDED: Final = "/needed"
+"""The part of every page that tells how many wait for a person; its region is called `needed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Sight:
     machines: Callable[[str], Machine]
     question: Callable[[str, str], Question | None] = lambda id_, event: None
     """What a person would be asked for a move of a thread, named by its id and the event."""
+    trouble: Callable[[Instance], str] = lambda instance: ""
+    """Why the last driver of something failed; empty where it did not."""
     watch: Watch = field(default_factory=Watch)
     """What was read before, so that nothing long is read twice."""
 

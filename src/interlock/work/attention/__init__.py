@@ -11,13 +11,13 @@ from pathlib import Path
 from interlock.journal import Journal
 from interlock.journal.ids import time_text
 from interlock.work.attention.spending import spending
-from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working
+from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working, counted
 from interlock.work.attention.waiting import waiting
 from interlock.work.attention.working import stuck, working
 from interlock.work.settings import Settings
 from interlock.work.watching import Watch
 
-__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "attention"]
+__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "asking", "attention"]
 
 
 def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | None) -> Attention:
@@ -34,3 +34,10 @@ def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | N
             stuck=stuck(journal, watch, busy, now),
             spending=spending(journal, watch, settings, time_text(int(now * 1e9))[:10]),
         )
+
+
+def asking(journal: Journal, watch: Watch, root: Path | None) -> tuple[list[Waiting], int]:
+    """What waits for a person, and how much it is with what is not listed: what every page tells."""
+    with watch.lock:
+        found, more = waiting(journal, watch, root)
+    return [one for one in found if one.is_gate], counted(found, more)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from interlock.work.references import Reference
 from interlock.work.sessions.summary import Summary
 
-__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working"]
+__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,5 +90,10 @@ class Attention:
 
     @property
     def count(self) -> int:
-        """How many wait."""
-        return len(self.waiting) + self.more
+        """How many wait for a person; what only rests is not counted."""
+        return counted(self.waiting, self.more)
+
+
+def counted(waiting: Iterable[Waiting], more: int) -> int:
+    """How many of these wait for a person, with those that are not listed."""
+    return sum(one.is_gate for one in waiting) + more

@@ -121,6 +121,8 @@ class _Tickets:
         card = before
         for entry in entries:
             card = folded(card, entry)
+        if not card.number:
+            return  # it was begun by no verb of ours, and nobody could name it
         _relate(sql, instance.id, before, card)
         blockers = _counted(sql, _BLOCKERS, instance.id) if card.blocked_by else 0
         sql.rows(_PUT, _row(instance, card, blockers, _counted(sql, _PARTS, instance.id)))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from interlock.errors import NotFound
-from interlock.faces.web.lists import drawn, newest, rows_of, topic
+from interlock.faces.web.lists import drawn, folded, newest, rows_of, topic
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
@@ -71,6 +71,7 @@ def _around(sight: Sight, asked: Asked, instance: Instance, entries: Sequence[En
         "diagram": Markup(svg(machine, current=state, is_styled=False)),
         "at": None if _is_now(asked) else len(entries),
         "versions": instance.version,
+        "trouble": sight.trouble(instance) if len(entries) == instance.version else "",
         "above": next(iter(rows_of(sight, above)), None),
         "sessions": rows_of(sight, sight.journal.recent("session", _SESSIONS, parent=instance.id)),
         **_output(sight, instance),
@@ -120,7 +121,7 @@ def _talk(machine: str, called: str) -> Any:
 
 def _story(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "story", "story loop")
-    loop = loop_of(entries)
+    loop = folded(loop_of, entries)
     limits = limits_of(sight.settings)
     day = time_text(int(sight.now * 1e9))[:10]
     seconds, dollars, tokens = loop.spent()
@@ -165,7 +166,7 @@ def _statuses(loop: Loop) -> dict[str, int]:
 
 def _run(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "orchestrator", "run")
-    run = run_of(entries)
+    run = folded(run_of, entries)
     standing = standing_of(sight.journal, run, successor(sight.journal, run) if run.outcome == "failure" else None)
     seconds, dollars, tokens = run.spent
     told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, News)]

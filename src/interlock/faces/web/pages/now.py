@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from interlock.faces.web.looks import Look, look_of
-from interlock.faces.web.page import Asked, Page, Sight
-from interlock.work.attention import Spending, Waiting, Working, attention
+from interlock.faces.web.page import NEEDED, Asked, Page, Sight
+from interlock.work.attention import Spending, Waiting, Working, asking, attention
 
 __all__ = ["PAGES"]
+
+_ASKING: Final = frozenset({"thread", "ticket", "story", "orchestrator", "trust"})
+"""The machines whose instances may wait for a person."""
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,6 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "asking": [(one, _waiting_look(sight, one)) for one in found.waiting if one.is_gate],
         "resting": [(one, _waiting_look(sight, one)) for one in found.waiting if not one.is_gate],
         "more": found.more,
-        "named": "; ".join(_name(one) for one in found.waiting[:5]),
         "working": [(one, _working_look(sight, one)) for one in found.working],
         "more_working": found.more_working,
         "stuck": found.stuck,
@@ -38,8 +41,16 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
+def _needed(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    """What every page tells of those that wait: how many there are, and each with a name, so that a new one is seen."""
+    found, count = asking(sight.journal, sight.watch, sight.work_tree)
+    return {"count": count, "asks": [(f"{one.of.id if one.of else ''}:{one.state}", _name(one)) for one in found]}
+
+
 def _name(one: Waiting) -> str:
-    return f"{one.of.title or one.of.machine}: {one.state}" if one.of is not None else "settings to be accepted"
+    if one.of is None:
+        return "Settings wait to be accepted"
+    return f"{(one.of.title or one.of.machine)[:_LONGEST]}: {one.state}"
 
 
 def _waiting_look(sight: Sight, one: Waiting) -> Look:
@@ -70,4 +81,7 @@ def _amounts(one: Spending) -> list[_Amount]:
     ]
 
 
-PAGES = (Page("/", "now.html", _look, heading="Now", key="n", ages=True),)
+PAGES = (
+    Page("/", "now.html", _look, heading="Now", key="n", ages=True),
+    Page(NEEDED, "needed.html", _needed, lambda asked: _ASKING, ages=True),
+)

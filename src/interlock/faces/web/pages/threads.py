@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from interlock.errors import InterlockError, NotFound
-from interlock.faces.web.lists import drawn, newest, rows_of, topic
+from interlock.faces.web.lists import drawn, folded, newest, rows_of, topic
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
@@ -59,7 +59,7 @@ def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     at = _number(asked, "at")
     if at is not None:
         entries = entries[: max(1, at)]
-    thread = thread_of(entries)
+    thread = folded(thread_of, entries)
     snapshot = sight.journal.snapshot(instance.id, at)
     limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
     moves = moves_of(entries)
@@ -76,6 +76,7 @@ def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "iterations": int(limit),
         "choices": choices(machine, thread.state) if at is None and thread.outcome is None else [],
         "driver": _driver(sight, thread),
+        "trouble": sight.trouble(instance) if at is None else "",
         "is_recommended": is_recommended(thread, snapshot) and thread.state == "PendingReview",
         **_spec(thread, asked),
         "receipt": receipt,

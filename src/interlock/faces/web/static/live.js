@@ -7,19 +7,21 @@ class Stream extends EventTarget {
     super();
     this.readyState = 0;
     this.page = new URL(address, location.href).searchParams.get("show");
-    if (window.SharedWorker) this.share();
-    else this.connect(address);
+    if (window.SharedWorker) {
+      this.share();
+      window.addEventListener("pagehide", () => this.say({ type: "leave" }));
+      window.addEventListener("pageshow", (event) => { if (event.persisted) this.say({ type: "show" }); });
+    } else this.connect(address + "&show=" + encodeURIComponent("/needed"));
   }
 
   share() {
-    this.worker = new SharedWorker("/static/worker.js");
-    this.worker.port.onmessage = (event) => this.hear(event.data);
-    this.worker.port.start();
-    this.worker.port.postMessage({ type: "show", page: this.page });
-    window.addEventListener("pagehide", () => this.worker.port.postMessage({ type: "leave" }));
-    window.addEventListener("pageshow", (event) => {
-      if (event.persisted) this.worker.port.postMessage({ type: "show", page: this.page });
-    });
+    const worker = new SharedWorker("/static/worker.js");
+    worker.port.onmessage = (event) => this.hear(event.data);
+    worker.port.start();
+    this.say = (said) => worker.port.postMessage({ page: this.page, ...said });
+    const alive = "tab " + Math.random(); // a lock that is ours for as long as this tab is there, however it ends
+    if (!navigator.locks) this.say({ type: "show" });
+    else navigator.locks.request(alive, () => { this.say({ type: "show", alive }); return new Promise(() => {}); });
   }
 
   connect(address) {
@@ -33,7 +35,10 @@ class Stream extends EventTarget {
     if (told.type === "state") {
       this.readyState = told.state === "open" ? 1 : 0;
       connection(told.state);
+    } else if (told.type === "alive") { // the worker ends with the tab that began it, where that one crashes
+      navigator.locks.request(told.alive, { mode: "shared" }, () => { connection("lost"); this.share(); });
     } else {
+      speaks = told.speaks === true;
       const region = document.getElementById(told.name.split("#").pop());
       if (region && region.innerHTML === told.html) return;
       this.dispatchEvent(new MessageEvent(told.name, { data: told.html }));
@@ -71,23 +76,6 @@ function tell() {
 }
 
 setInterval(tell, 10000);
-
-// What waits for a person: in the title, in the icon, and as a notification where that is allowed
-
-let waited = null;
-
-function attend() {
-  const known = document.querySelector("[data-waiting]");
-  if (!known) return;
-  const waiting = Number(known.dataset.waiting);
-  document.title = document.title.replace(/^\(\d+\) /, "");
-  if (waiting) document.title = "(" + waiting + ") " + document.title;
-  document.querySelector("link[rel=icon]").href = waiting ? "/static/icon-waiting.svg" : "/static/icon.svg";
-  if (waited !== null && waiting > waited && window.Notification && Notification.permission === "granted") {
-    new Notification("Interlock", { body: known.dataset.waitingFor, tag: "interlock" });
-  }
-  waited = waiting;
-}
 
 document.addEventListener("htmx:sseMessage", () => { tell(); attend(); });
 document.addEventListener("DOMContentLoaded", attend);

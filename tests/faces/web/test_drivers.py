@@ -1,0 +1,82 @@
+"""A driver that a click started and that failed is told of on the page of what it should have driven."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from faces.journals import opened, settle
+from faces.programs import run
+from faces.test_cli_story import JUDGED, STORY, WRITES
+from interlock.faces.web.drivers import Drivers
+from interlock.machine import Event, Evidence
+from interlock.work.errands import DRIVER
+from work.attention.standings import noted, run_in
+
+from .persons import Browser, in_terminal
+from .test_steering import RUNS, commit, plays
+
+
+def test_a_driver_that_dies_at_once_is_told_and_forgotten_when_the_next_one_does_its_work(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    (repository / "stories").mkdir()
+    (repository / "stories" / "1-1-greet.md").write_text(STORY.format(number="1.1", title="greeting"))
+    settle(repository, RUNS.format("true") + '[story]\ntests = ["grep -q good work.txt"]\n')
+    plays(repository, "agent", WRITES)
+    plays(repository, "judge", JUDGED)
+    run("story", "init", cwd=repository, env=environment)
+    commit(repository, environment)
+    with opened(repository) as journal:
+        given = Evidence(data={"options": {}, "counters": {}, "carried": None})
+        loop = journal.create("story", Event("created", DRIVER, evidence=given)).entry.instance
+    with in_terminal(repository, environment) as terminal:
+        browser = terminal.browser()
+        browser.log_in(terminal)
+        (repository / ".git").rename(repository / "git")
+        browser.post(f"/story/{loop}/act", event="resume")
+        assert "no git repository" in _head(browser, loop, lambda html: "data-trouble" in html)
+        assert "ralph story run" in browser.get(f"/story/{loop}")
+        (repository / "git").rename(repository / ".git")
+        browser.post(f"/story/{loop}/act", event="resume")
+        browser.reached(loop, "EXIT")
+        _head(browser, loop, lambda html: "data-trouble" not in html)
+
+
+def _head(browser: Browser, loop: str, is_wanted: object) -> str:
+    """What the page says at its top, as the stream brings it, waited for."""
+    with browser.http.stream("GET", f"/live?show=/story/{loop}") as stream:
+        for line in stream.iter_lines():
+            told = json.loads(line.removeprefix("data: ")) if line.startswith("data: ") else {}
+            if told.get("name", "").endswith("#head") and is_wanted(told["html"]):  # type: ignore[operator]
+                return str(told["html"])
+    raise AssertionError("the stream ended")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("", ""),
+        ('{"ok": true, "data": {}}\n', ""),
+        (
+            '{"ok": false, "error": {"code": "no_repository", "message": "None.", "hint": "Go."}}\n',
+            "None.\nGo.",
+        ),
+        ('{"ok": false, "error": {"code": "thread_stuck", "message": "It is stuck.", "hint": "Look."}}\n', ""),
+        ('{"ok": false, "error": {"code": "lease_held", "message": "Another.", "hint": "Wait."}}\n', ""),
+        ('{"ok": true}\nTraceback:\nMemoryError\n', '{"ok": true}\nTraceback:\nMemoryError'),
+        ("[1]\n", ""),
+    ],
+)
+def test_what_a_driver_said_last_decides_whether_it_failed(repository: Path, said: str, told: str) -> None:
+    with opened(repository) as journal:
+        drivers = Drivers(journal, repository, repository / ".ralf", {})
+        id_ = run_in(journal, "Planning")
+        log = drivers.log_of("orchestrator", id_)
+        log.parent.mkdir()
+        log.write_text(said)
+        assert drivers.trouble(journal.instance(id_)) == told
+        noted(journal, id_, "heard")
+        assert drivers.trouble(journal.instance(id_)) == "", "something happened since"
