@@ -42,7 +42,7 @@ check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/mypy
 	@$(BIN)/mkdocs build --strict --quiet --site-dir site
 
-bench: $(VENV)/ready-bench
+bench: $(VENV)/ready-bench $(VENV)/ready-browser
 	@$(BIN)/python -m bench
 
 docs: $(VENV)/ready-docs

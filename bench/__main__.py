@@ -8,7 +8,20 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import agents, durable, growth, orchestrations, peers, postgres, startup, steps, stories, threads, tickets
+from bench import (
+    agents,
+    dashboard,
+    durable,
+    growth,
+    orchestrations,
+    peers,
+    postgres,
+    startup,
+    steps,
+    stories,
+    threads,
+    tickets,
+)
 from bench.report import as_json, as_text, machine
 from bench.timing import Comparison, Effort
 
@@ -23,11 +36,11 @@ def main() -> None:
     effort = _QUICK if arguments.quick else _FULL
     _RESULTS.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=_RESULTS) as directory:
-        comparisons = _measured(effort, Path(directory))
+        comparisons = _measured(effort, Path(directory), arguments.only)
     print((as_json if arguments.json else as_text)(machine(), comparisons))
 
 
-def _measured(effort: Effort, directory: Path) -> list[Comparison]:
+def _measured(effort: Effort, directory: Path, only: str | None) -> list[Comparison]:
     subjects: dict[str, Callable[[], Iterable[Comparison]]] = {
         "durable": lambda: durable.measure(effort, directory),
         "steps": lambda: steps.measure(effort),
@@ -37,12 +50,15 @@ def _measured(effort: Effort, directory: Path) -> list[Comparison]:
         "stories": lambda: stories.measure(effort, directory),
         "threads": lambda: threads.measure(effort, directory),
         "orchestrations": lambda: orchestrations.measure(effort, directory),
+        "dashboard": lambda: dashboard.measure(effort, directory),
         "growth": lambda: growth.measure(effort, directory),
         "postgres": lambda: postgres.measure(effort, directory),
         "peers": lambda: peers.measure(effort, directory),
     }
     comparisons: list[Comparison] = []
     for name, measure in subjects.items():
+        if only not in (None, name):
+            continue
         print(f"measuring {name} …", file=sys.stderr)
         comparisons += measure()
     return comparisons
@@ -52,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What Interlock costs, as ratios.")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--quick", action="store_true", help="measure for seconds, not minutes")
+    parser.add_argument("--only", metavar="SUBJECT", help="measure one subject: dashboard, for one")
     return parser
 
 

@@ -85,4 +85,4 @@ def _row(one: Comparison) -> tuple[str, ...]:
 
 
 def _amount(value: float | None, unit: str) -> str:
-    return "" if value is None else f"{value:,.0f}{unit}"
+    return "" if value is None else f"{value:,.{0 if value >= 10 else 2}f}{unit}"

@@ -12,7 +12,7 @@ import json
 import os
 import time
 
-__all__ = ["drop", "pending", "take", "waiting"]
+__all__ = ["drop", "pending", "place", "take", "waiting"]
 
 _DIRECTORY = "inbox"
 _MAX_BYTES = 64 * 1024
@@ -24,9 +24,14 @@ _LATEST = 253_402_300_799 * 1_000_000_000
 """The last second that has a date; beyond it is no time that a clock said."""
 
 
+def place(state_directory: str) -> str:
+    """The directory that they are left in; it is made with the first of them."""
+    return os.path.join(state_directory, _DIRECTORY)
+
+
 def drop(state_directory: str, session: str, note: dict[str, object]) -> None:
     """Leave one observation of a session."""
-    directory = os.path.join(state_directory, _DIRECTORY)
+    directory = place(state_directory)
     os.makedirs(directory, mode=0o700, exist_ok=True)
     now = time.time_ns()
     name = os.path.join(directory, f"{now:020d}-{os.getpid()}")
@@ -45,7 +50,7 @@ def drop(state_directory: str, session: str, note: dict[str, object]) -> None:
 
 def waiting(state_directory: str) -> list[str]:
     """The files that wait, oldest first, some hundreds at a time; none that is still being written."""
-    directory = os.path.join(state_directory, _DIRECTORY)
+    directory = place(state_directory)
     try:
         with os.scandir(directory) as found:
             names = sorted(one.name for one in found if not one.is_dir(follow_symlinks=False) and _is_over(one))

@@ -9,8 +9,11 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import takewhile
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -22,6 +25,8 @@ from interlock.faces.mcp.desk import Desk
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Entry
+from interlock.world.inbox import place
+from interlock.world.notice import Notice
 
 __all__ = ["Hub", "View"]
 
@@ -31,6 +36,12 @@ _BATCH: Final = 500
 _KEPT: Final = 2000
 """So many of the newest entries are kept at hand for those who listen."""
 _POLL_SECONDS: Final = 0.1
+"""How often the journal is looked at where the system does not tell that it was written."""
+_SELDOM_SECONDS: Final = 1.0
+"""How often where it does: what it says could be lost."""
+_SOON_SECONDS: Final = 0.004
+_REST_SECONDS: Final = 0.05
+"""Between two changes of a page, so that a flood of entries is shown in steps."""
 _QUIET_SECONDS: Final = 15.0
 _AGES_SECONDS: Final = 10.0
 
@@ -42,10 +53,26 @@ class View:
     page: Page
     asked: Asked
     regions: dict[str, str] = field(default_factory=dict)
+    told: dict[str, bytes] = field(default_factory=dict)
+    """Each region as all who show the page are told of it."""
     seq: int = -1
     viewers: int = 0
     making: anyio.Lock = field(default_factory=anyio.Lock)
     """One at a time: of two that are made at once, the older could be the last to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An entry as all who listen are told of it."""
+
+    seq: int
+    instance: str
+    event: bytes
+
+
+def _told(entry: Entry) -> _Told:
+    event = b"id: %d\nevent: entry\ndata: %s\n\n" % (entry.seq, msgspec.json.encode(entry))
+    return _Told(entry.seq, entry.instance, event)
 
 
 class _Signal:
@@ -58,9 +85,11 @@ class _Signal:
         self._event.set()
         self._event = anyio.Event()
 
-    async def wait(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
+    async def wait(self, seconds: float) -> bool:
+        """Whether something happened; if not, so much time has passed."""
+        with anyio.move_on_after(seconds) as waiting:
             await self._event.wait()
+        return not waiting.cancelled_caught
 
 
 class Hub:
@@ -81,19 +110,32 @@ class Hub:
         self._news: Final = news
         self._happened = _Signal()
         self._made = _Signal()
-        self._newest: deque[Entry] = deque(maxlen=_KEPT)
+        self._newest: deque[_Told] = deque(maxlen=_KEPT)
         self._machines: dict[str, str] = {}
         self._views: dict[str, View] = {}
+        self._written = anyio.Event()
         self.head = 0
 
     async def run(self) -> None:
         """Follow the journal until the server ends."""
         self.head = await self._desk.read(self._desk.journal.head)
-        aged = anyio.current_time()
+        with closing(Notice()) as notice:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._hear, notice)
+                tasks.start_soon(self._await_end)
+                await self._follow(notice)
+                tasks.cancel_scope.cancel()
+        self._happened.wake()
+        self._made.wake()
+
+    async def _follow(self, notice: Notice) -> None:
+        aged, pause = anyio.current_time(), _POLL_SECONDS
         while not self._ending.is_set():
+            self._written = anyio.Event()  # before looking, so that nothing falls between
             entries = await self._desk.read(partial(self._desk.journal.entries, self.head, most=_BATCH))
             if entries:
                 await self._take(entries)
+                await anyio.sleep(_REST_SECONDS)
             elif beside := self._news():  # something happened to these that is no entry
                 await self._show(beside)
             elif anyio.current_time() - aged >= _AGES_SECONDS:
@@ -101,13 +143,32 @@ class Hub:
                 for view in [one for one in self._views.values() if one.page.ages]:
                     await self.refresh(view)
             else:
-                with anyio.move_on_after(_POLL_SECONDS):
-                    await self._ending.wait()
-        self._happened.wake()
-        self._made.wake()
+                most = _SELDOM_SECONDS if self._is_told(notice) else _POLL_SECONDS
+                with anyio.move_on_after(min(pause, most)):
+                    await self._written.wait()
+                # What is written can be read when it is safe on the disk, and nothing tells when that is.
+                pause = _SOON_SECONDS if self._written.is_set() else 2 * min(pause, most)
+
+    def _is_told(self, notice: Notice) -> bool:
+        """Whether the system tells when an entry is written, and when a hook has seen something."""
+        file, directory = self._desk.journal.file, self._desk.state_directory
+        inbox = Path(place(str(directory)))
+        if file is None or not notice.covers(file.with_name(f"{file.name}-wal"), directory):
+            return False
+        return notice.covers(inbox) or not inbox.exists()
+
+    async def _hear(self, notice: Notice) -> None:
+        while notice.descriptor is not None:
+            await anyio.wait_readable(notice.descriptor)
+            notice.forget()
+            self._written.set()
+
+    async def _await_end(self) -> None:
+        await self._ending.wait()
+        self._written.set()
 
     async def _take(self, entries: list[Entry]) -> None:
-        self._newest.extend(entries)
+        self._newest.extend(map(_told, entries))
         self.head = entries[-1].seq
         self._happened.wake()
         await self._show({one.instance for one in entries})
@@ -125,31 +186,34 @@ class Hub:
         return self._machines[instance]
 
     async def refresh(self, view: View) -> None:
-        """Make a view as of now; those who show it are woken."""
+        """Make a view as of now; those who show it are woken where it changed."""
         async with view.making:
             await self._make(view)
 
     async def _catch_up(self, view: View) -> None:
         """Make a view where something happened since it was made; once for all who have just opened it."""
         async with view.making:
-            if view.seq != self.head or not view.regions:
+            if view.seq != self.head or not view.told:
                 await self._make(view)
 
     async def _make(self, view: View) -> None:
         head = self.head
         try:
-            view.regions = await anyio.to_thread.run_sync(self._made_of, view)
+            view.regions, told = await anyio.to_thread.run_sync(self._made_of, view)
         except InterlockError:
             return  # what it shows is gone; who reloads it is told so
         except Exception:  # a fault of one page is told where the server runs; the others go on
             log.exception("the page %s could not be made", view.asked.path)
             return
-        view.seq = head
-        self._made.wake()
+        is_new, view.told, view.seq = told != view.told, told, head
+        if is_new:
+            self._made.wake()
 
-    def _made_of(self, view: View) -> dict[str, str]:
+    def _made_of(self, view: View) -> tuple[dict[str, str], dict[str, bytes]]:
         given = view.page.look(self._sight, view.asked)
-        return self._renderer.regions(view.page.template, {**given, "asked": view.asked, "now": self._sight.now})
+        regions = self._renderer.regions(view.page.template, {**given, "asked": view.asked, "now": self._sight.now})
+        named = {f"{view.asked.path}#{region}": html for region, html in regions.items()}
+        return regions, {name: _event(name, html) for name, html in named.items()}
 
     def kept(self, path: str, name: str) -> str:
         """A region of a page that somebody shows now, as it was made last; empty where nobody does."""
@@ -164,42 +228,38 @@ class Hub:
         while not self._ending.is_set():
             head = self.head
             found = await self._after(after, instance)
-            for entry in found:
-                yield b"id: %d\nevent: entry\ndata: %s\n\n" % (entry.seq, msgspec.json.encode(entry))
+            for one in found:
+                yield one.event
             if found:
                 after = found[-1].seq
             elif head == self.head:  # else something happened while it was looked for
                 after = max(after, head)
-                await self._happened.wait(_QUIET_SECONDS)
-                if self.head == head:
+                if not await self._happened.wait(_QUIET_SECONDS):
                     yield b": still here\n\n"
 
-    async def _after(self, after: int, instance: str | None) -> list[Entry]:
+    async def _after(self, after: int, instance: str | None) -> list[_Told]:
         if self._newest and self._newest[0].seq <= after + 1:
-            kept = [one for one in self._newest if one.seq > after]
+            kept = [*takewhile(lambda one: one.seq > after, reversed(self._newest))][::-1]
             return [one for one in kept if instance in (None, one.instance)][:_BATCH]
-        return await self._desk.read(partial(self._desk.journal.entries, after, instance=instance, most=_BATCH))
+        read = partial(self._desk.journal.entries, after, instance=instance, most=_BATCH)
+        return [_told(one) for one in await self._desk.read(read)]
 
     async def regions(self, shown: Iterable[tuple[Page, Asked]]) -> AsyncIterator[bytes]:
         """The regions of pages, as server-sent events: all of them at first, then those that changed."""
         views = [self._opened(page, asked) for page, asked in shown]
-        sent: dict[str, str] = {}
+        sent: dict[str, bytes] = {}
         try:
             yield b"retry: 1000\n\n"
             for view in views:
                 await self._catch_up(view)
             while not self._ending.is_set():
-                fresh = [(view, name) for view in views for name in view.regions if self._is_new(sent, view, name)]
-                for view, name in fresh:
-                    key = f"{view.asked.path}#{name}"
-                    sent[key] = view.regions[name]
-                    told = msgspec.json.encode({"name": key, "html": sent[key]})
-                    yield b"id: %d\nevent: region\ndata: %s\n\n" % (view.seq, told)
-                if not fresh:
-                    before = [view.seq for view in views]
-                    await self._made.wait(_QUIET_SECONDS)
-                    if before == [view.seq for view in views]:
-                        yield b"event: still\ndata: {}\n\n"  # a comment would not reach who must know that it lives
+                told = [(view.seq, *one) for view in views for one in view.told.items()]
+                fresh = [(seq, name, event) for seq, name, event in told if sent.get(name) != event]
+                if fresh:
+                    sent |= {name: event for _, name, event in fresh}
+                    yield b"".join(b"id: %d\n%s" % (seq, event) for seq, _, event in fresh)
+                elif not await self._made.wait(_QUIET_SECONDS):
+                    yield b"event: still\ndata: {}\n\n"  # a comment would not reach who must know that it lives
         finally:
             for view in views:
                 view.viewers -= 1
@@ -211,9 +271,10 @@ class Hub:
         view.viewers += 1
         return view
 
-    @staticmethod
-    def _is_new(sent: dict[str, str], view: View, name: str) -> bool:
-        return sent.get(f"{view.asked.path}#{name}") != view.regions[name]
+
+def _event(name: str, html: str) -> bytes:
+    """A region as a server-sent event, but for its id."""
+    return b"event: region\ndata: %s\n\n" % msgspec.json.encode({"name": name, "html": html})
 
 
 def _concerns(view: View, topics: set[str]) -> bool:

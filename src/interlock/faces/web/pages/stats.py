@@ -167,4 +167,4 @@ def count_text(number: float) -> str:
     return f"{number:,.0f}"
 
 
-PAGES = (Page("/stats", "stats.html", _look, lambda asked: frozenset({"orchestrator"}), heading="Stats", key="s"),)
+PAGES = (Page("/stats", "stats.html", _look, lambda asked: frozenset({"orchestrator"}), heading="Stats", key="c"),)
