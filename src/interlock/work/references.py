@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
+from interlock.work.tickets.numbers import find_ticket, known_ticket
 from interlock.work.tickets.shelf import TICKETS, by_ids
 from interlock.work.watching import Watch
 
-__all__ = ["Reference", "called", "reference_to"]
+__all__ = ["Reference", "called", "meant", "reference_to"]
 
 _LONGEST = 200
+_SHORTEST_END = 4
+"""So many digits can be the end of an id as well as a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +60,14 @@ def called(journal: Journal, watch: Watch, instance: Instance) -> Reference:
             title = ""
     first = " ".join(title.split())
     return Reference(instance.machine, instance.id, first if len(first) <= _LONGEST else f"{first[:_LONGEST]}…", number)
+
+
+def meant(journal: Journal, text: str) -> Instance:
+    """What somebody means by a text: a ticket by its number, `7` or `#7`; anything by its id or the end of it."""
+    said = text.strip().removeprefix("…").lower()
+    digits = said.removeprefix("#")
+    if not (digits.isascii() and digits.isdigit()):
+        return journal.instance(said)
+    if said.startswith("#") or len(digits) < _SHORTEST_END:
+        return known_ticket(journal, digits)
+    return find_ticket(journal, digits) or journal.instance(digits)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ __all__ = [
     "show_ticket",
 ]
 
-_COLORS = {"gray": "bright_black", "orange": "dark_orange", "purple": "medium_purple"}
 _PRIORITIES = {"P0": "bold red", "P1": "dark_orange", "P2": "yellow"}
 _SEVERITIES = {"critical": ("✗", "bold red"), "warning": ("!", "yellow"), "info": ("·", "dim")}
 _STATUS = {"ON_TRACK": "bold green", "AT_RISK": "bold yellow", "OFF_TRACK": "bold red"}
@@ -40,8 +40,7 @@ _WIDEST_BAR = 12
 
 def _state(machine: Machine, name: str) -> Text:
     state = machine.states.get(name)
-    color = (state.color or "") if state else ""
-    return Text(f"{state.icon if state and state.icon else '·'} {one_line(name)}", _COLORS.get(color, color))
+    return Text(f"{state.icon if state and state.icon else '·'} {one_line(name)}", shade(machine, name))
 
 
 def age(hours: float) -> str:
@@ -124,8 +123,7 @@ def show_board(output: Output, board: Dashboard, machine: Machine) -> None:
 
 def _phase(phase: Phase, machine: Machine, most: int, widths: tuple[int, int, int]) -> Iterator[Text]:
     filled = max(1, round(phase.count * widths[2] / most)) if phase.count else 0
-    color = machine.states[phase.state].color or ""
-    bar = Text("█" * filled, _COLORS.get(color, color))
+    bar = Text("█" * filled, shade(machine, phase.state))
     number = str(phase.count) if phase.count else "·"
     count = Text(number.rjust(widths[1]), "bold" if phase.count else "dim")
     cards = [_card(one) for one in phase.tickets]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, ArgumentTypeError
+from dataclasses import asdict
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.errors import UsageError
+from interlock.faces.cli.command import Call, Verb, positive
 from interlock.faces.cli.entries import entry_data, show_entry
-from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, readable
 from interlock.journal import unknown_instance
+from interlock.work.references import meant
 
 if TYPE_CHECKING:
     from interlock.journal import Entry, Journal
+    from interlock.work.causes import Basis
+    from interlock.work.travel import Moment
 
 __all__ = ["VERBS"]
 
@@ -24,6 +29,9 @@ _POLL_SECONDS = 0.2
 
 
 def _log(call: Call) -> None:
+    if call.arguments.at is not None:
+        _at(call)
+        return
     if call.arguments.follow:
         _follow(call)
         return
@@ -38,7 +46,7 @@ def _log(call: Call) -> None:
 def _last(journal: Journal, call: Call) -> list[Entry]:
     most: int = call.arguments.number
     if call.arguments.instance:
-        return journal.history(call.arguments.instance)[-most:]
+        return journal.history(meant(journal, call.arguments.instance).id)[-most:]
     return journal.entries(max(0, journal.head() - most), most=most)
 
 
@@ -51,11 +59,66 @@ def _show(call: Call, entries: list[Entry], machines: dict[str, str]) -> None:
         show_entry(console, entry, machines.get(entry.instance, "?"))
 
 
+# One of them, as it stood
+
+
+def _at(call: Call) -> None:
+    from interlock.faces.cli.moment_pages import basis_data, moment_data
+    from interlock.work.causes import basis_of
+    from interlock.work.travel import moment_of
+    from interlock.work.watching import Watch
+
+    if call.arguments.follow:
+        message = "`--at` looks at what was, and `-f` at what happens."
+        raise UsageError("usage", message, "Give one of them.")
+    if not call.arguments.instance:
+        message = "`--at` counts the entries of one instance, and none was named."
+        raise UsageError("usage", message, "Name it: `ralph log INSTANCE --at N`; `ralph status` shows what there is.")
+    with readable(call) as place:
+        moment = moment_of(place.journal, meant(place.journal, call.arguments.instance).id, call.arguments.at)
+        basis = basis_of(place.journal, Watch(), moment.entry)
+    changes = [asdict(one) for one in moment.changes]
+    data = {**moment_data(moment), "entry": entry_data(moment.entry), "changes": changes, "basis": basis_data(basis)}
+    call.output.result(data, lambda: _show_moment(call, moment, basis))
+
+
+def _show_moment(call: Call, moment: Moment, basis: Basis) -> None:
+    from rich.text import Text
+
+    from interlock.faces.cli.looks import state_text
+    from interlock.faces.cli.moment_pages import (
+        basis_lines,
+        change_lines,
+        counter_lines,
+        entry_lines,
+        proof_lines,
+        way_lines,
+    )
+
+    instance, entry = moment.instance, moment.entry
+    say = call.output.console().print
+    say(Text(f"{instance.machine} …{instance.id[-6:]} after entry {entry.version} of {instance.version}", "bold"))
+    outcome = f"  ended as {moment.snapshot.outcome}" if moment.snapshot.outcome else ""
+    say(state_text(moment.machine, moment.snapshot.state).append(outcome), soft_wrap=True)
+    sections = (
+        ("", counter_lines(moment)),
+        ("What this entry said", chain(entry_lines(moment, entry, call.output.width), basis_lines(basis))),
+        ("What it changed besides", change_lines(moment.changes)),
+        ("Valid then", proof_lines(moment)),
+        ("The way there, newest first", way_lines(moment, moment.way[::-1][: call.arguments.number])),
+    )
+    for heading, lines in sections:
+        for place, line in enumerate(lines):
+            if not place and heading:
+                say(Text(f"\n{heading}", "bold"))
+            say(line, soft_wrap=True)
+
+
 def _follow(call: Call) -> None:
     _wait_for_journal(call)
     with opened(call) as journal:
         assert journal is not None  # it was waited for
-        instance = journal.instance(call.arguments.instance).id if call.arguments.instance else None
+        instance = meant(journal, call.arguments.instance).id if call.arguments.instance else None
         shown = _last(journal, call)
         after = shown[-1].seq if shown else 0
         console = call.output.console()
@@ -77,8 +140,9 @@ def _wait_for_journal(call: Call) -> None:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
-        "instance", nargs="?", type=_reference, help="an instance's id, or the last 4 or more characters of it"
+        "instance", nargs="?", type=_reference, help="an id, the last 4 or more characters of one, or a ticket's number"
     )
+    parser.add_argument("--at", type=positive, metavar="N", help="the instance as it stood after its entry N, and why")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl+C")
     parser.add_argument("-n", "--number", type=_positive, default=_TAIL, help=f"how many of the last ones ({_TAIL})")
 
@@ -94,5 +158,5 @@ def _reference(text: str) -> str:
     return text.removeprefix("…").lower()
 
 
-_EXAMPLES = ("ralph log", "ralph log -f", "ralph log 3azdq -n 5")
+_EXAMPLES = ("ralph log", "ralph log -f", "ralph log 3azdq -n 5", "ralph log 7 --at 3")
 VERBS = (Verb("", "what happened, oldest first, and with -f what happens", _log, _arguments, _EXAMPLES),)

@@ -17,6 +17,8 @@ from interlock.faces.cli.output import Output, columns
 __all__ = ["NOUNS", "RUN_OPTIONS", "main", "verbs_of"]
 
 NOUNS = {
+    "status": "what waits for you, who is at work on what, what is stuck, what today cost",
+    "why": "how something came to be where it is, and what it waits for",
     "machine": "the machines: list, show, check and draw them",
     "journal": "the journal as a whole: verify, export, rebuild",
     "log": "what happened, and what happens",

@@ -79,21 +79,27 @@ def writable(call: Call) -> Iterator[Place]:
 
 
 @contextmanager
-def readable(call: Call) -> Iterator[Place]:
-    """The journal with all around it, to read; where there is none yet, an empty one that is gone afterwards."""
+def readable(call: Call, *, warns: bool = True) -> Iterator[Place]:
+    """The journal with all around it, to read; where there is none yet, an empty one that is gone afterwards.
+
+    Whoever tells by itself that the settings wait to be accepted says that nobody need be warned.
+    """
     from tempfile import TemporaryDirectory
 
     path = journal_path(call)
     if call.environment.get(DATABASE_URL) or os.path.lexists(path):
-        with _placed(call, path) as place:
+        with _placed(call, path, warns=warns) as place:
             yield place
     else:
-        with TemporaryDirectory(prefix="ralph-") as nowhere, _placed(call, Path(nowhere) / path.name) as place:
+        with (
+            TemporaryDirectory(prefix="ralph-") as nowhere,
+            _placed(call, Path(nowhere) / path.name, warns=warns) as place,
+        ):
             yield place
 
 
 @contextmanager
-def _placed(call: Call, path: Path) -> Iterator[Place]:
+def _placed(call: Call, path: Path, *, warns: bool = True) -> Iterator[Place]:
     from interlock.journal import open_journal
     from interlock.work.configuration import standing
     from interlock.world.machines import machine_finder
@@ -105,7 +111,7 @@ def _placed(call: Call, path: Path) -> Iterator[Place]:
     journal = open_journal(call.environment.get(DATABASE_URL) or path, find)
     try:
         found.append(standing(journal, root))
-        if found[0].is_waiting and not call.output.json:
+        if found[0].is_waiting and warns and not call.output.json:
             call.output.message(f"{_WAITING}{_fault(found[0])}")
         yield Place(journal, state_directory(start), _work_tree(start) or root, find, found[0])
     finally:

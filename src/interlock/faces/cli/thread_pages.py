@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.work.threads.upcoming import NEXT
 
@@ -18,16 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "show_review", "show_thread"]
 
-_COLORS = {"gray": "bright_black", "orange": "dark_orange", "purple": "medium_purple"}
 _BOX = 53
 _SHOWN_CRITERIA = 40
 _SHOWN_PARTS = 40
 _SHOWN_DIFF = 2000
-
-
-def _color(machine: Machine, state: str) -> str:
-    color = machine.states[state].color or ""
-    return _COLORS.get(color, color)
 
 
 def _phases(machine: Machine) -> list[str]:
@@ -43,7 +38,7 @@ def _bar(machine: Machine, state: str) -> Text:
     for place, phase in enumerate(phases):
         mark, style = ("●", "green") if place < here else ("○", "dim")
         if place == here:
-            mark, style = machine.states[state].icon or "◑", f"bold {_color(machine, state)}"
+            mark, style = machine.states[state].icon or "◑", f"bold {shade(machine, state)}"
         bar.append("" if not place else " ── ", "dim").append(f"{mark} {phase}", style)
     return bar
 
@@ -64,7 +59,7 @@ def show_thread(
     say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"), soft_wrap=True)
     say(_bar(machine, thread.state), soft_wrap=True)
     limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
-    where = Text(machine.label(thread.state), f"bold {_color(machine, thread.state)}")
+    where = Text(machine.label(thread.state), f"bold {shade(machine, thread.state)}")
     where.append(f"  {machine.states[thread.state].description}", "dim")
     if thread.state in ("Running", "Paused", "Verifying"):
         where.append(f"  iteration {snapshot.counters.get('iteration', 1)}/{limit or '∞'}")
@@ -212,5 +207,5 @@ def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) 
             continue
         mark = "▸" if row["is_active"] else " "
         state = row["phase"]
-        line = Text(f"{mark} {row['id'][-8:]}  ").append(f"{machine.label(state):<16}", _color(machine, state))
+        line = Text(f"{mark} {row['id'][-8:]}  ").append(f"{machine.label(state):<16}", shade(machine, state))
         output.console().print(line.append(f"  {one_line(row['title'])}"), soft_wrap=True)

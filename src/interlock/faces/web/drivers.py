@@ -21,13 +21,19 @@ import msgspec
 from interlock.errors import CODES, Exit, InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.sessions.verbs import is_present
+from interlock.work.tickets.numbers import number_of
 
 __all__ = ["TOKEN", "Drivers"]
 
 TOKEN: Final = "RALPH_SERVE_TOKEN"
 _PRIVATE: Final = frozenset({TOKEN})
 """What agents must not find in their environment."""
-_WORDS: Final = {"thread": ("thread", "drive"), "orchestrator": ("orchestrate", "resume"), "story": ("story", "run")}
+_WORDS: Final = {
+    "thread": ("thread", "drive"),
+    "orchestrator": ("orchestrate", "resume"),
+    "story": ("story", "run"),
+    "ticket": ("work",),
+}
 _TAIL: Final = 20_000
 _LINES: Final = 12
 _TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
@@ -73,7 +79,7 @@ class Drivers:
                 self._follow(machine, id_, self._begun(machine, id_))
 
     def _begun(self, machine: str, id_: str) -> subprocess.Popen[bytes]:
-        words = [*_WORDS[machine], *(() if machine == "story" else (id_,)), "--json"]
+        words = [*_WORDS[machine], *self._called(machine, id_), "--json"]
         log = self.log_of(machine, id_)
         log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
@@ -90,6 +96,12 @@ class Drivers:
         except OSError as error:
             message = f"The driver of {machine} {id_} could not be started: {error.strerror}."
             raise InterlockError("internal_error", message, f"`ralph {' '.join(words[:-1])}` starts it.") from None
+
+    def _called(self, machine: str, id_: str) -> tuple[str, ...]:
+        """What a command calls the instance by; there is one story loop at a time."""
+        if machine == "ticket":
+            return (str(number_of(self.journal.history(id_)[0].decoded_evidence().names)),)
+        return () if machine == "story" else (id_,)
 
     def log_of(self, machine: str, id_: str) -> Path:
         """What the last driver said."""

@@ -25,6 +25,7 @@ from interlock.faces.web.moves import (
     move_story,
     move_thread,
     move_ticket,
+    work_ticket,
 )
 from interlock.faces.web.page import Asked
 from interlock.faces.web.rendering import Renderer
@@ -39,6 +40,7 @@ _MOVES: Final[tuple[tuple[str, str, str, Callable[[Hands, str, Form], Done]], ..
     ("thread", "/threads", "new", begin_thread),
     ("thread", "/thread/{called}", "act", move_thread),
     ("ticket", "/ticket/{called}", "handoff", move_ticket),
+    ("ticket", "/ticket/{called}", "work", work_ticket),
     ("orchestrator", "/run/{called}", "act", move_run),
     ("story", "/story/{called}", "act", move_story),
 )

@@ -27,9 +27,19 @@ from interlock.work.threads.verbs import act, add_context, configure, new_thread
 from interlock.work.threads.visit import default_config
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
-from interlock.work.tickets.numbers import find_ticket
+from interlock.work.tickets.numbers import find_ticket, known_ticket
 
-__all__ = ["Form", "begin_thread", "gate_page", "instance_of", "move_run", "move_story", "move_thread", "move_ticket"]
+__all__ = [
+    "Form",
+    "begin_thread",
+    "gate_page",
+    "instance_of",
+    "move_run",
+    "move_story",
+    "move_thread",
+    "move_ticket",
+    "work_ticket",
+]
 
 Form = Mapping[str, str]
 _PRINTED: Final = (
@@ -189,6 +199,14 @@ def move_ticket(hands: Hands, number: str, form: Form) -> Done:
     )
     handed = hands.journal.transact(work)
     return Done(f"/ticket/{handed.number}", f"It is in {handed.new_state} now.")
+
+
+def work_ticket(hands: Hands, number: str, form: Form) -> Done:
+    """Have a ticket worked on, as far as it goes without a person."""
+    ticket = known_ticket(hands.journal, number)
+    if not hands.drivers.start("ticket", ticket.id):
+        return Done(f"/ticket/{number}", "Somebody works on it already.")
+    return Done(f"/ticket/{number}", "It is worked on, as far as it goes without you; this page says where it waits.")
 
 
 # Loops and runs

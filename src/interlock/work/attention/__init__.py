@@ -1,6 +1,6 @@
 """What waits for a person, who is at work, what does not move, and what today cost: one look over the whole journal.
 
-Every face that tells people what is going on asks here: the dashboard's first page, later `ralph status` and what
+Every face that tells people what is going on asks here: the dashboard's first page, `ralph status`, later what
 notifies people. It reads and changes nothing, and it is flat: each list has an end, and says how much more there is.
 """
 
@@ -11,13 +11,14 @@ from pathlib import Path
 from interlock.journal import Journal
 from interlock.journal.ids import time_text
 from interlock.work.attention.spending import spending
+from interlock.work.attention.tree import Node, Tree, tree
 from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working, counted
 from interlock.work.attention.waiting import waiting
 from interlock.work.attention.working import stuck, working
 from interlock.work.settings import Settings
 from interlock.work.watching import Watch
 
-__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "asking", "attention"]
+__all__ = ["Attention", "Node", "Spending", "Stuck", "Tree", "Waiting", "Working", "asking", "attention", "tree"]
 
 
 def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | None) -> Attention:

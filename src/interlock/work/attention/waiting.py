@@ -18,10 +18,11 @@ from interlock.work.threads.upcoming import next_command
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
 from interlock.work.tickets.pipeline import distance, escalated
-from interlock.work.tickets.shelf import LINE, TICKETS, Line
+from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids
+from interlock.work.tickets.threads import open_thread
 from interlock.work.watching import Watch
 
-__all__ = ["open_states", "waiting"]
+__all__ = ["open_states", "wait_of", "waiting"]
 
 _MOST: Final = 20
 """So many of each kind are listed."""
@@ -39,8 +40,34 @@ def waiting(journal: Journal, watch: Watch, root: Path | None) -> tuple[tuple[Wa
     for some, more in (_tickets(journal, tickets), (_outside(journal), 0)):
         found += some
         unlisted += more
-    found += [*_loops(journal, watch), *_runs(journal, watch)]
+    found += [one for one in (*_loops(journal, watch), *_runs(journal, watch)) if one is not None]
     return tuple(sorted(found, key=lambda one: (not one.is_gate, one.since or ""))), unlisted
+
+
+def wait_of(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
+    """What one instance needs of a person, itself or through what works on it; None where it needs nothing."""
+    machine = journal.machine_of(instance)
+    is_last = any(one.id == instance.id for one in journal.recent(instance.machine, 1))
+    match instance.machine:
+        case "story" | "orchestrator" if instance.parent is not None:
+            return wait_of(journal, watch, journal.instance(instance.parent)) if instance.outcome is None else None
+        case "story":
+            return _loop(journal, watch, instance) if instance.outcome is None or is_last else None
+        case "orchestrator":
+            is_asking = instance.outcome is None or (is_last and instance.outcome == "failure")
+            return _run(journal, watch, instance) if is_asking else None
+        case "thread" if instance.outcome is None:
+            is_asking = machine.states[instance.state].human
+            is_driven = journal.is_held(f"thread:{instance.id}", is_present)
+            return _thread(journal, watch, instance) if is_asking or not is_driven else None
+        case "ticket" if instance.outcome is None:
+            thread = open_thread(journal, instance.id)
+            if thread is not None:
+                return wait_of(journal, watch, thread)
+            with journal.projected(TICKETS) as sql:
+                line = by_ids(sql, [instance.id])[instance.id]
+            return _ticket(journal, line) if machine.states[instance.state].human else None
+    return None
 
 
 def open_states(machine: Machine, *, human: bool | None = None) -> list[str]:
@@ -142,50 +169,57 @@ def _outside(journal: Journal) -> list[Waiting]:
 # Loops and runs
 
 
-def _loops(journal: Journal, watch: Watch) -> Iterator[Waiting]:
+def _loops(journal: Journal, watch: Watch) -> Iterator[Waiting | None]:
     """The loop that rests, or has blocked stories; and the last one, where it ended for want of a person."""
     _, found = journal.standing("story", open_states(journal.current("story")), _MOST)
-    last = journal.recent("story", 1)
-    ended = [one for one in last if one.outcome is not None]
+    ended = [one for one in journal.recent("story", 1) if one.outcome is not None]
     for instance in (*found, *ended):
-        if instance.parent is not None:
-            continue  # its thread says what it needs
-        loop = watch.loops.of(journal, instance)
-        of = called(journal, watch, instance)
-        blocked = [one.id for one in loop.progress.stories if one.status == "blocked"]
-        unblock = f"ralph story unblock {blocked[0]}" if blocked else "ralph story run"
-        if loop.outcome == _BLOCKED:
-            needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
-            yield Waiting(of, loop.state, f"only blocked stories are left: {needs}", loop.updated, unblock)
-        elif instance.outcome is not None:
-            if loop.explanation:
-                yield Waiting(of, loop.state, loop.explanation, loop.updated, "ralph story init")
-        elif loop.paused is not None:
-            why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
-            yield Waiting(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
-        elif not journal.is_held(f"story:{instance.id}", is_present):
-            yield Waiting(of, loop.state, "nobody drives it", loop.updated, "ralph story run", is_gate=False)
-        elif blocked:
-            why = f"{', '.join(blocked[:5])} {'is' if len(blocked) == 1 else 'are'} blocked; the others go on"
-            yield Waiting(of, loop.state, why, loop.updated, unblock, is_gate=False)
+        if instance.parent is None:  # else its thread says what it needs
+            yield _loop(journal, watch, instance)
 
 
-def _runs(journal: Journal, watch: Watch) -> Iterator[Waiting]:
+def _loop(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
+    loop = watch.loops.of(journal, instance)
+    of = called(journal, watch, instance)
+    blocked = [one.id for one in loop.progress.stories if one.status == "blocked"]
+    unblock = f"ralph story unblock {blocked[0]}" if blocked else "ralph story run"
+    if loop.outcome == _BLOCKED:
+        needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
+        return Waiting(of, loop.state, f"only blocked stories are left: {needs}", loop.updated, unblock)
+    if instance.outcome is not None:
+        is_told = bool(loop.explanation)
+        return Waiting(of, loop.state, loop.explanation, loop.updated, "ralph story init") if is_told else None
+    if loop.paused is not None:
+        why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
+        return Waiting(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
+    if not journal.is_held(f"story:{instance.id}", is_present):
+        return Waiting(of, loop.state, "nobody drives it", loop.updated, "ralph story run", is_gate=False)
+    if blocked:
+        why = f"{', '.join(blocked[:5])} {'is' if len(blocked) == 1 else 'are'} blocked; the others go on"
+        return Waiting(of, loop.state, why, loop.updated, unblock, is_gate=False)
+    return None
+
+
+def _runs(journal: Journal, watch: Watch) -> Iterator[Waiting | None]:
     """The run that rests; and the last one, where it failed."""
     _, found = journal.standing("orchestrator", open_states(journal.current("orchestrator")), _MOST)
     failed = [one for one in journal.recent("orchestrator", 1) if one.outcome == "failure"]
     for instance in (*found, *failed):
-        if instance.parent is not None:
-            continue
-        run, end = watch.runs.of(journal, instance), instance.id[-6:]
-        of = called(journal, watch, instance)
-        if instance.outcome is not None:
-            need = need_of(run, journal.history(instance.id, run.entered - 1)[0])
-            command = f'ralph orchestrate resume {end} --say "…"'
-            why = "\n".join((need.says, *need.details[:_MOST_LINES], *need.questions[:_MOST_LINES], need.help))
-            yield Waiting(of, run.state, why, run.updated, command)
-        elif run.stopped is not None:
-            yield Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
-        elif not journal.is_held(f"orchestrator:{instance.id}", is_present):
-            command = f"ralph orchestrate resume {end}"
-            yield Waiting(of, run.state, "nobody drives it", run.updated, command, is_gate=False)
+        if instance.parent is None:
+            yield _run(journal, watch, instance)
+
+
+def _run(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
+    run, end = watch.runs.of(journal, instance), instance.id[-6:]
+    of = called(journal, watch, instance)
+    if instance.outcome is not None:
+        need = need_of(run, journal.history(instance.id, run.entered - 1)[0])
+        command = f'ralph orchestrate resume {end} --say "…"'
+        why = "\n".join((need.says, *need.details[:_MOST_LINES], *need.questions[:_MOST_LINES], need.help))
+        return Waiting(of, run.state, why, run.updated, command)
+    if run.stopped is not None:
+        return Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
+    if not journal.is_held(f"orchestrator:{instance.id}", is_present):
+        command = f"ralph orchestrate resume {end}"
+        return Waiting(of, run.state, "nobody drives it", run.updated, command, is_gate=False)
+    return None

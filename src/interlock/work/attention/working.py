@@ -19,7 +19,7 @@ from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.shelf import TICKETS, Line, by_ids
 from interlock.work.watching import Watch
 
-__all__ = ["stuck", "working"]
+__all__ = ["driver_of", "stuck", "working"]
 
 _MOST: Final = 30
 _MOST_STUCK: Final = 10
@@ -42,13 +42,13 @@ def _agent(journal: Journal, watch: Watch, instance: Instance, now: float) -> Wo
     above = _instance(journal, instance.parent)
     if above is None:
         return Working(None, "", session.started, "", session)
-    driver = _driver(journal, above)
+    driver = driver_of(journal, above)
     return Working(called(journal, watch, above), above.state, session.started, driver, session)
 
 
 def _alone(journal: Journal, watch: Watch, instance: Instance) -> Iterator[Working]:
     """What is driven, and asks no agent just now: it verifies, waits for a limit, or is between two steps."""
-    driver = _driver(journal, instance)
+    driver = driver_of(journal, instance)
     if driver:
         yield Working(called(journal, watch, instance), instance.state, instance.updated, driver, None)
 
@@ -60,7 +60,8 @@ def _instance(journal: Journal, id_: str | None) -> Instance | None:
         return None
 
 
-def _driver(journal: Journal, instance: Instance) -> str:
+def driver_of(journal: Journal, instance: Instance) -> str:
+    """The process that drives an instance; empty where none does."""
     if instance.machine not in _DRIVEN:
         return ""
     lease = journal.held(f"{instance.machine}:{instance.id}", is_present)

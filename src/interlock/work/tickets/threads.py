@@ -44,15 +44,22 @@ def follow_ticket(transaction: Transaction, moved: Recorded, actor: Actor) -> No
         claim = Evidence(holder=f"{THREAD}:{thread.id}", data={THREAD: thread.id})
         transaction.append(entry.instance, Event(row.event, actor, row.to, row.command, "its thread goes on", claim))
     elif entry.to_state not in PLACES and thread.state in AT_WORK:
-        rest(transaction, thread.id, actor, f"its ticket was moved to {entry.to_state}")
+        why = f"its ticket was moved to {entry.to_state}"
+        rest(transaction, thread.id, actor, why, cause=Evidence(data={"ticket": entry.instance}))
 
 
 def rest(
-    transaction: Transaction, thread: str, actor: Actor, why: str | None = None, lease: Lease | None = None
+    transaction: Transaction,
+    thread: str,
+    actor: Actor,
+    why: str | None = None,
+    lease: Lease | None = None,
+    *,
+    cause: Evidence | None = None,
 ) -> None:
     """Let a thread rest; what verifies is stopped first."""
     for name in AT_WORK.get(transaction.instance(thread).state, ("pause",)):
-        transaction.append(thread, Event(name, actor, reason=why), lease=lease)
+        transaction.append(thread, Event(name, actor, reason=why, evidence=cause), lease=lease)
 
 
 def strays(machine: Machine, thread: Instance, ticket: Instance) -> str | None:

@@ -110,6 +110,7 @@ def _ticket(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     return {
         "ticket": found,
         "look": look_of(machine, found.workflow_state),
+        "trouble": sight.trouble(ticket),
         "is_blocked": any(not _has_ended(machine, one.workflow_state) for one in found.blocked_by),
         "related": [
             (name, [(one, look_of(machine, one.workflow_state)) for one in some])

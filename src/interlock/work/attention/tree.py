@@ -1,0 +1,168 @@
+"""Everything that is under way, as a tree: a ticket, its thread, what drives that, and the agents at work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from interlock.errors import InterlockError
+from interlock.journal import Instance, Journal
+from interlock.work.attention.values import Waiting
+from interlock.work.attention.waiting import open_states
+from interlock.work.attention.working import driver_of
+from interlock.work.references import Reference, called
+from interlock.work.sessions.summary import Summary, summary_of
+from interlock.work.tickets.locks import spoken
+from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids
+from interlock.work.tickets.threads import strays
+from interlock.work.watching import Watch
+
+__all__ = ["Node", "Tree", "tree"]
+
+_MOST: Final = 30
+"""So many of each machine are looked for, of those that wait for a person and of those that do not."""
+_BELOW: Final = ("thread", "story", "orchestrator", "session")
+_KINDS: Final = ("ticket", *_BELOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something that is under way, and what is below it."""
+
+    of: Reference
+    state: str
+    since: str
+    """When it came to that state."""
+    by: str
+    """Who drives or holds it; empty where nobody does, or what is below it."""
+    is_waiting: bool
+    """Whether its machine waits for a person."""
+    session: Summary | None = None
+    """What an agent does, where it is an agent's."""
+    differs: str | None = None
+    """How a thread and its ticket differ, where one could not follow the other."""
+    below: tuple[Node, ...] = ()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether somebody is at work on it, or below it."""
+        return bool(self.by) or self.session is not None or any(one.is_busy for one in self.below)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Itself, and all below it."""
+        return frozenset({self.of.id}).union(*(one.ids for one in self.below))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """What is under way, and how much else has not ended."""
+
+    roots: tuple[Node, ...]
+    """What somebody is at work on comes first, then the oldest."""
+    rest: Mapping[str, Mapping[str, int]]
+    """How many that have not ended are told of nowhere else: of each machine, in each state."""
+
+
+def tree(journal: Journal, watch: Watch, waiting: Iterable[Waiting] = ()) -> Tree:
+    """What is under way. A ticket is in it where something below it is, or where somebody holds it.
+
+    What is told of as waiting is not counted among the rest.
+    """
+    with watch.lock:
+        found = _with_those_above(journal, _open(journal))
+        held = _held(journal, found)
+        found |= {one: journal.instance(one) for one in held if one not in found}
+        children: dict[str | None, list[Instance]] = {}
+        for one in sorted(found.values(), key=lambda each: each.id):
+            children.setdefault(one.parent if one.parent in found else None, []).append(one)
+        roots = [_node(journal, watch, one, children, held) for one in children.get(None, ())]
+        roots.sort(key=lambda one: (not one.is_busy, one.of.id))
+        asking = {one.of.id: (one.of.machine, one.state) for one in waiting if one.of is not None}
+        told = {one.id: (one.machine, one.state) for one in found.values() if one.outcome is None}
+        return Tree(tuple(roots), _rest(journal, (asking | told).values()))
+
+
+def _open(journal: Journal) -> dict[str, Instance]:
+    found: dict[str, Instance] = {}
+    for name in _BELOW:
+        machine = journal.current(name)
+        for human in (False, True):
+            _, some = journal.standing(name, open_states(machine, human=human), _MOST)
+            found |= {one.id: one for one in some}
+    return found
+
+
+def _with_those_above(journal: Journal, found: dict[str, Instance]) -> dict[str, Instance]:
+    """What is found, and all that it is for, also where that has ended."""
+    known = dict(found)
+    for one in found.values():
+        above = one.parent
+        while above is not None and above not in known:
+            try:
+                known[above] = journal.instance(above)
+            except InterlockError:  # what was taken out of the journal is named by `ralph journal verify`
+                break
+            above = known[above].parent
+    return known
+
+
+def _held(journal: Journal, found: Mapping[str, Instance]) -> dict[str, Line]:
+    """The tickets that somebody holds, and those in the tree."""
+    with journal.projected(TICKETS) as sql:
+        statement = f"SELECT {LINE} FROM tickets AS t WHERE t.holder IS NOT NULL ORDER BY t.holder LIMIT {_MOST}"
+        lines = {row[0]: Line(*row) for row in sql.rows(statement)}
+        return lines | by_ids(sql, [one.id for one in found.values() if one.machine == "ticket"])
+
+
+def _node(
+    journal: Journal,
+    watch: Watch,
+    instance: Instance,
+    children: Mapping[str | None, Sequence[Instance]],
+    lines: Mapping[str, Line],
+) -> Node:
+    below = tuple(_node(journal, watch, one, children, lines) for one in children.get(instance.id, ()))
+    of, machine = called(journal, watch, instance), journal.machine_of(instance)
+    state = machine.states.get(instance.state)
+    since, by, session, differs = instance.updated, driver_of(journal, instance), None, None
+    match instance.machine:
+        case "ticket":
+            line = lines[instance.id]
+            since, by = line.since, _holder(line, below)
+        case "thread":
+            since = watch.threads.of(journal, instance).entered_at
+            above = lines.get(instance.parent or "")
+            differs = strays(machine, instance, journal.instance(above.id)) if above is not None else None
+        case "story":
+            since = _entered(journal, instance, watch.loops.of(journal, instance).entered)
+        case "orchestrator":
+            since = _entered(journal, instance, watch.runs.of(journal, instance).entered)
+        case "session":
+            session = summary_of(watch.sessions.of(journal, instance), machine, journal.now())
+            since, by = session.since, session.agent
+    is_waiting = instance.outcome is None and state is not None and state.human
+    return Node(of, instance.state, since, by, is_waiting, session, differs, below)
+
+
+def _entered(journal: Journal, instance: Instance, version: int) -> str:
+    """When it came to where it is."""
+    return journal.history(instance.id, version - 1, most=1)[0].time
+
+
+def _holder(line: Line, below: Sequence[Node]) -> str:
+    """Who holds a ticket, unless it is one of those below it."""
+    if line.holder is None or any(line.holder.endswith(f":{id_}") for one in below for id_ in one.ids):
+        return ""
+    return spoken(line.holder, line.held_by)
+
+
+def _rest(journal: Journal, told: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    counts = journal.standing_counts()
+    found: dict[str, dict[str, int]] = {name: dict(counts[name]) for name in _KINDS if name in counts}
+    for machine, state in told:
+        if state in found.get(machine, ()):
+            found[machine][state] -= 1
+    kept = {name: {state: number for state, number in those.items() if number > 0} for name, those in found.items()}
+    return {name: those for name, those in kept.items() if those}
