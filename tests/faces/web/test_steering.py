@@ -123,3 +123,36 @@ def test_a_loop_rests_and_goes_on_from_the_browser(repository: Path, environment
             assert browser.told()
         browser.reached(loop, "EXIT")
         assert notes(repository, loop) == [("web", "paused"), ("web", "context_added"), ("web", "resumed")]
+
+
+def test_a_ticket_is_worked_on_from_its_page_until_it_is_the_persons_turn(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    settle(repository, RUNS.format("true"))
+    handing = [
+        str(RALPH),
+        "ticket",
+        "handoff",
+        "1",
+        "--command",
+        "triage",
+        "--to-state",
+        "Human Needed",
+        "--reason",
+        "why?",
+    ]
+    plays(repository, "agent", [{"run": handing}, {"finish": True}])
+    commit(repository, environment)
+    run("ticket", "create", "Greet people", "--json", cwd=repository, env=environment)
+    with opened(repository) as journal:
+        [ticket] = [one.id for one in journal.instances("ticket")]
+    with in_terminal(repository, environment) as terminal:
+        browser = terminal.browser()
+        browser.log_in(terminal)
+        browser.post("/ticket/1/work", reason="")
+        assert "as far as it goes without you" in browser.told()
+        browser.reached(ticket, "Human Needed")
+    with opened(repository) as journal:
+        last = journal.history(ticket)[-1]
+        [session] = journal.instances("session")
+    assert (last.actor_kind, last.command, session.parent) == ("agent", "triage", ticket)
