@@ -189,6 +189,9 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     # The memory
     "memory_unreachable": (Exit.TRY_AGAIN, "The memory's server does not answer, or its driver is not installed."),
     "memory_refused": (Exit.AUTHENTICATION, "The memory's server refused the user, the password or the question."),
+    # Telling people
+    "notify_off": (Exit.USAGE, "No channel is set on which people could be told, or not the one that was named."),
+    "notify_failed": (Exit.TRY_AGAIN, "A channel did not take what it was to tell; it waits in the outbox."),
     # A tracker
     "tracker_unconfigured": (Exit.USAGE, "No repository or project is named, or the address of the API is refused."),
     "tracker_unauthorized": (Exit.AUTHENTICATION, "There is no token for the tracker, or it may not do this."),

@@ -37,6 +37,7 @@ COMMANDS = {
     ("gate", "list"): (),
     ("config", "show"): (),
     ("init", ""): ("--dry-run",),
+    ("notify", "status"): (),
     ("doctor", ""): (),
     ("demo", ""): (),
     ("completion", ""): ("bash",),
@@ -50,6 +51,7 @@ ELSEWHERE |= {("story", "resume"), ("story", "tasks")}
 ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
 ELSEWHERE |= {("orchestrate", verb) for verb in verbs_of("orchestrate")}
+ELSEWHERE |= {("notify", "test"), ("notify", "send")}
 ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
 """Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from interlock.journal.journal import Journal
     from interlock.journal.leases import Holder, Lease
     from interlock.journal.opening import open_journal
+    from interlock.journal.outbox import Outbox
     from interlock.journal.projection import Projection
     from interlock.journal.search import Found, Sought
     from interlock.journal.store import Sql
@@ -31,6 +32,7 @@ __all__ = [
     "Instance",
     "Journal",
     "Lease",
+    "Outbox",
     "Problem",
     "Projection",
     "Recorded",
@@ -49,6 +51,7 @@ _HOMES = {
     "Instance": "entry",
     "Journal": "journal",
     "Lease": "leases",
+    "Outbox": "outbox",
     "Problem": "audit",
     "Projection": "projection",
     "Recorded": "entry",

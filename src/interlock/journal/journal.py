@@ -13,6 +13,7 @@ from interlock.journal.audit import Problem, rebuild, verify, verify_projection
 from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
 from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost, release, renew
 from interlock.journal.machines import Machines
+from interlock.journal.outbox import Outbox, begin_outbox, find_outboxes, keep_outbox
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
 from interlock.journal.store import Sql, Store
@@ -280,6 +281,22 @@ class Journal:
         """The resources whose name begins so and whose lease has a holder that is gone."""
         with self._store.read() as sql:
             return lost(sql, prefix, self._milliseconds(), is_alive)
+
+    # Outboxes
+
+    def outboxes(self) -> list[Outbox]:
+        """How far each channel has told what happened."""
+        with self._store.read() as sql:
+            return find_outboxes(sql)
+
+    def begin_outbox(self, channel: str) -> Outbox:
+        """The outbox of a channel, made where there is none: it begins with what happens from now on."""
+        found = [one for one in self.outboxes() if one.channel == channel]
+        return found[0] if found else self._store.write(lambda sql: begin_outbox(sql, channel))
+
+    def keep_outbox(self, outbox: Outbox, lease: Lease) -> None:
+        """Write down how far a channel is, as its only sender."""
+        self._store.write(lambda sql: keep_outbox(sql, outbox, lease))
 
     def _milliseconds(self) -> int:
         return self._source.now() // 1_000_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.errors import Tampered
+from interlock.errors import InterlockError, Tampered
 from interlock.journal.entry import Instance
 from interlock.journal.store import Sql
 from interlock.machine import Machine
@@ -41,8 +41,17 @@ class Machines:
             if hashlib.sha256(definition.encode()).hexdigest() != digest:
                 message = f"The definition of the machine {digest[:12]} is missing or was changed."
                 raise Tampered("journal_tampered", message, "Run `ralph journal verify`.")
-            self._by_digest[digest] = compile_machine(msgspec.json.decode(definition, type=MachineForm))
+            form = msgspec.json.decode(definition, type=MachineForm)
+            self._by_digest[digest] = self._in_order(form.name, digest) or compile_machine(form)
         return self._by_digest[digest]
+
+    def _in_order(self, name: str, digest: str) -> Machine | None:
+        """The same machine from its own file: what is kept is sorted, and the order of the states says something."""
+        try:
+            machine = self._find(name)
+        except InterlockError:  # an override that is broken is no reason not to read what was before it
+            return None
+        return machine if machine.digest == digest else None
 
     @staticmethod
     def keep(sql: Sql, machine: Machine) -> None:

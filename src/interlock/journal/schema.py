@@ -164,6 +164,18 @@ _STANDING = (
 )
 """So that a list of the newest, and what stands in a state, cost the same however many instances there are."""
 
+_OUTBOXES = """CREATE TABLE outboxes (
+  channel TEXT NOT NULL PRIMARY KEY,
+  seq {integer} NOT NULL,
+  upto {integer} NOT NULL,
+  tries {integer} NOT NULL,
+  due {integer} NOT NULL,
+  trouble TEXT NOT NULL,
+  sent {integer} NOT NULL,
+  dropped {integer} NOT NULL,
+  told TEXT NOT NULL
+) {rowless}"""
+
 # What is noted after the end changes neither when a session ended nor what its error was.
 _END = "LEFT JOIN entries AS e ON e.instance = i.id AND e.event = 'complete_ralph_session'"
 
@@ -185,6 +197,7 @@ MIGRATIONS = (
     ),
     Migration(4, "how far each projection is", (_PROJECTIONS,), {}),
     Migration(5, "instances by machine, and by where they stand", _STANDING, {}),
+    Migration(6, "how far each channel has told people what happened", (_OUTBOXES,), {}),
 )
 """Every migration, in order. One that was released is never changed."""
 

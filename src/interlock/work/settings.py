@@ -246,6 +246,48 @@ SETTINGS = (
         pattern=r"(?!(?:.*/)?\.{1,2}(?:/|\Z))[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){0,20}",
     ),
     Setting(
+        "notify.on",
+        ("needed", "stuck", "budget", "done"),
+        "What people are told: that one is needed, that something is stuck, over its budget, or done.",
+        values=("needed", "stuck", "budget", "done"),
+    ),
+    Setting(
+        "notify.desktop",
+        "off",
+        "Whether the desktop shows it, by notify-send or osascript.",
+        values=("off", "on"),
+    ),
+    Setting(
+        "notify.terminal",
+        "off",
+        "How the terminal of a driver shows it: a bell, or the sequence OSC 9 or OSC 777.",
+        values=("off", "bell", "osc9", "osc777"),
+    ),
+    Setting(
+        "notify.slack",
+        "off",
+        "Whether Slack is told; the address of its webhook is RALPH_SLACK_WEBHOOK, and stands in no file.",
+        values=("off", "on"),
+    ),
+    Setting(
+        "notify.webhook",
+        "",
+        "The address that is told, with https or on this machine; RALPH_WEBHOOK_SECRET signs it.",
+        pattern=r"|https://[^\s@]{1,500}|http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/][^\s@]{0,500})?",
+    ),
+    Setting(
+        "notify.command",
+        "",
+        "A command that is told, run by a shell: it reads JSON from its stdin.",
+        pattern=r"[^\0\n]{0,1000}",
+    ),
+    Setting(
+        "notify.link",
+        "",
+        "The address of the dashboard as its readers reach it; what is told links there.",
+        pattern=r"|https?://[^\s@]{1,300}",
+    ),
+    Setting(
         "memory.uri",
         "",
         "The address of a Neo4j server, such as bolt://localhost:7687; without one, the journal itself remembers.",
@@ -354,6 +396,9 @@ def _check(setting: Setting, value: object) -> None:
     if isinstance(setting.default, tuple):
         fits = isinstance(value, list) and all(isinstance(one, str) and 0 < len(one) <= 1000 for one in value)
         wanted = "a list of texts"
+        if setting.values:
+            fits = fits and set(value) <= set(setting.values)  # type: ignore[call-overload] # it is a list of texts
+            wanted = f"a list of {', '.join(setting.values)}"
     elif setting.values:
         fits = value in setting.values
         wanted = " or ".join(setting.values)

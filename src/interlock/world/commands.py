@@ -56,6 +56,8 @@ class Call:
     seconds: float = 0.0
     """How long it may take; 0 is no limit."""
     marker: str = ""
+    given: bytes | None = None
+    """What it reads from its stdin; None is nothing at all."""
     log_limit: int = 64 * 1024 * 1024
 
 
@@ -83,7 +85,7 @@ def run_command(call: Call, on: Callable[[Happening], None], stop: Stop, *, cloc
         marker=call.marker,
         log_limit=call.log_limit,
     )
-    result = run(_Shell(call.command), assignment, on, stop, clock=clock)
+    result = run(_Shell(call.command, call.given), assignment, on, stop, clock=clock)
     how, why = _account(result, call.seconds)
     return Done(how, result.exit_code, result.seconds, result.last_lines, result.log_sha256, why)
 
@@ -93,10 +95,11 @@ class _Shell:
     """The shell as something that can be run; every line that it prints is a line that it said."""
 
     command: str
+    given: bytes | None = None
     name: str = "shell"
 
     def launch(self, assignment: Assignment) -> Launch:
-        return Launch((*_SHELL, self.command))
+        return Launch((*_SHELL, self.command), self.given)
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return PlainReader("")

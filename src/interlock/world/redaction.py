@@ -73,7 +73,8 @@ def redacted(text: str) -> str:
 @cache
 def _known() -> tuple[str, ...]:
     """The secrets that this process was given in its environment, the longest first; a path is none."""
-    found = {value for name, value in os.environ.items() if any(word in name.lower() for word in _WORDS)}
+    named = (*_WORDS, "webhook")  # whoever knows the address of one can speak in our name
+    found = {value for name, value in os.environ.items() if any(word in name.lower() for word in named)}
     return tuple(sorted((one for one in found if len(one) >= _SHORTEST and one[0] != "/"), key=len, reverse=True))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,6 +30,8 @@ class Driving:
     workshop: Workshop
     steering: Steering
     teller: Teller
+    telling: Callable[[], AbstractContextManager[None]]
+    """Tells people what happens, on the channels that they chose."""
 
     def drive(self, work: Callable[[], Result], is_told: Callable[[Entry], bool]) -> Result:
         """Let something go on by itself as far as it can: Ctrl+C lets it rest after what runs, a second one at once.
@@ -40,7 +42,8 @@ class Driving:
         from interlock.world.agents.adopting import adopting
 
         self.steering.is_told = is_told
-        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting():
+        # Whoever is told is told before what agents left behind is ended: a command of theirs would be, too.
+        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting(), self.telling():
             return work()
 
     def _say(self, presses: int) -> None:
@@ -51,7 +54,10 @@ class Driving:
 @contextmanager
 def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
     """The workshop of the repository that the command is called in."""
+    from interlock.faces.cli.notify import posts_of, telling
     from interlock.faces.cli.telling import Teller
+    from interlock.work.notifying.channels import without_secrets
+    from interlock.work.notifying.sending import begin
     from interlock.work.steering import Pressed, Steering
     from interlock.work.workshop import Workshop
 
@@ -65,10 +71,16 @@ def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
             root=place.work_tree,
             state_directory=place.state_directory,
             settings=place.settings,
-            environment=dict(call.environment),
+            environment=without_secrets(call.environment),
             tell=teller.tell,
             stop=steering,
             pausing=Pressed(steering),
             wait=steering.wait,
         )
-        yield Driving(place, workshop, steering, teller)
+        begin(posts_of(call, place) if writes else ())
+        try:
+            yield Driving(place, workshop, steering, teller, lambda: telling(call, place))
+        finally:
+            if writes:
+                with telling(call, place):
+                    pass  # what was written without driving anything

@@ -32,6 +32,7 @@ NOUNS = {
     "session": "agents at work: list, show and watch them; report for one",
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",
+    "notify": "being told: try the channels, see how they stand, send what waits",
     "config": "the settings: which are in force and why, and accepting a change of them",
     "init": "set up a repository and its agents, and take it out again",
     "demo": "a ticket from Backlog to a merged commit, in a temporary repository",

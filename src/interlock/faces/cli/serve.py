@@ -38,10 +38,11 @@ def _serve(call: Call) -> None:
     if token is not None and len(token) < _SHORTEST:
         message = f"{TOKEN} has {len(token)} characters, and {_SHORTEST} are needed at least."
         raise UsageError("address_refused", message, "Set it to a long secret.")
+    from interlock.faces.cli.notify import telling
     from interlock.faces.cli.place import writable
 
     listener = _listen(host, call.arguments.port)
-    with listener, writable(call) as place:
+    with listener, writable(call) as place, telling(call, place):
         signal.signal(signal.SIGTERM, signal.default_int_handler)  # which closes what is open, as Ctrl+C does
         hands = _hands(call, place)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -30,7 +29,9 @@ __all__ = ["VERBS"]
 
 def _run(call: Call) -> None:
     """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
+    from interlock.faces.cli.notify import telling
     from interlock.faces.cli.telling import Teller
+    from interlock.work.notifying.channels import without_secrets
     from interlock.work.steering import Steering
     from interlock.work.stories.loop import begin, drive, open_loop
     from interlock.work.stories.opening import make_yard, pauses
@@ -43,7 +44,7 @@ def _run(call: Call) -> None:
         steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
         given = call.arguments
         teller = Teller(call.output, streams=not given.no_stream, is_verbose=given.verbose_tools)
-        environment = dict(os.environ if call.environment is os.environ else call.environment)
+        environment = without_secrets(call.environment)
         wishes = asked(call)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
         yard = make_yard(*args, wishes, steering, teller.tell)
@@ -52,7 +53,7 @@ def _run(call: Call) -> None:
         loop = begin(yard, prompt=wishes.prompt)
         if known_loop(place.journal).paused is not None:
             resume(place.journal, caller_of(call, place).actor)
-        with interruptible(steering.press, patience=2), teller, adopting():
+        with interruptible(steering.press, patience=2), teller, adopting(), telling(call, place):
             driven = drive(yard, loop)
     _end(call, driven, place, pressed=steering.presses > 0)
 

@@ -22,7 +22,7 @@ from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids
 from interlock.work.tickets.threads import open_thread
 from interlock.work.watching import Watch
 
-__all__ = ["open_states", "wait_of", "waiting"]
+__all__ = ["open_states", "ticket_command", "wait_of", "waiting"]
 
 _MOST: Final = 20
 """So many of each kind are listed."""
@@ -131,9 +131,14 @@ def _ticket(journal: Journal, line: Line) -> Waiting:
     latest = journal.history(line.id, max(0, instance.version - _LATEST))
     came = next((one for one in reversed(latest) if is_move(one) and one.from_state != one.to_state), None)
     why = (came.reason if came is not None else None) or machine.states[line.state].description
-    wanted = _next_way(machine, instance, came.from_state if came is not None else None)
-    command = command_of(line.number, wanted) if wanted is not None else f"ralph ticket show {line.number}"
+    command = ticket_command(machine, instance, line.number, came.from_state if came is not None else None)
     return Waiting(_reference(line), line.state, why, line.since, command)
+
+
+def ticket_command(machine: Machine, ticket: Instance, number: int, came_from: str | None) -> str:
+    """What to type for a ticket that waits for a person."""
+    wanted = _next_way(machine, ticket, came_from)
+    return command_of(number, wanted) if wanted is not None else f"ralph ticket show {number}"
 
 
 def _next_way(machine: Machine, ticket: Instance, came_from: str | None) -> Handoff | None:

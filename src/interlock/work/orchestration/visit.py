@@ -197,13 +197,14 @@ class Visit:
             used, likely = getattr(books.total(), kind), getattr(books.likely(), kind)
             if limit and (used >= limit or used + likely > limit):
                 has = f"{used / unit:.2f} of {limit / unit:.0f} {name} are used"
-                self.rest(f"the budget of the run is used up: {has}; orchestrate.budget_{name} in ralph.toml sets it")
+                why = f"the budget of the run is used up: {has}; orchestrate.budget_{name} in ralph.toml sets it"
+                self.rest(why, cause="budget")
                 return True
         return False
 
-    def rest(self, why: str) -> None:
+    def rest(self, why: str, **more: str) -> None:
         """Let the run rest where it is, until a person goes on with it."""
-        self.note("stopped", reason=why)
+        self.note("stopped", reason=why, **more)
         self.workshop.tell(f"It rests: {why}.")
 
     def _has_answered(self, role: Role, name: str, result: Result, invoked: Event) -> bool:

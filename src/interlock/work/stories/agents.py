@@ -87,9 +87,10 @@ def _given_up(visit: Visit, made: Ran) -> Event:
 
 def _attempted(visit: Visit) -> Ran | None:
     story, task = _at(visit)
-    why = overdrawn(visit) or _goes_in_circles(visit)
+    over = overdrawn(visit)
+    why = over or _goes_in_circles(visit)
     if why is not None:
-        pause(visit, why)
+        pause(visit, why, **({"cause": "budget"} if over else {}))
         return None
     agent = free_agent(visit, _in_turn(visit))
     return ran(visit, agent, "implementer", _prompt(visit, story, task, _guide(visit, agent))) if agent else None
@@ -177,9 +178,9 @@ def _exhausted(visit: Visit, made: Ran) -> Event:
     return visit.failed("context_exhausted", failure, visit.facts("the context was used up"), summary=summary, **told)
 
 
-def pause(visit: Visit, why: str) -> None:
+def pause(visit: Visit, why: str, **more: str) -> None:
     """Let the loop rest, for a reason that a person is to look at."""
-    visit.note("paused", reason=why, halted=True)
+    visit.note("paused", reason=why, halted=True, **more)
     visit.yard.tell(f"paused: {why}")
 
 

@@ -6,7 +6,6 @@ happen: nothing was sent, or GitHub refused it for its limits. Otherwise the cal
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import random
 import time
@@ -19,6 +18,7 @@ import httpx
 
 from interlock import __version__
 from interlock.errors import TrackerError
+from interlock.world.addresses import safe_address
 from interlock.world.github.answers import Answer, Limited, Unreadable, Unwell, meaning
 
 __all__ = ["QUICK", "TIME_OUTS", "URL", "Transport", "safe"]
@@ -170,19 +170,8 @@ def _unsure(why: str) -> TrackerError:
 
 def safe(address: str) -> httpx.URL:
     """The address, if a token may be sent there: with TLS, or to this machine."""
-    try:
-        url = httpx.URL(address)
-    except (httpx.InvalidURL, TypeError):
-        url = httpx.URL("")
-    is_plain = not (url.userinfo or url.query or url.fragment)
-    if url.host and is_plain and (url.scheme == "https" or (url.scheme == "http" and _is_loopback(url.host))):
+    url = safe_address(address)
+    if url is not None and not (url.query or url.fragment):
         return url
     message = "The address of GitHub's API is neither https nor on this machine; the token would go there in the clear."
     raise TrackerError("tracker_unconfigured", message, f"Unset RALPH_GITHUB_API, or set it to one like {URL}.")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

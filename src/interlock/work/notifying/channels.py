@@ -1,0 +1,52 @@
+"""The channels that the settings name. Secrets come from the environment, and no agent gets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from interlock.work.settings import Settings
+from interlock.world.notices.notice import Channel
+
+__all__ = ["CHANNELS", "SECRETS", "channels", "is_on", "without_secrets"]
+
+CHANNELS: Final = ("desktop", "terminal", "slack", "webhook", "command")
+SECRETS: Final = frozenset({"RALPH_SLACK_WEBHOOK", "RALPH_WEBHOOK_SECRET"})
+_OFF: Final = frozenset({"off", ""})
+
+
+def is_on(settings: Settings, channel: str) -> bool:
+    """Whether a channel is set."""
+    return settings.text(f"notify.{channel}") not in _OFF
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment for agents and verifiers: they tell nobody anything in our name."""
+    return {name: value for name, value in environment.items() if name not in SECRETS}
+
+
+def channels(
+    settings: Settings, environment: Mapping[str, str], root: Path, now: Callable[[], float]
+) -> Iterator[Channel]:
+    """The channels that are set."""
+    if is_on(settings, "desktop"):
+        from interlock.world.notices.desktop import Desktop
+
+        yield Desktop(without_secrets(environment))
+    if is_on(settings, "terminal"):
+        from interlock.world.notices.terminal import Terminal
+
+        yield Terminal(settings.text("notify.terminal"))
+    if is_on(settings, "slack"):
+        from interlock.world.notices.slack import ADDRESS, Slack
+
+        yield Slack(environment.get(ADDRESS, ""), now)
+    if is_on(settings, "webhook"):
+        from interlock.world.notices.webhook import SECRET, Webhook
+
+        yield Webhook(settings.text("notify.webhook"), environment.get(SECRET, ""), now)
+    if is_on(settings, "command"):
+        from interlock.world.notices.command import Command
+
+        yield Command(settings.text("notify.command"), root, without_secrets(environment))

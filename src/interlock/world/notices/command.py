@@ -1,0 +1,50 @@
+"""Any command: a shell runs it, and it reads the notice as JSON from its stdin."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import msgspec
+
+from interlock.world.commands import Call, run_command
+from interlock.world.notices.notice import Notice, Trouble
+
+__all__ = ["Command"]
+
+_SECONDS: Final = 30.0
+_LOG: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command line of a person's own."""
+
+    command: str
+    directory: Path
+    environment: Mapping[str, str] = field(repr=False)
+    seconds: float = _SECONDS
+    name: str = "command"
+
+    @property
+    def is_here(self) -> bool:
+        return True
+
+    def send(self, notice: Notice) -> Trouble | None:
+        with TemporaryDirectory(prefix="ralph-notice-") as place:
+            call = Call(
+                command=self.command,
+                directory=self.directory,
+                log=Path(place) / "output.log",
+                environment={**self.environment, "RALPH_NOTICE": notice.id},
+                seconds=self.seconds,
+                marker=f"notice-{notice.id}",
+                given=msgspec.json.encode(notice) + b"\n",
+                log_limit=_LOG,
+            )
+            done = run_command(call, lambda happening: None, threading.Event())
+        return Trouble(f"the command {done.why}") if done.why else None

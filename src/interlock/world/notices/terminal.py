@@ -1,0 +1,62 @@
+"""The terminal that controls this process: a bell, or a sequence that terminals show as a notification."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from interlock.world.notices.notice import Notice, Trouble
+
+__all__ = ["SEQUENCES", "Terminal"]
+
+_SHOWN: Final = 200
+_TERMINAL: Final = "/dev/tty"
+
+
+def _line(text: str) -> str:
+    """One line that can end no sequence and begin no part of it."""
+    return "".join(one if one.isprintable() and one != ";" else " " for one in text)[:_SHOWN]
+
+
+SEQUENCES: Final[Mapping[str, Callable[[Notice], str]]] = {
+    "bell": lambda notice: "\a",
+    "osc9": lambda notice: f"\x1b]9;{_line(f'{notice.title}: {notice.body}')}\x1b\\",
+    "osc777": lambda notice: f"\x1b]777;notify;{_line(notice.title)};{_line(notice.body)}\x1b\\",
+}
+"""How a terminal is told: by the names of the setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """The controlling terminal, where there is one."""
+
+    sequence: str
+    path: str = _TERMINAL
+    name: str = "terminal"
+
+    @property
+    def is_here(self) -> bool:
+        try:
+            os.close(os.open(self.path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK))
+        except OSError:
+            return False
+        return True
+
+    def send(self, notice: Notice) -> Trouble | None:
+        said = SEQUENCES[self.sequence](notice).encode()
+        # A process in the background would be stopped for writing, where the terminal is set so.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
+        try:
+            file = os.open(self.path, os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK)
+            try:
+                written = os.write(file, said)
+            finally:
+                os.close(file)
+        except OSError as error:
+            return Trouble(f"the terminal cannot be written to: {error.strerror}")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return None if written == len(said) else Trouble("the terminal took only a part of it")
