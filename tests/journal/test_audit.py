@@ -30,10 +30,10 @@ NUMBERS = ("seq", "version", "off_path", "epoch")
 
 def write_history(journal: Journal) -> None:
     """Some twenty entries of four instances, with every column used."""
-    ticket = journal.create("ticket", created(), key="ticket").entry.instance
-    thread = journal.create("thread", created(reason="because"), parent=ticket).entry.instance
+    story = journal.create("story", created(SYSTEM, Evidence(data={"stories": ["a", "b"]}))).entry.instance
+    thread = journal.create("thread", created(reason="because"), parent=story).entry.instance
     session = journal.create("session", created(AGENT), parent=thread, key="session").entry.instance
-    journal.create("story", created(SYSTEM, Evidence(data={"stories": ["a", "b"]})))
+    journal.create("ticket", created(), key="ticket")
     for event in paths(load_shipped("thread"))["Done"]:
         journal.append(thread, event)
     journal.append(session, reports("testing"), key="off the path")
