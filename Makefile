@@ -4,7 +4,8 @@
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
 #   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, floods of full size
 #   make check    the linter, the formatter, the type checker and the docs
-#   make test-node    the MCP project's own tools and GitHub's schema against ours; Node and they come from the registries
+#   make test-node    the MCP project's own tools, GitHub's schema and axe-core against ours; Node and they come from the registries
+#   make screenshots  those of the docs, of a dashboard with everything in it
 #   make test-memory  the memory against a real server that speaks Bolt, from PyPI (106 MB)
 #   make test-agents  real coding agents against a scripted model
 #   make bench    ratios against bare programs and peers
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
+.PHONY: demo screenshots test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
@@ -28,6 +29,7 @@ test: $(VENV)/ready-test $(VENV)/ready-browser
 test-exhaustive: $(VENV)/ready-test
 	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m exhaustive -n auto --dist worksteal
 
+test-node: $(VENV)/ready-browser
 test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
 	@$(BIN)/pytest -m $* -n 2 --dist worksteal tests/$* -p no:cacheprovider
 
@@ -35,6 +37,9 @@ test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
 test-memory: $(VENV)/ready-test
 	@$(SYNC) --extra all --group memory || echo "not run: ArcadeDB cannot be installed" >&2
 	@$(BIN)/pytest -m memory tests/world/memory tests/work/stories -p no:cacheprovider
+
+screenshots: $(VENV)/ready-test $(VENV)/ready-browser
+	@RALPH_TEST_SCREENSHOTS=$(CURDIR)/docs/assets/dashboard $(BIN)/pytest -q tests/faces/web/test_looks.py -k picture_of_every_page
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .

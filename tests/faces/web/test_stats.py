@@ -77,7 +77,7 @@ def test_the_five_metrics_are_told(counted: Site) -> None:
     assert facts["Q&amp;A cycles"] == str(overall.all_cycles) == "1"
     assert facts["End to end"] == "67 min"
     for state in ("Planning", "Executing", "Reviewing"):
-        assert state in page.split("Time in each state")[1].split("</table>")[0]
+        assert state in page.split("<h2>Time in each state")[1].split("</table>")[0]
 
 
 def test_every_plot_has_words_and_a_table(counted: Site) -> None:
@@ -92,7 +92,7 @@ def test_every_plot_has_words_and_a_table(counted: Site) -> None:
 
 
 def test_cost_is_told_by_role_and_agent(counted: Site) -> None:
-    table = counted.page("/stats").split("What agents used")[1].split("</table>")[0]
+    table = counted.page("/stats").split("<h2>What agents used")[1].split("</table>")[0]
     rows = [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in table.split("<tr>")[2:]]
     by_role = {(row[0], row[1]): row[2:] for row in rows}
     assert by_role["executor", "&lt;i&gt;&#34;agent&#34;"] == ["1", "10 min", "$0.25", "100"]
