@@ -96,7 +96,8 @@ class Visitor:
     def live(self, path: str) -> dict[str, str]:
         """The regions of a page as the stream brings them at first."""
         found: dict[str, str] = {}
-        wanted = set(re.findall(r'sse-swap="[^"]*#([^"]*)"', self._client.get(path).text))
+        swaps = [str(has.get("sse-swap", "")) for _, has in Seen(self._client.get(path).text).elements]
+        wanted = {one.removeprefix(f"{path}#") for one in swaps if one.startswith(f"{path}#")}
         with self._client.stream("GET", "/live", params={"show": path}) as stream:
             for line in stream.iter_lines():
                 if line.startswith("data: "):
