@@ -231,3 +231,18 @@ def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
         _wait(server, "AddComment", 1)
         assert stream.interrupt().code in (0, 130)
     assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
+
+
+def test_issues_on_the_board_are_shown_and_then_imported_once(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    server.state.add_issue("Crash on start")
+    words = ("import", "--as", "github", "--json")
+    shown = run(*words, "--dry-run", cwd=place, env=env).data
+    assert [one["title"] for one in shown["make"]] == ["Crash on start"]
+    assert not _json("list", cwd=place, env=env)
+    assert run(*words, "--yes", cwd=place, env=env).data["made"] == [1]
+    assert run(*words, "--yes", cwd=place, env=env).data["make"] == []
+    url = "https://github.com/acme/rocket/issues/1"
+    (place / "issues.json").write_text(json.dumps([{"number": 1, "title": "Crash on start", "url": url}]))
+    assert run("import", "issues.json", "--json", cwd=place, env=env).error["code"] == "import_invalid"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
+from interlock.faces.cli.asking import ask
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.gate import enrolled
 from interlock.faces.cli.output import Output, clean, columns, one_line
@@ -131,20 +131,9 @@ def _agreed(call: Call, proposal: Proposal, introduction: str, nothing: str) -> 
     if call.arguments.dry_run:
         output.result(_data(proposal), lambda: output.text("Nothing was written; without --dry-run, it is."))
         return False
-    if not call.arguments.yes:
-        _ask(output)
+    if not call.arguments.yes and (declined := ask(output, "Write these changes?")):
+        raise InterlockError("setup_declined", *declined)
     return True
-
-
-def _ask(output: Output) -> None:
-    if output.json or not (sys.stdin is not None and sys.stdin.isatty() and output.stdout.isatty()):
-        hint = "`--yes` writes without a question; `--dry-run` shows what it would write."
-        raise InterlockError("setup_declined", "Nothing was written: there is nobody at a terminal to ask.", hint)
-    output.stdout.flush()
-    output.stderr.write("Write these changes? [y/N] ")
-    output.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InterlockError("setup_declined", "Nothing was written.", "Run it again to be asked again.")
 
 
 def _carry_out(call: Call, proposal: Proposal) -> None:

@@ -35,11 +35,14 @@ NOUNS = {
     "notify": "being told: try the channels, see how they stand, send what waits",
     "config": "the settings: which are in force and why, and accepting a change of them",
     "init": "set up a repository and its agents, and take it out again",
+    "import": "bring work in from elsewhere: prd.json, fix_plan.md, tasks.md, Backlog.md, beads, GitHub",
     "demo": "a ticket from Backlog to a merged commit, in a temporary repository",
     "doctor": "is everything here that Interlock needs?",
     "completion": "completion for bash, zsh and fish",
 }
 """Every noun with its line of help; the module of the same name holds its verbs."""
+_MODULES = {"import": "importing"}
+"""The modules that cannot have their noun's name, which is a word of Python."""
 
 _PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
 _HELP = ("-h", "--help")
@@ -190,7 +193,7 @@ def _is_for_the_noun(word: str) -> bool:
 
 def verbs_of(noun: str) -> dict[str, Verb]:
     """The verbs of a noun by name; a noun that is its own verb has one with an empty name."""
-    module = import_module(f"interlock.faces.cli.{noun}")
+    module = import_module(f"interlock.faces.cli.{_MODULES.get(noun, noun)}")
     return {verb.name: verb for verb in module.VERBS}
 
 

@@ -13,7 +13,7 @@ from interlock.faces.cli.place import Place, caller_of, writable
 if TYPE_CHECKING:
     from interlock.world.github import GitHub
 
-__all__ = ["show_outside", "sync"]
+__all__ = ["board_of", "show_outside", "sync"]
 
 
 def show_outside(call: Call, place: Place) -> None:
@@ -39,7 +39,7 @@ def sync(call: Call) -> None:
     from interlock.work.tickets.sync import set_up, synchronise
 
     given = call.arguments
-    with writable(call) as place, _board(call, place) as board:
+    with writable(call) as place, board_of(call, place) as board:
         settled = _settle(call, place)
         made = set_up(board, place.machines("ticket")) if given.setup else None
         report = synchronise(place.journal, board, place.machines("ticket"))
@@ -77,7 +77,7 @@ def _settle(call: Call, place: Place) -> dict[str, list[int]]:
     return {"accepted": accepted, "restored": restored}
 
 
-def _board(call: Call, place: Place) -> GitHub:
+def board_of(call: Call, place: Place) -> GitHub:
     """The board that tickets are shown on."""
     from interlock.work.tickets.sync import tracker_of
 

@@ -22,11 +22,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from interlock.errors import UsageError
+from interlock.work.front_matter import FRONT, FrontMatterFault, composed
 from interlock.work.orchestration.contracts import Role
 from interlock.world.folder import Folder
 
@@ -36,7 +35,6 @@ _SHIPPED: Final = Path(__file__).with_name("roles")
 _MAX_BYTES: Final = 64 * 1024
 _MAX_VALUE: Final = 1000
 _MAX_TOOLS: Final = 200
-_FRONT: Final = re.compile(r"\ufeff?---[ \t]*\n(?P<fields>(?:.*\n)*?)---[ \t]*(?:\n|\Z)")
 _AGENT: Final = re.compile(r"[a-z]{1,40}")
 
 
@@ -86,7 +84,7 @@ def shipped_role(role: Role) -> RoleFile:
 def parse_role(role: Role, text: str, where: str) -> RoleFile:
     """What a file says; `role_invalid` with the line where it says nothing that could be used."""
     whole = text.replace("\r\n", "\n")
-    front = _FRONT.match(whole)
+    front = FRONT.match(whole)
     if front is None:
         opens = whole.removeprefix("\ufeff").startswith("---")
         wrong = "the front matter is never closed" if opens else "it does not begin with front matter"
@@ -134,18 +132,10 @@ def _fields(text: str, where: str) -> Iterator[tuple[str, Any]]:
 
 def _composed(text: str, where: str) -> Node | None:
     try:
-        node: Node | None = YAML(typ="safe", pure=True).compose(text)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = int(mark.line) + 2 if mark is not None else 2
-        said = " ".join(str(error.problem or error.context).split())
-        raise _invalid(
-            where, line, f"the front matter is no YAML: {said}", "Mend the line, or quote its value"
-        ) from None
-    except (YAMLError, RecursionError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise _invalid(where, 2, f"the front matter is no YAML: {said}", "Write lines such as `name: …`") from None
-    return node
+        return composed(text)
+    except FrontMatterFault as fault:
+        expected = "Mend the line, or quote its value" if fault.is_marked else "Write lines such as `name: …`"
+        raise _invalid(where, fault.line, f"the front matter is no YAML: {fault.said}", expected) from None
 
 
 def _text(name: str, node: Node, where: str) -> str | None:

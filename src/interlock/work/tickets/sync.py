@@ -45,7 +45,7 @@ from interlock.work.tickets.tracker import (
 from interlock.work.tickets.verbs import edit
 from interlock.world.github import Board, GitHub, Item, SetUp, connect, place
 
-__all__ = ["Report", "Trouble", "set_up", "synchronise", "tracker_of"]
+__all__ = ["Report", "Trouble", "newcomers", "set_up", "synchronise", "tracker_of"]
 
 _LEASE = "tracker:github"
 _LEASE_SECONDS = 600.0
@@ -90,11 +90,20 @@ def set_up(board: Board, machine: Machine) -> SetUp:
     return board.set_up(board_fields(machine))
 
 
-def synchronise(journal: Journal, board: Board, machine: Machine, *, only_show: bool = False) -> Report:
-    """Bring in what changed on the board, then show there what happened here; one process at a time."""
+def synchronise(
+    journal: Journal, board: Board, machine: Machine, *, only_show: bool = False, only_new: bool = False
+) -> Report:
+    """Bring in what changed on the board, then show there what happened here; one process at a time.
+
+    With `only_new`, nothing but the issues that are no tickets yet is brought in.
+    """
     lease = journal.acquire(_LEASE, process_holder(), _LEASE_SECONDS, is_present)
     sync = _Sync(journal, board, machine, lease, Report())
     try:
+        if only_new:
+            for item in newcomers(journal, board):
+                sync.each(item.number, partial(sync.take_in, item))
+            return sync.report
         if not only_show:
             items = board.items()
             for item in items:
@@ -107,6 +116,11 @@ def synchronise(journal: Journal, board: Board, machine: Machine, *, only_show: 
     finally:
         journal.release(lease)
     return sync.report
+
+
+def newcomers(journal: Journal, board: Board) -> list[Item]:
+    """What is on the board and no ticket yet."""
+    return [item for item in board.items() if not any(journal.named(MACHINE, name) for name in _names(item))]
 
 
 def _unshown(journal: Journal) -> list[tuple[str, int]]:

@@ -60,10 +60,14 @@ def create(
     blocked_by: Sequence[str | int] = (),
     state: str | None = None,
     command: str | None = None,
+    alias: str | None = None,
     key: str | None = None,
     **fields: Any,
 ) -> Work[Made]:
-    """Make a ticket. It begins in Backlog; the command split may also begin one in Research Needed."""
+    """Make a ticket. It begins in Backlog; the command split may also begin one in Research Needed.
+
+    By its alias, which no other ticket may have, it is known elsewhere.
+    """
 
     def work(transaction: Transaction) -> Made:
         machine = transaction.current(MACHINE)
@@ -73,7 +77,11 @@ def create(
             data["parent"] = known_ticket(transaction, parent).id
         if blocked_by:
             data["blocked_by"] = list(dict.fromkeys(known_ticket(transaction, one).id for one in blocked_by))
-        evidence = Evidence(data=data, names=(new_name(transaction),))
+        names: tuple[str, ...] = (new_name(transaction),)
+        if alias is not None:
+            data["alias"] = alias
+            names = (*names, f"alias:{alias}")
+        evidence = Evidence(data=data, names=names)
         named = None if command is None else normalise_command(command)
         event = Event("created", actor, to=state, command=named, evidence=evidence)
         entry = transaction.create(MACHINE, event, key=key).entry

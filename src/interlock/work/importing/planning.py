@@ -1,0 +1,132 @@
+"""What would come of a batch, against what the journal has: what is made, what is there already, what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from interlock.journal import Entry, Instance, Journal, Transaction
+from interlock.machine import Machine
+from interlock.work.importing.checking import MOST, checked, in_order
+from interlock.work.importing.forms import Form
+from interlock.work.importing.imported import Batch, Imported, Left, invalid
+from interlock.work.tickets.card import Card
+from interlock.work.tickets.fields import MAX_PROSE, MAX_TITLE, MAX_WORD, plain_fields
+from interlock.work.tickets.numbers import MACHINE
+from interlock.work.tickets.shelf import TICKETS, card_of
+from interlock.world.redaction import redacted
+
+__all__ = ["Known", "Plan", "alias_of", "fields_of", "find", "plan"]
+
+_COMPARED: Final = ("title", "body", "priority", "labels", "assignees")
+_MOST_WORDS: Final = 100
+_MOST_ASKED: Final = 500
+_CUT: Final = "… (cut; the source has all of it)"
+_DONE: Final = "done already; --with-done makes a closed ticket of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Something that was imported before."""
+
+    item: Imported
+    number: int
+    changed: tuple[str, ...]
+    """What is different in the source since then; it is told, and not written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What an import makes, and what it does not."""
+
+    form: Form
+    make: tuple[Imported, ...]
+    """In the order in which they are made: what is waited for comes first."""
+    known: tuple[Known, ...]
+    left: tuple[Left, ...]
+
+
+def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_missing: bool) -> Plan:
+    """What would be done now."""
+    before = {item.id: found for item in batch.items if (found := find(journal, form, item.id))}
+    batch = checked(
+        batch, lambda id_: id_ in before or find(journal, form, id_) is not None, drops_missing=drops_missing
+    )
+    new = [item for item in batch.items if item.id not in before]
+    make = [item for item in new if with_done or not item.is_done]
+    if len(make) > MOST:
+        raise invalid(form.title, f"it has {len(make)} pieces of work, and {MOST} are imported at once", "Divide it.")
+    done = [Left(item.id, item.title, _DONE) for item in new if item.is_done and not with_done]
+    firsts = _first_entries(journal, [ticket.id for ticket in before.values()])
+    machine = journal.current(MACHINE)
+    with journal.projected(TICKETS) as sql:  # the journal itself is not read meanwhile: it would wait for this
+        cards = {id_: card_of(sql, ticket.id) for id_, ticket in before.items()}
+    known = [
+        _known(fields_of(machine, form, item), item, before[item.id], cards[item.id], firsts[before[item.id].id])
+        for item in batch.items
+        if item.id in before
+    ]
+    return Plan(form, tuple(in_order(make)), tuple(known), (*done, *batch.left))
+
+
+def find(journal: Journal | Transaction, form: Form, id_: str) -> Instance | None:
+    """The ticket that was made of something, if any."""
+    return journal.named(MACHINE, f"alias:{alias_of(form, id_)}")
+
+
+def alias_of(form: Form, id_: str) -> str:
+    """What a ticket is known by that was made of this."""
+    return f"{form.name}:{id_}"
+
+
+def _first_entries(journal: Journal, tickets: list[str]) -> dict[str, Entry]:
+    some = [tickets[start : start + _MOST_ASKED] for start in range(0, len(tickets), _MOST_ASKED)]
+    return {id_: entry for part in some for id_, entry in journal.first_entries(part).items()}
+
+
+def _known(fields: dict[str, Any], item: Imported, ticket: Instance, card: Card, first: Entry) -> Known:
+    """What was imported before, and what the source says now that it neither said then nor the ticket says."""
+    said = first.decoded_evidence().data
+    empty: dict[str, Any] = {"labels": [], "assignees": [], "body": "", "priority": None}
+    changed = [
+        name
+        for name in _COMPARED
+        if fields.get(name, empty.get(name)) not in (said.get(name, empty.get(name)), getattr(card, name))
+    ]
+    changed += ["done"] if item.is_done and ticket.outcome is None else []
+    return Known(item, card.number, tuple(changed))
+
+
+def fields_of(machine: Machine, form: Form, item: Imported) -> dict[str, Any]:
+    """The plain fields of the ticket that something becomes, made to fit."""
+    title = redacted(item.title)
+    is_long = len(title) > MAX_TITLE
+    given = {
+        "title": f"{title[: MAX_TITLE - 1].rstrip()}…" if is_long else title,
+        "body": _body(form, item, is_long=is_long),
+        "priority": item.priority,
+        "labels": _words(item.labels),
+        "assignees": _words(item.assignees),
+    }
+    return plain_fields(machine, {name: value for name, value in given.items() if value})
+
+
+def _words(names: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name[:MAX_WORD].strip() for name in names))[:_MOST_WORDS]
+
+
+def _body(form: Form, item: Imported, *, is_long: bool) -> str:
+    """What it says, what must hold in the end as a list that a spec can take up, and where it came from."""
+    criteria = "\n".join(f"- [ ] {one}" for one in item.criteria)
+    came = f"Imported from {item.link or f'{form.title}: {item.id}'}."
+    parts = [
+        item.title if is_long else "",
+        item.body,
+        f"## Acceptance Criteria\n\n{criteria}" if criteria else "",
+    ]
+    text = "\n\n".join(part for part in parts if part)
+    room = MAX_PROSE - len(came) - 10
+    if len(text) > room:
+        text = f"{text[: room - len(_CUT)]}{_CUT}"
+    return f"{text}\n\n---\n\n{came}" if text else came
