@@ -106,7 +106,7 @@ def test_the_shown_help_is_what_the_command_prints() -> None:
 def test_every_environment_name_in_the_code_has_a_row() -> None:
     page = text_of(DOCS / "commands.md")
     code = "".join(text_of(path) for path in (ROOT / "src").rglob("*.py"))
-    names = {word.strip("`'\",.;:()") for word in code.split() if "RALPH_" in word}
+    names = {word.strip("`'\",.;:(){}[]") for word in code.split() if "RALPH_" in word}
     found = {name for name in names if name.isupper() and name.startswith("RALPH_")} - set(EventType)
     assert found
     for name in found:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from interlock.journal.opening import open_journal
     from interlock.journal.outbox import Outbox
     from interlock.journal.projection import Projection
+    from interlock.journal.reading import unknown_instance
     from interlock.journal.search import Found, Sought
     from interlock.journal.store import Sql
-    from interlock.journal.transaction import Transaction, unknown_instance
+    from interlock.journal.transaction import Transaction
 
 __all__ = [
     "CONTROL",
@@ -59,7 +60,7 @@ _HOMES = {
     "Sql": "store",
     "Transaction": "transaction",
     "open_journal": "opening",
-    "unknown_instance": "transaction",
+    "unknown_instance": "reading",
 }
 
 

@@ -13,9 +13,9 @@ from interlock.errors import InterlockError, JournalError, Tampered
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode, instance_columns
 from interlock.journal.machines import Machines, named_version
 from interlock.journal.projection import Projection, refold
+from interlock.journal.reading import read_entries
 from interlock.journal.sqlite import in_memory
 from interlock.journal.store import Row, Sql
-from interlock.journal.transaction import read_entries
 from interlock.machine import Accepted, Machine, Refused, Snapshot, start, step
 
 __all__ = ["Problem", "rebuild", "verify", "verify_projection"]

@@ -15,11 +15,7 @@ from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost
 from interlock.journal.machines import Machines
 from interlock.journal.outbox import Outbox, begin_outbox, find_outboxes, keep_outbox
 from interlock.journal.projection import Projection, catch_up, is_current
-from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
-from interlock.journal.store import Sql, Store
-from interlock.journal.transaction import (
-    Source,
-    Transaction,
+from interlock.journal.reading import (
     find_instance,
     find_named,
     find_open,
@@ -29,8 +25,10 @@ from interlock.journal.transaction import (
     read_entries,
     read_first,
     read_history,
-    replayed,
 )
+from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
+from interlock.journal.store import Sql, Store
+from interlock.journal.transaction import Source, Transaction, replayed
 from interlock.machine import Event, Machine, Snapshot, load_shipped
 
 __all__ = ["Journal"]

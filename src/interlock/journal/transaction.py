@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import Conflict, InterlockError, NotFound, Refusal, Tampered, UsageError
+from interlock.errors import Conflict, Refusal, UsageError
+from interlock.journal.checking import checked
 from interlock.journal.entry import (
-    CONTROL,
     CREATED,
     GENESIS,
     Birth,
@@ -19,53 +19,39 @@ from interlock.journal.entry import (
     Recorded,
     encode,
     hash_of,
-    instance_columns,
 )
 from interlock.journal.ids import is_suffix, make_id, time_text
 from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lost, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
+from interlock.journal.reading import (
+    ENTRY,
+    INSTANCE,
+    find_instance,
+    find_named,
+    find_open,
+    find_open_children,
+    find_recent,
+    read_entries,
+    read_history,
+    unknown_instance,
+)
 from interlock.journal.store import Row, Sql
-from interlock.machine import Accepted, Channel, Event, Evidence, Machine, Refused, Snapshot, start, step
+from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
 from interlock.machine.leading import led
 
-__all__ = [
-    "Source",
-    "Transaction",
-    "find_instance",
-    "find_named",
-    "find_open",
-    "find_open_children",
-    "find_recent",
-    "find_standing",
-    "read_entries",
-    "read_first",
-    "read_history",
-    "replayed",
-    "unknown_instance",
-]
+__all__ = ["Source", "Transaction", "replayed"]
 
-_ENTRY = ", ".join(Entry.__struct_fields__)
-_INSTANCE = instance_columns
-_MAX_EVIDENCE = 256 * 1024
-_MAX_REASON = 10_000
-_MAX_TEXT = 200
-_MAX_DEPTH = 64
-_ID_LENGTH = 26
 
 _NAME = (
     "INSERT INTO names (machine, name, instance) VALUES (?, ?, ?) "
     "ON CONFLICT (machine, name) DO UPDATE SET instance = excluded.instance"
 )
-_NAMED = f"SELECT {_INSTANCE} FROM instances WHERE id = (SELECT instance FROM names WHERE machine = ? AND name = ?)"
 
-_CHANNELS = [channel.value for channel in Channel]
 
-_BY_ID = f"SELECT {_INSTANCE} FROM instances WHERE id = ?"
-_BY_SUFFIX = f"SELECT {_INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIMIT 3"
 _UPDATE_INSTANCE = "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?"
 _HEAD = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1"
-_INSERT_ENTRY = f"INSERT INTO entries ({_ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
+_INSERT_ENTRY = f"INSERT INTO entries ({ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
 
 
 Led: TypeAlias = tuple[str, Event] | None
@@ -118,7 +104,7 @@ class Transaction:
         return find_recent(self._sql, machine, most)
 
     def children(self, parent: str) -> list[Instance]:
-        found = self._sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
+        found = self._sql.rows(f"SELECT {INSTANCE} FROM instances WHERE parent = ? ORDER BY id", (parent,))
         return [Instance(*row) for row in found]
 
     def open_children(self, parent: str, machine: str) -> list[Instance]:
@@ -153,9 +139,7 @@ class Transaction:
         taken: list[Entry] = []
         before = 1 << 62
         while True:
-            statement = (
-                f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version < ? ORDER BY version DESC LIMIT 20"
-            )
+            statement = f"SELECT {ENTRY} FROM entries WHERE instance = ? AND version < ? ORDER BY version DESC LIMIT 20"
             for row in (batch := self._sql.rows(statement, (instance, before))):
                 taken.append(Entry(*row))
                 if taken[-1].event in events:
@@ -201,7 +185,7 @@ class Transaction:
 
     def create(self, machine: str, event: Event, *, parent: str | None = None, key: str | None = None) -> Recorded:
         """Begin a new instance of a machine."""
-        event = _checked(event, key)
+        event = checked(event, key)
         if event.name != CREATED or not isinstance(machine, str):
             message = f"An instance of a machine begins with the event {CREATED!r}, not with {event.name!r}."
             raise UsageError("invalid_argument", message, f"Name the machine, and {CREATED!r}.")
@@ -222,7 +206,7 @@ class Transaction:
         entry = self._entry(made, 1, replace(event, evidence=evidence), None, result, now, key, None)
         row = (made, definition.name, definition.digest, parent, entry.to_state, 1, result.snapshot.outcome)
         self._sql.rows(
-            f"INSERT INTO instances ({_INSTANCE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO instances ({INSTANCE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (*row, encode(result.snapshot), entry.time, entry.time),
         )
         self._remember(Instance(*row, encode(result.snapshot), entry.time, entry.time), result.snapshot)
@@ -245,7 +229,7 @@ class Transaction:
         `expected` is the version that the caller has seen; `key` makes a repeated call write nothing and
         give the first answer; an entry under a `lease` is refused when the lease was taken over.
         """
-        event = _checked(event, key)
+        event = checked(event, key)
         if not is_suffix(reference):
             raise unknown_instance(reference)
         repeated = self._repeated(key, event, reference)
@@ -358,7 +342,7 @@ class Transaction:
 
     def _repeated(self, key: str | None, event: Event, reference: str | None) -> Recorded | None:
         """The first answer, where the key was used before for the same event."""
-        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE key = ?", (key,)) if key is not None else []
+        found = self._sql.rows(f"SELECT {ENTRY} FROM entries WHERE key = ?", (key,)) if key is not None else []
         if not found:
             return None
         entry = Entry(*found[0])
@@ -371,111 +355,8 @@ class Transaction:
         return Recorded(entry, result.snapshot, result.effects, result.warning, written=False)
 
     def _entry_at(self, instance: str, version: int) -> Entry:
-        found = self._sql.rows(f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version = ?", (instance, version))
+        found = self._sql.rows(f"SELECT {ENTRY} FROM entries WHERE instance = ? AND version = ?", (instance, version))
         return Entry(*found[0])
-
-
-def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: int = -1) -> list[Entry]:
-    """Entries in the order they were written, those after a sequence number."""
-    whose, parameters = ("", [after]) if instance is None else (" AND instance = ?", [after, instance])
-    limit = f" LIMIT {int(most)}" if most >= 0 else ""
-    return _in_order(
-        sql.rows(f"SELECT {_ENTRY} FROM entries WHERE seq > ?{whose} ORDER BY seq{limit}", parameters), after
-    )
-
-
-def read_history(sql: Sql, instance: str, after: int = 0, most: int | None = None) -> list[Entry]:
-    """The entries of an instance, those after one of its versions: as many are read as there are, or so many."""
-    limit = "" if most is None else f" LIMIT {int(most)}"
-    statement = f"SELECT {_ENTRY} FROM entries WHERE instance = ? AND version > ? ORDER BY version{limit}"
-    return _in_order(sql.rows(statement, (instance, after)))
-
-
-def _in_order(rows: list[Row], after: int = 0) -> list[Entry]:
-    for row in rows:
-        # A damaged file can give rows in any order, and whoever reads on from the last one would never finish.
-        if type(row[0]) is not int or row[0] <= after:
-            hint = "Keep a copy of it before anything else; a backup or an export has what was written."
-            raise Tampered("journal_tampered", "The journal's file is damaged: its entries have no order.", hint)
-        after = row[0]
-    return [Entry(*row) for row in rows]
-
-
-def find_instance(sql: Sql, reference: str) -> Instance:
-    """An instance by its id, or by a suffix of 4 or more characters that only one has."""
-    found = sql.rows(_BY_ID, (reference,)) if len(reference) == _ID_LENGTH else []
-    if not found and len(reference) < _ID_LENGTH and is_suffix(reference):
-        found = sql.rows(_BY_SUFFIX, (f"%{reference}",))
-    if len(found) > 1:
-        message = f"More than one instance ends in {reference!r}: {', '.join(row[0] for row in found)}."
-        raise NotFound("ambiguous_instance", message, "Give more characters of the id.")
-    if not found:
-        raise unknown_instance(reference)
-    return Instance(*found[0])
-
-
-def find_named(sql: Sql, machine: str, name: str) -> Instance | None:
-    """The instance of a machine that took a name last."""
-    found = sql.rows(_NAMED, (machine, name))
-    return Instance(*found[0]) if found else None
-
-
-def find_open_children(sql: Sql, parent: str, machine: str) -> list[Instance]:
-    where = "parent = ? AND machine = ? AND outcome IS NULL"
-    found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} ORDER BY id", (parent, machine))
-    return [Instance(*row) for row in found]
-
-
-def find_open(sql: Sql, machine: str) -> list[Instance]:
-    """The instances of a machine that have not ended, oldest first."""
-    statement = f"SELECT {_INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL ORDER BY id"
-    return [Instance(*row) for row in sql.rows(statement, (machine,))]
-
-
-def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
-    """How many instances of a machine that have not ended are in one of these states, and the newest of them."""
-    if not states:
-        return 0, []
-    where = f"machine = ? AND outcome IS NULL AND state IN ({', '.join('?' * len(states))})"
-    values = [machine, *states]
-    [(count,)] = sql.rows(f"SELECT count(*) FROM instances WHERE {where}", values)
-    if not count:
-        return 0, []
-    order = f"ORDER BY id DESC LIMIT {int(most)}"
-    if count <= most:
-        found = sql.rows(f"SELECT {_INSTANCE} FROM instances WHERE {where} {order}", values)
-        return int(count), [Instance(*row) for row in found]
-    one = f"SELECT {_INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL AND state = ? {order}"
-    # Each state by the index, in its order: to sort what stands in all of them, all of it would be read.
-    newest = [Instance(*row) for state in states for row in sql.rows(one, (machine, state))]
-    return int(count), sorted(newest, key=lambda one: one.id, reverse=True)[:most]
-
-
-def find_recent(
-    sql: Sql, machine: str, most: int, parent: str | None = None, before: str | None = None
-) -> list[Instance]:
-    """The newest instances of a machine, newest first: with a parent, only its children; only those before an id."""
-    wanted = {"machine = ?": machine, "parent = ?": parent, "id < ?": before}
-    given = {clause: value for clause, value in wanted.items() if value is not None}
-    statement = f"SELECT {_INSTANCE} FROM instances WHERE {' AND '.join(given)} ORDER BY id DESC LIMIT {int(most)}"
-    return [Instance(*row) for row in sql.rows(statement, list(given.values()))]
-
-
-def read_first(sql: Sql, instances: Sequence[str]) -> dict[str, Entry]:
-    """The first entry of each of these instances."""
-    if not instances:
-        return {}
-    wanted = ", ".join("?" * len(instances))
-    rows = sql.rows(f"SELECT {_ENTRY} FROM entries WHERE version = 1 AND instance IN ({wanted})", instances)
-    return {one.instance: one for one in (Entry(*row) for row in rows)}
-
-
-def unknown_instance(reference: str) -> InterlockError:
-    """What to raise where nothing has that id, or where it can be no id at all."""
-    if not is_suffix(reference):
-        message = f"{reference[:80]!r} is no id of an instance."
-        return UsageError("invalid_argument", message, "Give an id, or the last 4 or more characters of one.")
-    return NotFound("unknown_instance", f"There is no instance {reference!r}.", "`ralph log` shows the ids.")
 
 
 def replayed(entries: list[Entry], machine: Machine) -> Accepted:
@@ -515,70 +396,3 @@ def _with_birth(evidence: Evidence | None, birth: Birth) -> Evidence:
     if CREATED in evidence.data:
         raise Refusal("evidence_invalid", f"{CREATED!r} is taken in the data of a first entry.", "Rename that key.")
     return replace(evidence, data={**evidence.data, CREATED: msgspec.to_builtins(birth)})
-
-
-# What may be written
-
-
-def _checked(event: Event, key: str | None) -> Event:
-    """The event as it will be read back, or a refusal of what must not reach the journal."""
-    actor = event.actor
-    if not (
-        _is_word(actor.id)
-        and _is_word(event.name)
-        and (event.to is None or _is_word(event.to))
-        and (event.command is None or _is_word(event.command))
-        and (key is None or _is_word(key))
-    ):
-        message = f"An actor, event, state, command and key are each 1 to {_MAX_TEXT} printable characters."
-        raise UsageError("invalid_argument", message, "Shorten or rename what is not.")
-    if actor.channel not in _CHANNELS:
-        message = f"{str(event.actor.channel)[:80]!r} is no channel."
-        raise UsageError("invalid_argument", message, f"Channels are {', '.join(Channel)}.")
-    if event.reason is not None and not _is_reason(event.reason):
-        message = f"A reason is at most {_MAX_REASON} characters of text, without control characters."
-        raise UsageError("invalid_argument", message, "Shorten it, or put the rest into a file.")
-    return event if event.evidence is None else replace(event, evidence=_read_back(event.evidence))
-
-
-def _is_word(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= _MAX_TEXT and text.isprintable()
-
-
-def _is_reason(text: object) -> bool:
-    return isinstance(text, str) and len(text) <= _MAX_REASON and CONTROL.search(text) is None
-
-
-def _read_back(evidence: Evidence) -> Evidence:
-    """The evidence as it will be read from the journal; whatever would not come back the same is refused."""
-    try:
-        text = msgspec.json.encode(evidence)
-        read = msgspec.json.decode(text, type=Evidence)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise _misshapen(str(error)) from None
-    if len(text) > _MAX_EVIDENCE:
-        raise _misshapen(f"it has {len(text)} bytes, and {_MAX_EVIDENCE} are kept at the most")
-    if b"\\u0000" in text.replace(b"\\\\", b""):
-        raise _misshapen("it holds a NUL")
-    if not all(_is_word(name) for name in read.names):
-        raise _misshapen(f"a name is 1 to {_MAX_TEXT} printable characters")
-    if text.count(b"[") + text.count(b"{") > _MAX_DEPTH and _depth(read.data) > _MAX_DEPTH:
-        raise _misshapen(f"it is nested more than {_MAX_DEPTH} deep")
-    if read != evidence:
-        raise _misshapen("it holds something that JSON cannot, such as a tuple or a number that is none")
-    return read
-
-
-def _misshapen(why: str) -> Refusal:
-    message = f"The evidence has the wrong shape: {why}."
-    return Refusal("evidence_invalid", message, "Give JSON values, and keep large things in a file with its hash here.")
-
-
-def _depth(data: object) -> int:
-    """How deep a JSON value is nested, found without recursion."""
-    depth, level = 0, [data]
-    while level:
-        depth += 1
-        inside = [one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)]
-        level = [value for values in inside for value in values]
-    return depth

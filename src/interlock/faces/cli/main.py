@@ -14,7 +14,7 @@ from interlock.errors import Exit, InterlockError, UsageError
 from interlock.faces.cli.command import Call, Parser, Verb
 from interlock.faces.cli.output import Output, columns
 
-__all__ = ["NOUNS", "RUN_OPTIONS", "main", "verbs_of"]
+__all__ = ["NOUNS", "RUN_OPTIONS", "main", "run", "verbs_of"]
 
 NOUNS = {
     "status": "what waits for you, who is at work on what, what is stuck, what today cost",

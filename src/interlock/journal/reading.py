@@ -1,0 +1,135 @@
+"""What can be asked of the journal's two tables, inside a transaction or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interlock.errors import InterlockError, NotFound, Tampered, UsageError
+from interlock.journal.entry import Entry, Instance, instance_columns
+from interlock.journal.ids import is_suffix
+from interlock.journal.store import Row, Sql
+
+__all__ = [
+    "ENTRY",
+    "INSTANCE",
+    "find_instance",
+    "find_named",
+    "find_open",
+    "find_open_children",
+    "find_recent",
+    "find_standing",
+    "read_entries",
+    "read_first",
+    "read_history",
+    "unknown_instance",
+]
+
+ENTRY = ", ".join(Entry.__struct_fields__)
+INSTANCE = instance_columns
+_ID_LENGTH = 26
+_BY_ID = f"SELECT {INSTANCE} FROM instances WHERE id = ?"
+_BY_SUFFIX = f"SELECT {INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIMIT 3"
+_NAMED = f"SELECT {INSTANCE} FROM instances WHERE id = (SELECT instance FROM names WHERE machine = ? AND name = ?)"
+
+
+def read_entries(sql: Sql, after: int = 0, instance: str | None = None, most: int = -1) -> list[Entry]:
+    """Entries in the order they were written, those after a sequence number."""
+    whose, parameters = ("", [after]) if instance is None else (" AND instance = ?", [after, instance])
+    limit = f" LIMIT {int(most)}" if most >= 0 else ""
+    return _in_order(
+        sql.rows(f"SELECT {ENTRY} FROM entries WHERE seq > ?{whose} ORDER BY seq{limit}", parameters), after
+    )
+
+
+def read_history(sql: Sql, instance: str, after: int = 0, most: int | None = None) -> list[Entry]:
+    """The entries of an instance, those after one of its versions: as many are read as there are, or so many."""
+    limit = "" if most is None else f" LIMIT {int(most)}"
+    statement = f"SELECT {ENTRY} FROM entries WHERE instance = ? AND version > ? ORDER BY version{limit}"
+    return _in_order(sql.rows(statement, (instance, after)))
+
+
+def _in_order(rows: list[Row], after: int = 0) -> list[Entry]:
+    for row in rows:
+        # A damaged file can give rows in any order, and whoever reads on from the last one would never finish.
+        if type(row[0]) is not int or row[0] <= after:
+            hint = "Keep a copy of it before anything else; a backup or an export has what was written."
+            raise Tampered("journal_tampered", "The journal's file is damaged: its entries have no order.", hint)
+        after = row[0]
+    return [Entry(*row) for row in rows]
+
+
+def find_instance(sql: Sql, reference: str) -> Instance:
+    """An instance by its id, or by a suffix of 4 or more characters that only one has."""
+    found = sql.rows(_BY_ID, (reference,)) if len(reference) == _ID_LENGTH else []
+    if not found and len(reference) < _ID_LENGTH and is_suffix(reference):
+        found = sql.rows(_BY_SUFFIX, (f"%{reference}",))
+    if len(found) > 1:
+        message = f"More than one instance ends in {reference!r}: {', '.join(row[0] for row in found)}."
+        raise NotFound("ambiguous_instance", message, "Give more characters of the id.")
+    if not found:
+        raise unknown_instance(reference)
+    return Instance(*found[0])
+
+
+def find_named(sql: Sql, machine: str, name: str) -> Instance | None:
+    """The instance of a machine that took a name last."""
+    found = sql.rows(_NAMED, (machine, name))
+    return Instance(*found[0]) if found else None
+
+
+def find_open_children(sql: Sql, parent: str, machine: str) -> list[Instance]:
+    where = "parent = ? AND machine = ? AND outcome IS NULL"
+    found = sql.rows(f"SELECT {INSTANCE} FROM instances WHERE {where} ORDER BY id", (parent, machine))
+    return [Instance(*row) for row in found]
+
+
+def find_open(sql: Sql, machine: str) -> list[Instance]:
+    """The instances of a machine that have not ended, oldest first."""
+    statement = f"SELECT {INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL ORDER BY id"
+    return [Instance(*row) for row in sql.rows(statement, (machine,))]
+
+
+def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
+    """How many instances of a machine that have not ended are in one of these states, and the newest of them."""
+    if not states:
+        return 0, []
+    where = f"machine = ? AND outcome IS NULL AND state IN ({', '.join('?' * len(states))})"
+    values = [machine, *states]
+    [(count,)] = sql.rows(f"SELECT count(*) FROM instances WHERE {where}", values)
+    if not count:
+        return 0, []
+    order = f"ORDER BY id DESC LIMIT {int(most)}"
+    if count <= most:
+        found = sql.rows(f"SELECT {INSTANCE} FROM instances WHERE {where} {order}", values)
+        return int(count), [Instance(*row) for row in found]
+    one = f"SELECT {INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL AND state = ? {order}"
+    # Each state by the index, in its order: to sort what stands in all of them, all of it would be read.
+    newest = [Instance(*row) for state in states for row in sql.rows(one, (machine, state))]
+    return int(count), sorted(newest, key=lambda one: one.id, reverse=True)[:most]
+
+
+def find_recent(
+    sql: Sql, machine: str, most: int, parent: str | None = None, before: str | None = None
+) -> list[Instance]:
+    """The newest instances of a machine, newest first: with a parent, only its children; only those before an id."""
+    wanted = {"machine = ?": machine, "parent = ?": parent, "id < ?": before}
+    given = {clause: value for clause, value in wanted.items() if value is not None}
+    statement = f"SELECT {INSTANCE} FROM instances WHERE {' AND '.join(given)} ORDER BY id DESC LIMIT {int(most)}"
+    return [Instance(*row) for row in sql.rows(statement, list(given.values()))]
+
+
+def read_first(sql: Sql, instances: Sequence[str]) -> dict[str, Entry]:
+    """The first entry of each of these instances."""
+    if not instances:
+        return {}
+    wanted = ", ".join("?" * len(instances))
+    rows = sql.rows(f"SELECT {ENTRY} FROM entries WHERE version = 1 AND instance IN ({wanted})", instances)
+    return {one.instance: one for one in (Entry(*row) for row in rows)}
+
+
+def unknown_instance(reference: str) -> InterlockError:
+    """What to raise where nothing has that id, or where it can be no id at all."""
+    if not is_suffix(reference):
+        message = f"{reference[:80]!r} is no id of an instance."
+        return UsageError("invalid_argument", message, "Give an id, or the last 4 or more characters of one.")
+    return NotFound("unknown_instance", f"There is no instance {reference!r}.", "`ralph log` shows the ids.")
