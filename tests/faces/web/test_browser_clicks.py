@@ -17,19 +17,12 @@ from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import create
 from work.threads.benches import DONE, IDLE, SPEC, shell
 
-from .browsers import chromium
 from .clicking import Clicker, clicking, is_same, stay
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 MENUS = load_shipped("thread").states
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -15,18 +15,11 @@ from interlock.journal import Journal
 from interlock.machine import Event
 from work.attention.standings import PERSON, loop_in, run_in, thread_in
 
-from .browsers import chromium
 from .sites import Site
 from .test_machines import OWN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import pytest
 
 from interlock.machine import Event
 from work.attention.standings import PERSON, thread_in
 
-from .browsers import chromium
 from .sites import Site
 from .test_tickets import STATES, ticket_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def test_what_waits_appears_and_goes_without_a_reload(browser: Browser, site: Site) -> None:

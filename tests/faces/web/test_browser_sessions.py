@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
-from .browsers import chromium
 from .sites import WAY, Site, walk
 from .test_sessions import SEED
 
@@ -17,12 +15,6 @@ if TYPE_CHECKING:
 _MARK = "window.loadedOnce = true"
 _STILL = "window.loadedOnce === true"
 _PLACES = {"the session's page": "#head .standing .indicator", "the list": "[data-session='{}'] .indicator"}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def _opened(browser: Browser, site: Site, path: str) -> Page:

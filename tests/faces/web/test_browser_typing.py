@@ -14,19 +14,12 @@ from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from work.attention.standings import PERSON, noted, thread_in
 
-from .browsers import chromium
 from .clicking import is_same, stay
 from .sites import Site
 from .test_tickets import ticket_in
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.rendering import Renderer
-from interlock.journal import Journal, Sql, Transaction
+from interlock.journal import Journal, Transaction
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import Event, Evidence, load_shipped
 from interlock.work.settings import Settings
@@ -20,6 +16,7 @@ from interlock.work.tickets.numbers import new_name
 from interlock.work.tickets.shelf import TICKETS
 from work.attention.standings import AGENT, DRIVER, PERSON
 
+from .counting import Count, Counted
 from .sites import NOBODY
 
 MANY = 23_000
@@ -29,47 +26,10 @@ SHOWN = {one: one for one in ("/", "/needed", "/board", "/sessions")} | {"/ticke
 """The pages, by their routes, that all instances could be on."""
 
 
-@dataclass
-class _Count:
-    """What was read."""
-
-    queries: int = 0
-    rows: int = 0
-
-
-class _Counted:
-    """A store that counts what is read."""
-
-    def __init__(self, store: SqliteStore, count: _Count) -> None:
-        self._store = store
-        self._count = count
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    @contextmanager
-    def read(self) -> Iterator[Sql]:
-        with self._store.read() as sql:
-            yield _Reading(sql, self._count)
-
-
-class _Reading:
-    def __init__(self, sql: Sql, count: _Count) -> None:
-        self._sql = sql
-        self._count = count
-        self.dialect, self.memory = sql.dialect, sql.memory
-
-    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        found = self._sql.rows(statement, parameters)
-        self._count.queries += 1
-        self._count.rows += len(found)
-        return found
-
-
-def _filled(path: Path, number: int) -> tuple[Journal, _Count]:
+def _filled(path: Path, number: int) -> tuple[Journal, Count]:
     """A journal with so many tickets, as many sessions, of which some are open, and some threads."""
-    count = _Count()
-    journal = Journal(_Counted(SqliteStore(path, time.time_ns), count))
+    count = Count()
+    journal = Journal(Counted(SqliteStore(path, time.time_ns), count))
     ended = Evidence(facts={"outcome": "success"}, data={"outcome": "success"})
 
     def work(transaction: Transaction, first: int) -> None:
@@ -89,7 +49,7 @@ def _filled(path: Path, number: int) -> tuple[Journal, _Count]:
         return journal, count
 
 
-def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
+def _costs(tmp_path: Path, number: int) -> dict[str, Count]:
     journal, count = _filled(tmp_path / f"{number}.db", number)
     renderer = Renderer([page for page in PAGES if page.heading], NOBODY)
     found = {}
@@ -99,7 +59,7 @@ def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
             _shown(renderer, sight, page)  # templates are compiled once
             count.queries = count.rows = 0
             _shown(renderer, sight, page)
-            found[page.route] = _Count(count.queries, count.rows)
+            found[page.route] = Count(count.queries, count.rows)
     journal.close()
     return found
 

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from starlette.routing import Match, Route
 
@@ -15,54 +11,18 @@ from faces.journals import AGENT, PERSON, SYSTEM, reports
 from interlock.faces.web.page import Asked, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.rendering import Renderer
-from interlock.journal import Journal, Sql, Transaction
+from interlock.journal import Journal, Transaction
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import Event, Evidence, load_shipped
 from interlock.machine.model import NOTED
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.settings import Settings
 
+from .counting import Count, Counted
 from .sites import NOBODY
 
 FEW, MANY = 1_000, 50_000
 RUNS_AMONG = {FEW: 400, MANY: 1_000}
-
-
-@dataclass
-class _Count:
-    """What was read."""
-
-    queries: int = 0
-    rows: int = 0
-
-
-class _Counted:
-    """A store that counts what is read."""
-
-    def __init__(self, store: SqliteStore, count: _Count) -> None:
-        self._store = store
-        self._count = count
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    @contextmanager
-    def read(self) -> Iterator[Sql]:
-        with self._store.read() as sql:
-            yield _Reading(sql, self._count)
-
-
-class _Reading:
-    def __init__(self, sql: Sql, count: _Count) -> None:
-        self._sql = sql
-        self._count = count
-        self.dialect, self.memory = sql.dialect, sql.memory
-
-    def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        found = self._sql.rows(statement, parameters)
-        self._count.queries += 1
-        self._count.rows += len(found)
-        return found
 
 
 def _filled(journal: Journal, number: int) -> None:
@@ -111,9 +71,9 @@ def _addresses(journal: Journal) -> dict[str, str]:
     }
 
 
-def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
-    count = _Count()
-    journal = Journal(_Counted(SqliteStore(tmp_path / f"{number}.db", time.time_ns), count))
+def _costs(tmp_path: Path, number: int) -> dict[str, Count]:
+    count = Count()
+    journal = Journal(Counted(SqliteStore(tmp_path / f"{number}.db", time.time_ns), count))
     _filled(journal, number)
     sight = Sight(journal, tmp_path, None, Settings(), load_shipped)
     renderer = Renderer([], NOBODY)
@@ -122,7 +82,7 @@ def _costs(tmp_path: Path, number: int) -> dict[str, _Count]:
         _show(renderer, sight, address)
         count.queries = count.rows = 0
         _show(renderer, sight, address)
-        found[name] = _Count(count.queries, count.rows)
+        found[name] = Count(count.queries, count.rows)
     journal.close()
     return found
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .browsers import chromium
 from .looking import Seen
 from .pictures import smaller
 from .sites import Site
@@ -67,12 +66,6 @@ MOST_BYTES = 1_500_000
 
 def _file(name: str, scheme: str, size: str) -> str:
     return f"{name}{'-dark' if scheme == 'dark' else ''}{'-small' if size == 'small' else ''}.png"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

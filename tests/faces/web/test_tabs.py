@@ -11,7 +11,6 @@ import pytest
 from interlock.machine import Event
 from work.attention.standings import PERSON, thread_in
 
-from .browsers import chromium
 from .sites import Site, walk
 from .test_tickets import ticket_in
 from .wires import Wire, wired
@@ -26,12 +25,6 @@ window.Notification = class { constructor(title, given) { window.told.push(title
 window.Notification.permission = "%s";
 window.Notification.requestPermission = async () => { window.Notification.permission = "granted"; return "granted"; };
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.fixture
