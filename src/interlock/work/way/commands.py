@@ -64,10 +64,10 @@ def _state(journal: Journal, ticket: Instance) -> str:
 
 
 def _tried(journal: Journal, ticket: Instance, command: str) -> int:
-    """How often an agent was sent for a command since the ticket was handed on last."""
+    """How often an agent came to its end with a command since the ticket was handed on last."""
     since = next(one.time for one in reversed(journal.history(ticket.id)) if one.event in ("handoff", "created"))
     sent = [one for one in journal.recent("session", 2 * _ATTEMPTS, parent=ticket.id) if one.created > since]
-    return sum(_role(journal, one) == command for one in sent)
+    return sum(one.outcome != "cancelled" and _role(journal, one) == command for one in sent)
 
 
 def _role(journal: Journal, session: Instance) -> str | None:
