@@ -26,6 +26,7 @@ COMMANDS = {
     ("journal", "verify"): (),
     ("journal", "rebuild"): (),
     ("log", ""): (),
+    ("status", ""): (),
     ("ticket", "create"): ("Parse dates",),
     ("ticket", "list"): (),
     ("ticket", "next"): (),
@@ -51,7 +52,7 @@ ELSEWHERE |= {("story", "resume"), ("story", "tasks")}
 ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
 ELSEWHERE |= {("orchestrate", verb) for verb in verbs_of("orchestrate")}
-ELSEWHERE |= {("notify", "test"), ("notify", "send")}
+ELSEWHERE |= {("notify", "test"), ("notify", "send"), ("work", ""), ("why", ""), ("import", "")}
 ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
 """Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]
