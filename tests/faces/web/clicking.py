@@ -65,7 +65,7 @@ class Clicker:
         after = len(self.terminal.screen)
         self.press(name)
         assert self.page.locator("[sse-swap]").count() == 0, "nothing moves while a code is typed"
-        shown = self.page.locator("#question").inner_text()
+        shown: str = self.page.locator("#question").inner_text()
         for line in shown.splitlines():
             self.terminal.seen(re.escape(line.strip()), after)
         self.page.get_by_label("Code from the terminal").fill(self.terminal.gate_code(event, after))
