@@ -12,7 +12,7 @@ from faces.programs import run, run_in_terminal
 
 COLOUR = re.compile(r"\x1b\[([0-9]+;)*(3[0-8]|9[0-7])[0-9;]*m")
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
-COMMANDS = [["machine", "show", "thread"], ["machine", "check", "session"], ["demo"], ["log"]]
+COMMANDS = [["machine", "show", "thread"], ["machine", "check", "session"], ["status"], ["log"]]
 
 
 @pytest.fixture

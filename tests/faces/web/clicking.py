@@ -46,7 +46,7 @@ class Clicker:
         self.page.get_by_role("link", name="Log in to act").click()
         self.page.get_by_label("Code", exact=True).fill(self.terminal.login_code())
         self.page.get_by_role("button", name="Log in").click()
-        self.page.get_by_role("link", name="acting").wait_for()
+        self.page.get_by_role("link", name="You can act").wait_for()
 
     def button(self, name: str) -> Locator:
         """A button of what can be done; its letter and what it does are beside it."""
@@ -64,12 +64,12 @@ class Clicker:
         """Press a button that is a gate's, compare, and type the code; what was shown."""
         after = len(self.terminal.screen)
         self.press(name)
-        assert self.page.locator("[sse-swap]").count() == 0, "nothing moves while a code is typed"
+        assert self.page.locator("main [sse-swap]").count() == 0, "nothing moves while a code is typed"
         shown: str = self.page.locator("#question").inner_text()
         for line in shown.splitlines():
             self.terminal.seen(re.escape(line.strip()), after)
         self.page.get_by_label("Code from the terminal").fill(self.terminal.gate_code(event, after))
-        self.press(event)
+        self.press(event.capitalize())
         self.page.wait_for_url(re.compile(r"/thread/\w+$"))
         return shown
 

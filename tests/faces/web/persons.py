@@ -37,6 +37,7 @@ class Terminal:
     device: str
     screen: str = ""
     browsers: list[Browser] = field(default_factory=list)
+    is_over: bool = False
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def read(self) -> None:
@@ -47,6 +48,7 @@ class Terminal:
                 chunk = b""
             with self._changed:
                 self.screen += chunk.decode("utf-8", "replace").replace("\r\n", "\n")
+                self.is_over = not chunk
                 self._changed.notify_all()
             if not chunk:
                 return
@@ -58,6 +60,21 @@ class Terminal:
             while not (found := re.compile(pattern).search(self.screen, after)):
                 assert self._changed.wait(deadline - time.monotonic()), self.screen
             return found
+
+    def answer(self, question: str, text: str) -> None:
+        """Type something each time that a question appears, until the terminal is gone."""
+        threading.Thread(target=self._answer, args=(question, text), daemon=True).start()
+
+    def _answer(self, question: str, text: str) -> None:
+        after = 0
+        while True:
+            with self._changed:
+                while not (found := re.compile(question).search(self.screen, after)):
+                    if self.is_over:
+                        return
+                    self._changed.wait()
+            after = found.end()
+            self.type(text)
 
     def type(self, text: str) -> None:
         os.write(self.descriptor, text.encode())

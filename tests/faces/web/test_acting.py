@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,18 +30,10 @@ def acting(place: Path, mode: str = "none") -> Iterator[tuple[Arena, Terminal, B
     arena.begin()
     with in_terminal(arena.root, arena.environment) as terminal:
         if mode == "passphrase":
-            threading.Thread(target=_sign, args=(terminal,), daemon=True).start()
+            terminal.answer("Enter passphrase", f"{PASSPHRASE}\n")
         browser = terminal.browser()
         browser.log_in(terminal)
         yield arena, terminal, browser
-
-
-def _sign(terminal: Terminal) -> None:
-    """The person types the passphrase whenever the terminal asks for it."""
-    after = 0
-    while terminal.process.poll() is None:
-        after = terminal.seen("Enter passphrase", after).end()
-        terminal.type(f"{PASSPHRASE}\n")
 
 
 def entries(arena: Arena, instance: str) -> list[Any]:
@@ -228,15 +219,9 @@ def test_where_a_key_is_enrolled_a_code_alone_passes_nothing(tmp_path: Path) -> 
     with in_terminal(arena.root, arena.environment) as terminal:
         thread = arena.new("x")
 
-        def mistype() -> None:
-            after = 0
-            for _ in range(3):
-                after = terminal.seen("Enter passphrase", after).end()
-                terminal.type("wrong\n")
-
         browser = terminal.browser()
         browser.log_in(terminal)
-        threading.Thread(target=mistype, daemon=True).start()
+        terminal.answer("Enter passphrase", "wrong\n")
         browser.gate(terminal, thread, "finalize")
         assert "none of them signed" in browser.text
         assert state(arena, thread) == "Drafting"

@@ -61,7 +61,7 @@ def test_a_person_without_a_mouse_logs_in_finds_a_thread_and_ends_it(person: Cli
     page.wait_for_url("**/login")
     keyboard.type(person.terminal.login_code())
     keyboard.press("Enter")
-    page.get_by_role("link", name="acting").wait_for()
+    page.get_by_role("link", name="You can act").wait_for()
     keyboard.press("g")
     keyboard.press("t")
     page.wait_for_url("**/threads")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,5 +79,6 @@ def test_what_a_driver_said_last_decides_whether_it_failed(repository: Path, sai
         log.parent.mkdir()
         log.write_text(said)
         assert drivers.trouble(journal.instance(id_)) == told
+        os.utime(log, (0, 0))
         noted(journal, id_, "heard")
         assert drivers.trouble(journal.instance(id_)) == "", "something happened since"
