@@ -28,6 +28,7 @@ def test_a_person_logs_in_and_passes_a_gate_with_the_keyboard_only(scripted: boo
         troubles: list[str] = []
         page.on("console", lambda told: troubles.append(told.text) if told.type == "error" else None)
         page.goto(f"{terminal.url}/login")
+        page.locator("input:focus").wait_for()  # the page puts it there
         page.keyboard.type(terminal.login_code())
         page.keyboard.press("Enter")
         page.wait_for_url(f"{terminal.url}/")
@@ -39,10 +40,12 @@ def test_a_person_logs_in_and_passes_a_gate_with_the_keyboard_only(scripted: boo
         code = terminal.gate_code("finalize", after)
         page.get_by_label("Code from the terminal").wait_for()
         assert "People are greeted." in page.locator("#shown").inner_text()
+        page.locator("input:focus").wait_for()
         page.keyboard.type("2222-2222")
         page.keyboard.press("Enter")
         page.locator("#told", has_text="the code is wrong").wait_for()
         assert state(arena, thread) == "Drafting"
+        page.locator("input:focus").wait_for()
         page.keyboard.type(code)
         page.keyboard.press("Enter")
         page.wait_for_url(f"{terminal.url}/thread/{thread}")
