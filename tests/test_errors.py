@@ -71,7 +71,7 @@ def test_every_code_of_the_catalogue_is_made_somewhere() -> None:
 
 
 def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> None:
-    """A code that is computed would escape the search; only the journal, the advice and the sync pass one on."""
+    """A code that is computed would escape the search; only journal, advice, sync and early refusals pass one on."""
     computed = [
         f"{where}: {ast.unparse(node.args[0])}"
         for where, tree in _trees()
@@ -82,6 +82,7 @@ def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> Non
     assert computed == [
         "faces/cli/tracker.py: code",
         "journal/transaction.py: result.code",
+        "work/threads/verbs.py: tried.code",
         "work/tickets/advice.py: error.code",
     ]
 

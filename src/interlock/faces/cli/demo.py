@@ -48,7 +48,7 @@ def _demo(call: Call) -> None:
         if refusal.code != "gate_declined":
             raise
         hint = f"Everything up to there is in {directory}; `ralph demo` plays it anew."
-        raise Refusal(refusal.code, f"You did not pass the gate: {refusal.message}", hint) from None
+        raise Refusal("gate_declined", f"You did not pass the gate: {refusal.message}", hint) from None
     finally:
         journal.close()
     if call.output.json:
