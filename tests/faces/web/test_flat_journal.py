@@ -52,7 +52,7 @@ def _filled(journal: Journal, number: int) -> None:
 
 def _addresses(journal: Journal) -> dict[str, str]:
     newest = journal.recent("thread", 2)
-    sessions = journal.recent("session", 2)
+    sessions = [session for session in journal.recent("session", 12) if session.version == 1]
     return {
         "the newest": "/journal",
         "an instance": f"/journal?instance={newest[0].id}",
