@@ -11,17 +11,24 @@ from typing import Any
 
 import pytest
 
-from faces.programs import SECONDS, run, run_in_terminal
+from faces.programs import SECONDS, clean_environment, run, run_in_terminal
 
 PLAYED = {"ticket", "thread", "story", "session", "orchestrator"}
 REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
 ROOT = Path(__file__).parent.parent.parent
 
 
-@pytest.fixture
-def data(outside: Path, environment: dict[str, str]) -> dict[str, Any]:
-    """What `ralph demo --json` gives."""
-    found: dict[str, Any] = run("demo", "--json", cwd=outside, env=environment).data
+@pytest.fixture(scope="module")
+def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the demo is called: a directory that is in no repository."""
+    return tmp_path_factory.mktemp("called")
+
+
+@pytest.fixture(scope="module")
+def data(called: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What `ralph demo --json` gives, played once."""
+    environment = clean_environment(tmp_path_factory.mktemp("home"))
+    found: dict[str, Any] = run("demo", "--json", cwd=called, env=environment).data
     return found
 
 
@@ -49,11 +56,12 @@ def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: 
     entries = run("log", "-n", "1000", "--json", cwd=directory, env=environment).data
     assert len(entries) == data["moves"] + data["noted"]
     assert data["blocked"] == 3
-    assert {one["channel"] for one in entries if one["actor_kind"] != "system"} == {"demo"}
+    assert {one["channel"] for one in entries if one["actor_kind"] == "human"} == {"demo"}
 
 
-def test_nothing_is_written_where_it_is_called(data: dict[str, Any], outside: Path) -> None:
-    assert list(outside.iterdir()) == []
+def test_nothing_is_written_where_it_is_called(data: dict[str, Any], called: Path) -> None:
+    assert data["verified"]
+    assert list(called.iterdir()) == []
 
 
 def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, environment: dict[str, str]) -> None:
@@ -95,7 +103,7 @@ def test_make_demo_runs_it() -> None:
 
 
 def test_a_person_at_a_terminal_passes_the_gates_themselves(outside: Path, environment: dict[str, str]) -> None:
-    words = ("finalize", "approve", "approve", "commit")
+    words = ("build", "finalize", "approve", "approve", "commit")
     answers = [(f"Type {word} and press Enter", f"{word}\n") for word in words]
     code, screen = run_in_terminal("demo", cwd=outside, env=environment, answers=answers)
     assert code == 0, screen
@@ -103,7 +111,7 @@ def test_a_person_at_a_terminal_passes_the_gates_themselves(outside: Path, envir
 
 
 def test_a_person_who_declines_is_told_where_it_stands(outside: Path, environment: dict[str, str]) -> None:
-    answers = [("Type finalize and press Enter", "no\n")]
+    answers = [("Type build and press Enter", "no\n")]
     code, screen = run_in_terminal("demo", cwd=outside, env=environment, answers=answers)
     assert code != 0
     assert "You did not pass the gate" in screen

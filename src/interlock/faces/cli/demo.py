@@ -20,7 +20,7 @@ from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Project, Refused, Saw, Scene, play
+from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Project, Refused, Saw, Scene, Showed, play
 from interlock.work.gates import Presence, at_terminal, audit, stage, staged
 from interlock.work.sessions.upkeep import take_in
 from interlock.work.tickets.dashboard import dashboard
@@ -133,6 +133,8 @@ def _show(console: Console, scene: Scene) -> None:
         console.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
     elif isinstance(scene, Saw):
         _show_saw(console, scene)
+    elif isinstance(scene, Showed):
+        _show_text(console, scene)
     else:
         _show_refused(console, scene)
 
@@ -172,6 +174,17 @@ def _show_saw(console: Console, scene: Saw) -> None:
     mark, style = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "dim")}[scene.is_good]
     told = Text.assemble((f"  {scene.who:<13}", "blue"), (f"{mark} ", style), clean(scene.text))
     console.print(told, soft_wrap=True)
+
+
+_OF_A_DIFF = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def _show_text(console: Console, scene: Showed) -> None:
+    from rich.text import Text
+
+    for place, line in enumerate(clean(scene.text).splitlines()):
+        margin = (f"  {scene.what if place == 0 else '':<13}", "blue")
+        console.print(Text.assemble(margin, "│ ", (line, _OF_A_DIFF.get(line[:1], ""))), soft_wrap=True)
 
 
 def _show_refused(console: Console, scene: Refused) -> None:

@@ -10,7 +10,7 @@ from interlock.journal import Journal, Recorded
 from interlock.machine import Event
 from interlock.machine.model import NOTED, OBSERVED
 
-__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Refused", "Saw", "Scene", "moves_since"]
+__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Refused", "Saw", "Scene", "Showed", "moves_since"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,15 @@ class Saw:
     is_good: bool | None = None
 
 
-Scene = Heading | Move | Refused | Hooked | Found | Saw
+@dataclass(frozen=True, slots=True)
+class Showed:
+    """A text of several lines that somebody is shown."""
+
+    what: str
+    text: str
+
+
+Scene = Heading | Move | Refused | Hooked | Found | Saw | Showed
 Hook = Callable[[str, str, dict[str, str]], str | None]
 """Ask the real hook about a session's tool call: why it is blocked, or None."""
 

@@ -1,4 +1,4 @@
-"""Where the agents of the play work, and a driver in a process of its own, which can be killed."""
+"""Where the agents of the play work, and a walk in a process of its own, which can be killed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from interlock.errors import Refusal
 from interlock.journal import Journal, open_journal
+from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.demo.project import Project
-from interlock.work.threads.loop import drive
+from interlock.work.gates import Presence
+from interlock.work.threads.verbs import Person
+from interlock.work.way.building import Choices
+from interlock.work.way.walking import walk
 from interlock.work.workshop import Workshop
 from interlock.world.repository import STATE_DIRECTORY
 
-__all__ = ["drive_until", "main", "workshop_of"]
+__all__ = ["main", "walk_until", "workshop_of"]
 
 _PROGRAM = "from interlock.work.demo.workshops import main; main()"
 _PATIENCE_SECONDS = 60.0
@@ -40,20 +45,29 @@ def workshop_of(
     )
 
 
-def drive_until(project: Project, thread: str, agent: str, judge: str, is_time: Callable[[], bool]) -> int:
-    """Drive a thread in a process of its own, and kill it when it is time; the process that is gone."""
-    command = [sys.executable, "-c", _PROGRAM, str(project.root), thread, agent, judge]
-    driver = subprocess.Popen(command, env=project.environment, stdin=subprocess.DEVNULL)
+def walk_until(
+    project: Project, number: int, actor: Actor, scripts: tuple[str, str], is_time: Callable[[], bool]
+) -> int:
+    """Work on a ticket in a process of its own, and kill it when it is time; the process that is gone."""
+    words = [str(project.root), str(number), actor.id, str(actor.channel), *scripts]
+    walker = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, *words], env=project.environment, stdin=subprocess.DEVNULL
+    )
     deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not is_time() and driver.poll() is None and time.monotonic() < deadline:
+    while not is_time() and walker.poll() is None and time.monotonic() < deadline:
         time.sleep(_LOOKS_SECONDS)
-    driver.kill()
-    driver.wait()
-    return driver.pid
+    walker.kill()
+    walker.wait()
+    return walker.pid
 
 
 def main() -> None:
-    """The driver that is to be killed."""
-    root, thread, agent, judge = sys.argv[1:]
+    """The walk that is to be killed. It opens no gate."""
+    root, number, name, channel, agent, judge = sys.argv[1:]
     journal = open_journal(Path(root) / STATE_DIRECTORY / "journal.db")
-    drive(workshop_of(journal, Project(Path(root)), agent, judge), thread)
+    person = Person(Actor(ActorKind.HUMAN, name, Channel(channel)), _nobody, lambda: False)
+    walk(workshop_of(journal, Project(Path(root)), agent, judge), int(number), person, Choices())
+
+
+def _nobody() -> Presence:
+    raise Refusal("person_needed", "Nobody stands at a gate in this process.", "Pass it in the demo itself.")

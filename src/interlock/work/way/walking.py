@@ -19,7 +19,7 @@ from interlock.work.way.commands import last_move, run_command
 from interlock.work.way.stations import Stop, What, station_of, too_large
 from interlock.work.workshop import Workshop
 
-__all__ = ["Walked", "divide", "walk"]
+__all__ = ["Walked", "approve_plan", "divide", "walk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +92,26 @@ def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, ch
     return run_command(workshop, ticket, number, station.command, _agent(workshop, choices))
 
 
-def _plan_reviewed(workshop: Workshop, ticket: View, person: Person, choices: Choices) -> Stop | None:
-    """A person at the terminal says whether the plan is to be built."""
-    number = ticket.number
-    plan = next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), None)
-    shown = f"#{number} {ticket.title}\nThe plan: {plan or 'none is attached'}"
-    if choices.asks and person.presence().confirm(shown, f"Build #{number} by this plan", "build"):
-        work = handoff(Caller(person.actor), number, reason="the plan was approved", to="In Progress")
+def approve_plan(workshop: Workshop, ticket: View, person: Person) -> bool:
+    """Ask a person whether the plan of a ticket is to be built; it is In Progress where they say so."""
+    shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}"
+    is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
+    if is_approved:
+        work = handoff(Caller(person.actor), ticket.number, reason="the plan was approved", to="In Progress")
         workshop.journal.transact(work)
+    return is_approved
+
+
+def _plan_reviewed(workshop: Workshop, ticket: View, person: Person, choices: Choices) -> Stop | None:
+    """A plan is approved by whoever is there; where nobody is, it waits."""
+    if choices.asks and approve_plan(workshop, ticket, person):
         return None
-    hint = f'`ralph ticket handoff {number} --to-state "In Progress" --reason "…"` lets it be built.'
-    return Stop(f"its plan is yours to approve ({plan or 'none is attached'})", hint)
+    hint = f'`ralph ticket handoff {ticket.number} --to-state "In Progress" --reason "…"` lets it be built.'
+    return Stop(f"its plan is yours to approve ({_plan(ticket)})", hint)
+
+
+def _plan(ticket: View) -> str:
+    return next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), "none is attached")
 
 
 def _agent(workshop: Workshop, choices: Choices) -> str:

@@ -1,0 +1,200 @@
+"""The whole way of a ticket, as `ralph work` leads it: the pipeline, a loop that lies twice, a receipt, a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Journal
+from interlock.machine import Actor, Channel, Event
+from interlock.work.demo.cast import AGENT, agent
+from interlock.work.demo.project import Project
+from interlock.work.demo.scenes import Heading, Move, Refused, Saw, Scene, Showed, moves_since
+from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
+from interlock.work.demo.workshops import walk_until, workshop_of
+from interlock.work.gates import Presence, at_terminal
+from interlock.work.sessions.verbs import Caller, complete, create
+from interlock.work.threads.loop import read_thread
+from interlock.work.threads.record import Thread
+from interlock.work.threads.showing import shown_at, whole_diff
+from interlock.work.threads.verbs import Person, act
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.queries import view
+from interlock.work.way.building import Choices
+from interlock.work.way.walking import approve_plan, walk
+from interlock.world.agents.happenings import Said
+
+__all__ = ["play_way"]
+
+
+def play_way(journal: Journal, project: Project, number: int, presence: Presence) -> Iterator[Scene]:
+    """From Backlog to the commit. Every move, file, test and commit in it is real; only the agents play a script."""
+    play = _Play(journal, project, number, presence)
+    yield Heading(
+        f"ralph work {number}: agents triage, research and plan it, and no step of the pipeline can be skipped"
+    )
+    yield play.kept_from("it is easy enough", command="triage", to="In Progress")
+    yield from play.walks()
+    yield play.kept_from("looks good to me", command="review", intent="complete")
+    yield from play.plan_approved()
+    yield Heading("A thread opens on it: its plan is the spec, which only the person can finalize")
+    yield from play.walks()
+    yield play.forged("finalize")
+    yield from play.person("finalize")
+    yield Heading("The loop runs, and its driver is killed in the middle of an iteration")
+    yield from play.killed()
+    yield Heading("It goes on where it was. Twice the agent says that it is done, and is caught; then it is proven")
+    yield from play.walks()
+    yield Heading("Proven, it waits for the person; changed under the reviewer's eyes, it is proven again")
+    yield from play.reviewed()
+    yield play.forged("approve")
+    yield from play.person("approve")
+    project.write("greet.py", RIGHT.replace("people, by", "people by"))
+    yield Saw("somebody", "edits greet.py after it was approved", is_good=False)
+    yield from play.walks()
+    yield play.denied("approve")
+    yield from play.person("reverify")
+    yield from play.walks()
+    yield from play.person("approve")
+    yield from play.walks()
+    yield from play.person("commit")
+    yield from play.walks()
+    yield from play.merged()
+
+
+class _Play:
+    """The ticket of the play, with the person and the agents that move it."""
+
+    def __init__(self, journal: Journal, project: Project, number: int, presence: Presence) -> None:
+        self._journal = journal
+        self._project = project
+        self._number = number
+        self._person = Person(presence.actor, lambda: presence, lambda: True)
+        scripts = project.script("agent", [*pipeline(number), *builder()]), project.script("judge", judge())
+        self._scripts = scripts
+        self._workshop = workshop_of(journal, project, *scripts, tell=self._hear)
+        self._asides: list[tuple[int, Refused]] = []
+
+    @property
+    def _thread(self) -> str:
+        return self._journal.recent("thread", 1)[0].id
+
+    # What goes on by itself
+
+    def walks(self) -> Iterator[Scene]:
+        """`ralph work`: as far as it goes without the person."""
+        head = self._journal.head()
+        walked = walk(self._workshop, self._number, self._person, Choices())
+        yield from self._since(head)
+        yield Saw("ralph work", f"stops: {walked.stop.why}" if walked.stop.hint else walked.stop.why)
+
+    def killed(self) -> Iterator[Scene]:
+        """The loop begins in a process of its own, which is killed while its agent writes."""
+        head, written = self._journal.head(), self._project.root / "greet.py"
+        actor, scripts = self._person.actor, self._scripts
+        gone = walk_until(self._project, self._number, actor, scripts, lambda: written.read_text() == HALF)
+        yield from self._since(head)
+        what = f"ralph work, process {gone}, is gone; its agent still runs, and greet.py is half written"
+        yield Saw("kill -9", what, is_good=False)
+
+    def _hear(self, what: object) -> None:
+        """While one agent has the ticket, another tries to take it."""
+        if isinstance(what, Said) and what.text == HAS_IT:
+            other = agent("codex")
+            session = self._journal.transact(
+                create(Caller(other), ticket=str(self._number), role="onlooker")
+            ).session_id
+            refused = self.kept_from("me too", other, session, command="research", intent="lock")
+            self._asides.append((self._journal.head(), refused))
+            self._journal.transact(complete(session, "success", other, "it takes other work"))
+            self._project.write(OTHER_TRIED, "")
+
+    def _since(self, head: int) -> Iterator[Scene]:
+        for move in moves_since(self._journal, head):
+            while self._asides and self._asides[0][0] < move.recorded.entry.seq:
+                yield self._asides.pop(0)[1]
+            yield from _told(move)
+
+    # The person
+
+    def plan_approved(self) -> Iterator[Scene]:
+        """The person reads the plan, and lets it be built."""
+        head, ticket = self._journal.head(), view(self._journal, self._number, comments=0)
+        if not approve_plan(self._workshop, ticket, self._person):
+            raise Refusal("gate_declined", f"The plan of #{self._number} was not approved.", "Nothing was changed.")
+        yield from self._since(head)
+
+    def person(self, event: str) -> Iterator[Scene]:
+        """A move of the person."""
+        head = self._journal.head()
+        act(self._workshop, self._thread, self._person, event, shown=lambda thread: self._shown(thread, event))
+        yield from self._since(head)
+
+    def reviewed(self) -> Iterator[Scene]:
+        """What the reviewer is shown; at a terminal the gate itself shows it."""
+        if self._person.actor.channel is Channel.DEMO:
+            yield Showed("review", whole_diff(read_thread(self._journal, self._thread), self._project.root))
+
+    def merged(self) -> Iterator[Scene]:
+        """The person merges, and the ticket is done."""
+        thread = read_thread(self._journal, self._thread)
+        assert thread.commit is not None
+        assert thread.branch is not None
+        subject = self._project.git("log", "-1", "--format=%s", thread.commit)
+        yield Saw("git", f"{thread.commit[:10]} {subject}", is_good=True)
+        self._project.git("switch", "-q", "main")
+        self._project.git("merge", "-q", "--ff-only", thread.branch)
+        yield Saw("git merge", f"{thread.branch} into main", is_good=True)
+        yield from self.walks()
+
+    def _shown(self, thread: Thread, event: str) -> str:
+        return shown_at(thread, event, self._project.root)
+
+    # What must not happen; the play stops where it does
+
+    def kept_from(self, reason: str, by: Actor = AGENT, session: str | None = None, **asked: Any) -> Refused:
+        """A handoff of the ticket that must be refused."""
+        try:
+            self._journal.transact(handoff(Caller(by, session=session), self._number, reason=reason, **asked))
+        except Refusal as error:
+            return Refused("ticket", Event("handoff", by), error)
+        raise AssertionError(f"{asked} was not refused")
+
+    def forged(self, event: str) -> Refused:
+        """An agent tries to pass a gate."""
+        return self._refused(event, Person(AGENT, self._under_an_agent, lambda: False))
+
+    def denied(self, event: str) -> Refused:
+        """Even the person cannot approve what was not proven."""
+        return self._refused(event, self._person)
+
+    def _under_an_agent(self) -> Presence:
+        """Who stands at a gate in an agent's process: the real check finds that it is nobody."""
+        return at_terminal({**self._project.environment, "CLAUDECODE": "1"}, self._project.root)
+
+    def _refused(self, event: str, person: Person) -> Refused:
+        try:
+            act(self._workshop, self._thread, person, event, shown=lambda thread: self._shown(thread, event))
+        except InterlockError as error:
+            return Refused("thread", Event(event, person.actor), error)
+        raise AssertionError(f"{event} was not refused")
+
+
+def _told(move: Move) -> Iterator[Scene]:
+    """A move, with what was said and found there; of the sessions only those that somebody else ended."""
+    entry, evidence = move.recorded.entry, move.recorded.entry.decoded_evidence()
+    if move.machine == "session":
+        if entry.event == "created":
+            who = evidence.data.get("agent", entry.actor_id)
+            yield Saw("session", f"…{entry.instance[-6:]} {who}, {evidence.data['role']}")
+        if move.recorded.snapshot.outcome == "cancelled":
+            yield Saw("resume", "what the dead driver left running was ended, and its session closed", is_good=True)
+        return  # `ralph session list` shows the rest of them
+    if entry.event == "claims_done":
+        yield Saw("agent", "“All criteria are met. <promise>COMPLETE</promise>”")
+    yield move
+    if entry.event == "criteria_failed":
+        yield Saw("verifier", (entry.reason or "").splitlines()[0], is_good=False)
+    if entry.event == "criteria_passed":
+        yield Saw("receipt", f"all criteria met, for the tree {evidence.subjects['tree'][:12]}", is_good=True)
