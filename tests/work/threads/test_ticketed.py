@@ -12,6 +12,7 @@ import pytest
 from interlock.errors import Refusal
 from interlock.journal import Holder, Instance, Transaction
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
+from interlock.work.attention.waiting import waiting
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.threads.loop import drive, read_thread
@@ -20,7 +21,9 @@ from interlock.work.threads.verbs import act, pause
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire_lost, process_holder
 from interlock.work.tickets.numbers import known_ticket
+from interlock.work.tickets.queries import view
 from interlock.work.tickets.verbs import create
+from interlock.work.watching import Watch
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, Bench
 
 PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
@@ -74,6 +77,9 @@ def test_a_ticket_follows_its_thread_to_the_commit(bench: Bench) -> None:
     assert thread.state == "Done"
     assert stands(bench) == ("In Review", None)
     assert moves(bench) == [("In Progress", "human"), ("In Review", "human")]
+    with closing(bench.open()) as journal:
+        [wait], _ = waiting(journal, Watch(), None)
+    assert wait.command == f"ralph work {NUMBER}", "it is built, and that says what to merge"
     assert move(bench, "Done").new_state == "Done"
 
 
@@ -163,9 +169,10 @@ def test_a_person_who_takes_the_ticket_away_lets_the_thread_rest(bench: Bench) -
     assert refused.value.code == "parent_refused"
     assert bench.thread(id_).state == "Paused"
     with closing(bench.open()) as journal:
-        above = ticket_of(journal, read_thread(journal, id_))
+        above, below = ticket_of(journal, read_thread(journal, id_)), view(journal, NUMBER).thread
     assert above is not None
-    assert above.differs == "The thread is in Paused, and its ticket in Backlog"
+    assert below is not None
+    assert above.differs == below.differs == "The thread is in Paused, and its ticket in Backlog"
 
 
 def test_nothing_is_committed_for_a_ticket_that_was_taken_away(bench: Bench) -> None:

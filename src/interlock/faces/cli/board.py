@@ -160,6 +160,8 @@ def show_ticket(output: Output, found: View, machine: Machine) -> None:
         "assignees": ", ".join(found.assignees),
         "rework": str(found.rework) if found.rework else "",
         "tracker": found.url,
+        "thread": found.thread and f"{found.thread.id[-6:]}, in {found.thread.state}",
+        "differs": found.thread and found.thread.differs,
         "outside": found.outside and f"the board there says {found.outside}; `ralph ticket sync` says what to do",
         **{one.kind: one.path for one in found.artifacts},
         "commits": ", ".join(found.commits),

@@ -19,7 +19,7 @@ from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
 from interlock.work.tickets.pipeline import distance, escalated
 from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids
-from interlock.work.tickets.threads import open_thread
+from interlock.work.tickets.threads import PLACES, THREAD, open_thread
 from interlock.work.watching import Watch
 
 __all__ = ["open_states", "ticket_command", "wait_of", "waiting"]
@@ -132,6 +132,8 @@ def _ticket(journal: Journal, line: Line) -> Waiting:
     came = next((one for one in reversed(latest) if is_move(one) and one.from_state != one.to_state), None)
     why = (came.reason if came is not None else None) or machine.states[line.state].description
     command = ticket_command(machine, instance, line.number, came.from_state if came is not None else None)
+    if line.state in PLACES and journal.recent(THREAD, 1, parent=line.id):  # it is built, and is to be merged
+        command = f"ralph work {line.number}"
     return Waiting(_reference(line), line.state, why, line.since, command)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import UsageError
-from interlock.journal import CONTROL, Entry, Journal, Sql
+from interlock.journal import CONTROL, Entry, Instance, Journal, Sql
 from interlock.work.sessions.record import moment
 from interlock.work.tickets.audit import comment_of, is_move, trail_of
 from interlock.work.tickets.card import COMMENTED, Artifact
@@ -17,8 +17,10 @@ from interlock.work.tickets.handoff import Guidance, guidance
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids, by_numbers, card_of, line_of
+from interlock.work.tickets.threads import open_thread, strays
 
 __all__ = [
+    "Built",
     "Comment",
     "Filters",
     "Related",
@@ -87,6 +89,15 @@ class Comment(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     is_audit: bool = False
 
 
+class Built(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+    """The thread that works on a ticket."""
+
+    id: str
+    state: str
+    differs: str | None = None
+    """How the two differ, where one of them could not follow the other."""
+
+
 class View(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A ticket with everything on it."""
 
@@ -119,6 +130,7 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     url: str | None = None
     outside: str | None = None
     group: Group | None = None
+    thread: Built | None = None
 
 
 class Filters(msgspec.Struct, frozen=True):
@@ -207,7 +219,15 @@ def view(journal: Journal, called: str | int, *, comments: int = 50, with_group:
         url=card.tracked.url if card.tracked else None,
         outside=line.outside,
         group=group_of(journal, card.number) if with_group else None,
+        thread=_built(journal, ticket),
     )
+
+
+def _built(journal: Journal, ticket: Instance) -> Built | None:
+    thread = open_thread(journal, ticket.id)
+    if thread is None:
+        return None
+    return Built(thread.id, thread.state, strays(journal.machine_of(thread), thread, ticket))
 
 
 def _related(known: dict[str, Line], ids: Iterable[str]) -> list[Related]:
