@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -372,3 +373,24 @@ def test_cleaned_text_has_no_control_characters_and_no_overrides_of_direction(te
 def test_cleaning_leaves_what_people_write_alone() -> None:
     text = "Größe → ✓ 日本語 emoji 🙂\n\tindented"
     assert clean(text) == text
+
+
+LOOKS = ("thread list", "story status", "orchestrate list", "ticket board", "status", "log", "stats")
+
+
+@pytest.mark.parametrize("words", LOOKS)
+def test_who_only_looks_does_not_load_what_drives(words: str, repository: Path, environment: dict[str, str]) -> None:
+    """A driver is half of the program: loading it costs every look a quarter of a second."""
+    said = run(
+        "-X",
+        "importtime",
+        "-m",
+        "interlock",
+        *words.split(),
+        cwd=repository,
+        env=environment,
+        program=Path(sys.executable),
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")}
+    assert "interlock.faces.cli.main" in loaded
+    assert not {one for one in loaded if one.endswith((".loop", ".errands"))}

@@ -18,7 +18,7 @@ from faces.journals import opened, settle
 from faces.programs import HOOK, RALPH, SECONDS, clean_environment, run, run_here, run_in_terminal
 from interlock.machine.model import NOTED
 from interlock.work.gates.approval import REFUSED
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 from interlock.world.ssh import read_public_key
 from work.threads.benches import DONE, IDLE, PASS, SPEC
 

@@ -15,7 +15,7 @@ import pytest
 from faces.journals import opened
 from faces.programs import run, run_in_terminal
 from interlock.journal import Entry
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 
 from .arena import Arena
 

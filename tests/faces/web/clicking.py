@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from faces.journals import opened
 from faces.programs import SECONDS
 from forging.arena import Arena
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 
 from .persons import Terminal, in_terminal
 

@@ -15,7 +15,7 @@ from faces.programs import run
 from forging.arena import PASSPHRASE, Arena
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.gates.approval import REFUSED
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 from work.threads.benches import DONE, IDLE, SPEC
 
 from .persons import Browser, Terminal, in_terminal

@@ -11,9 +11,10 @@ from typing import Any
 from interlock.journal import Entry
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.orchestration.loop import begin, drive
+from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.verbs import known_run, resume
+from interlock.work.orchestration.verbs import resume
 from work.orchestration.playing import ROLES, says
 from work.threads.benches import Bench, Steps
 

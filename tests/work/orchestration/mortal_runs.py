@@ -23,10 +23,10 @@ from typing import Any
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.orchestration.beginning import MACHINE
 from interlock.work.orchestration.loop import drive
+from interlock.work.orchestration.reading import MACHINE, known_run
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.verbs import add, begin_goal, known_run, resume, resume_directory, roles_of, stop
+from interlock.work.orchestration.verbs import add, begin_goal, resume, resume_directory, roles_of, stop
 from interlock.work.workshop import Workshop
 from interlock.world.agents.happenings import Said
 from mortality import Fate, MortalStore, watch

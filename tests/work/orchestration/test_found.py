@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import Refusal
+from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.verbs import known_run, resume_directory
+from interlock.work.orchestration.verbs import resume_directory
 from work.orchestration.goals import SESSION, Goal, echoed, is_between
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, task
 from work.threads.benches import Bench

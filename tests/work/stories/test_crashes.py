@@ -18,7 +18,7 @@ import pytest
 
 from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
-from interlock.work.stories.loop import open_loop
+from interlock.work.stories.reading import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
 from mortality import moments_in
 from work.stories.mortal import FileMemory

@@ -14,8 +14,9 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.settings import Settings
-from interlock.work.stories.loop import Driven, begin, drive, open_loop
+from interlock.work.stories.loop import Driven, begin, drive
 from interlock.work.stories.progress import Progress, StoryProgress, parse, template
+from interlock.work.stories.reading import open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.stories.yard import Limits, Yard

@@ -16,7 +16,8 @@ from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import stage, staged
 from interlock.work.settings import SETTINGS, Settings
-from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.loop import drive
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec

@@ -17,8 +17,8 @@ from typing import Any
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.gates import audit
 from interlock.work.sessions.verbs import is_present
-from interlock.work.threads.loop import read_thread
 from interlock.work.threads.phases import load
+from interlock.work.threads.reading import read_thread
 from mortality import moments_in
 from work.threads.benches import DONE, FAIL, PASS, Bench, Steps, shell
 

@@ -21,8 +21,9 @@ from interlock.errors import InterlockError
 from interlock.journal.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates.trust import Key
-from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.loop import drive
 from interlock.work.threads.polishing import ask_for
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset

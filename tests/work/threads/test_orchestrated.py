@@ -16,9 +16,10 @@ from interlock.machine import Event, Evidence
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.errands import DRIVER
 from interlock.work.orchestration.loop import begin
+from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.verbs import add, begin_goal, known_run, resume, stop
+from interlock.work.orchestration.verbs import add, begin_goal, resume, stop
 from interlock.work.threads.children import shown_child
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import act, add_context, configure

@@ -30,8 +30,9 @@ from interlock.journal import Instance, Journal
 from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
 from interlock.work.gates import at_terminal, audit
-from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.loop import drive
 from interlock.work.threads.preflight import OWNING
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import Person, act, configure, new_thread, pause, revise_spec

@@ -16,8 +16,9 @@ from interlock.machine import ActorKind, Event, Evidence, Transition, load_shipp
 from interlock.machine.form import RefusalForm
 from interlock.machine.model import BUILTIN
 from interlock.work.errands import DRIVER
-from interlock.work.threads.loop import look, read_thread, visit_of
+from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.projecting import project
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import Person, act
 from seeds.manifest import TRANSITIONS

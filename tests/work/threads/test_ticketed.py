@@ -15,7 +15,8 @@ from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.attention.waiting import waiting
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
-from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.loop import drive
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.ticketed import ticket_of
 from interlock.work.threads.verbs import act, pause
 from interlock.work.tickets.handoff import handoff

@@ -41,7 +41,8 @@ def _begin(call: Call) -> None:
 
 def _resume(call: Call) -> None:
     """Go on with a run; one that failed goes on as a new one, which is a person's decision at a terminal."""
-    from interlock.work.orchestration.verbs import known_run, resume
+    from interlock.work.orchestration.reading import known_run
+    from interlock.work.orchestration.verbs import resume
 
     with opened_workshop(call) as here:
         person = caller_of(call, here.place).actor
@@ -187,7 +188,7 @@ def _answers(questions: tuple[str, ...]) -> str | None:
 
 
 def _status(call: Call) -> None:
-    from interlock.work.orchestration.verbs import known_run
+    from interlock.work.orchestration.reading import known_run
 
     with readable(call) as place:
         _tell(call, place, known_run(place.journal, call.arguments.run), all_tasks=call.arguments.tasks)
@@ -195,8 +196,8 @@ def _status(call: Call) -> None:
 
 def _tell(call: Call, place: Place, run: Run, *, all_tasks: bool = False) -> None:
     from interlock.faces.cli.run_pages import show_run
+    from interlock.work.orchestration.reading import successor
     from interlock.work.orchestration.standing import standing_of
-    from interlock.work.orchestration.verbs import successor
 
     later = successor(place.journal, run) if run.outcome == "failure" else None
     standing = standing_of(place.journal, run, later)
@@ -206,7 +207,7 @@ def _tell(call: Call, place: Place, run: Run, *, all_tasks: bool = False) -> Non
 
 def _list(call: Call) -> None:
     from interlock.faces.cli.run_pages import show_runs
-    from interlock.work.orchestration.verbs import recent_runs
+    from interlock.work.orchestration.reading import recent_runs
 
     with readable(call) as place:
         rows = [row_of(one) for one in recent_runs(place.journal, call.arguments.limit)]
@@ -222,7 +223,8 @@ def _list(call: Call) -> None:
 
 def _add(call: Call) -> None:
     """New requirements: the planner hears of them before anything else is begun."""
-    from interlock.work.orchestration.verbs import add, known_run
+    from interlock.work.orchestration.reading import known_run
+    from interlock.work.orchestration.verbs import add
     from interlock.work.sessions.verbs import is_present
 
     with writable(call) as place:
@@ -235,7 +237,8 @@ def _add(call: Call) -> None:
 
 
 def _stop(call: Call) -> None:
-    from interlock.work.orchestration.verbs import known_run, stop
+    from interlock.work.orchestration.reading import known_run
+    from interlock.work.orchestration.verbs import stop
 
     with writable(call) as place:
         run = known_run(place.journal, call.arguments.run)

@@ -33,9 +33,10 @@ def _run(call: Call) -> None:
     from interlock.faces.cli.telling import Teller
     from interlock.work.notifying.channels import without_secrets
     from interlock.work.steering import Steering
-    from interlock.work.stories.loop import begin, drive, open_loop
+    from interlock.work.stories.loop import begin, drive
     from interlock.work.stories.opening import make_yard, pauses
-    from interlock.work.stories.verbs import known_loop, resume
+    from interlock.work.stories.reading import known_loop, open_loop
+    from interlock.work.stories.verbs import resume
     from interlock.world.agents.adopting import adopting
 
     with writable(call) as place:
@@ -111,7 +112,7 @@ def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
 
 def _status(call: Call) -> None:
     """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
-    from interlock.work.stories.verbs import known_loop
+    from interlock.work.stories.reading import known_loop
 
     with readable(call) as place:
         loop = known_loop(place.journal)
@@ -289,8 +290,8 @@ def _skip(call: Call) -> None:
 
 def _unblock(call: Call) -> None:
     """In the loop that is under way; where none is, in `progress.txt`, where the next loop finds it."""
-    from interlock.work.stories.loop import open_loop
     from interlock.work.stories.progress import FILE
+    from interlock.work.stories.reading import open_loop
     from interlock.work.stories.verbs import unblock, unblocked
     from interlock.work.stories.yard import read_text, write_text
 

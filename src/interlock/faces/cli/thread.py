@@ -53,7 +53,7 @@ def _use(call: Call) -> None:
 
 def _diagnose(call: Call) -> None:
     from interlock.faces.cli.thread_pages import diagnosis_text
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
 
     with readable(call) as place:
         thread = read_thread(place.journal, which_thread(call, place))
@@ -68,7 +68,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
     """A verb that makes a person's move, and lets the thread go on by itself as far as it can."""
 
     def run(call: Call) -> None:
-        from interlock.work.threads.loop import read_thread
+        from interlock.work.threads.reading import read_thread
         from interlock.work.threads.verbs import act
 
         with opened_workshop(call) as here:
@@ -122,7 +122,7 @@ def _drive(call: Call) -> None:
 
 def _configure(call: Call) -> None:
     """Choose how the loop runs; from Stuck and Paused it goes back to Configuring first."""
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.verbs import act, configure
     from interlock.work.threads.visit import default_config
 
@@ -183,8 +183,8 @@ def _context(call: Call) -> None:
 
 def _polish(call: Call) -> None:
     """Add docs and tests by hand or by an agent, and prove it again."""
-    from interlock.work.threads.loop import read_thread
     from interlock.work.threads.polishing import ask_for
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.verbs import act
     from interlock.world.agents.adopting import adopting
 
@@ -207,7 +207,7 @@ def _review(call: Call) -> None:
     """The changes, what was proven of them, and whether they can be recommended."""
     from interlock.faces.cli.thread_pages import show_review
     from interlock.work.threads.children import shown_child
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
     from interlock.work.threads.ticketed import ticket_of
     from interlock.work.threads.verbs import act
@@ -232,7 +232,7 @@ def _review(call: Call) -> None:
 
 def _undo(call: Call) -> None:
     """Bring back what a reset put away: files, index and branch. The thread's state stays."""
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.undoing import undo_reset
     from interlock.work.threads.verbs import must_be_person
 

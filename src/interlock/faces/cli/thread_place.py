@@ -45,7 +45,7 @@ def person_of(call: Call, place: Place) -> Person:
 
 def which_thread(call: Call, place: Place) -> str:
     """The thread that is meant: the one that is named, or the active one."""
-    from interlock.work.threads.loop import find_thread
+    from interlock.work.threads.reading import find_thread
     from interlock.work.threads.store import ThreadFiles
 
     given = getattr(call.arguments, "thread", None)
@@ -105,7 +105,7 @@ def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -
     from interlock.faces.cli.thread_pages import show_thread
     from interlock.work.sessions.verbs import is_present
     from interlock.work.threads.children import shown_child
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.ticketed import ticket_of
 
     thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)

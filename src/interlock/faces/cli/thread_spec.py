@@ -54,7 +54,7 @@ def _title(place: Place, title: str | None, ticket: str | None) -> str:
 def spec(call: Call) -> None:
     """Show the spec, write it, or talk about it."""
     from interlock.work.threads.dialogue import say
-    from interlock.work.threads.loop import read_thread
+    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.spec import template
     from interlock.work.threads.verbs import revise_spec
     from interlock.world.agents.adopting import adopting

@@ -16,9 +16,11 @@ from interlock.journal import Journal
 from interlock.machine.values import ActorKind
 from interlock.work.gates import refused_attempt
 from interlock.work.orchestration import verbs as runs
+from interlock.work.orchestration.reading import known_run
 from interlock.work.sessions.verbs import Caller
 from interlock.work.stories import verbs as stories
-from interlock.work.threads.loop import find_thread, read_thread
+from interlock.work.stories.reading import known_loop
+from interlock.work.threads.reading import find_thread, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.store import ThreadFiles
@@ -214,7 +216,7 @@ def work_ticket(hands: Hands, number: str, form: Form) -> Done:
 
 def move_run(hands: Hands, id_: str, form: Form) -> Done:
     """Add to a run, let it rest, or go on with it."""
-    run, event = runs.known_run(hands.journal, id_), form.get("event", "")
+    run, event = known_run(hands.journal, id_), form.get("event", "")
     said = form.get("text", "").strip()
     if event == "add":
         runs.add(hands.journal, hands.actor, run, said)
@@ -231,7 +233,7 @@ def move_run(hands: Hands, id_: str, form: Form) -> Done:
 
 def move_story(hands: Hands, id_: str, form: Form) -> Done:
     """Steer the loop over stories."""
-    loop, event = stories.known_loop(hands.journal), form.get("event", "")
+    loop, event = known_loop(hands.journal), form.get("event", "")
     if loop.id != hands.journal.instance(id_).id:
         message = f"The loop {id_[:40]} is not the one that is under way."
         raise NotFound("unknown_loop", message, f"/story/{loop.id} shows that one.")

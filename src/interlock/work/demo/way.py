@@ -15,7 +15,7 @@ from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builde
 from interlock.work.demo.workshops import walk_until, workshop_of
 from interlock.work.gates import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at, whole_diff
 from interlock.work.threads.verbs import Person, act

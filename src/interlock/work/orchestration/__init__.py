@@ -18,7 +18,7 @@
     ondisk       a session as its files say it, whoever wrote them (PURE)
     store        the directories of the sessions: read, compared, made to say what is so
     projecting   the files of one session as its driver keeps them; people's edits read back
-    record       a run as its entries tell it; `replay` folds them (PURE)
+    record       a run as its entries tell it; `replay` folds them (PURE), `reading` finds them
     beginning    how a run comes to be: for a goal, after another one, on a directory that was found
     loop         driving a run: read where it stands, do the next step, write down what came of it
       steps        what is done in each state; `proving` asks our own verifiers

@@ -20,6 +20,7 @@ from interlock.work.orchestration.ondisk import OnDisk, read_session
 from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import Found
+from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
@@ -34,7 +35,6 @@ from interlock.work.workshop import Workshop
 from interlock.world.git import state
 
 __all__ = [
-    "MACHINE",
     "begin",
     "beside_notes",
     "found_on_disk",
@@ -45,7 +45,6 @@ __all__ = [
     "with_edits",
 ]
 
-MACHINE = "orchestrator"
 _PERFORMERS = (Role.PLANNER, Role.QUESTIONER, Role.EXECUTOR, Role.REVIEWER)
 _OVER = (Mark.DONE, Mark.CLOSED)
 _PORTION = 50_000

@@ -10,11 +10,12 @@ from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.errands import end_left_errands
-from interlock.work.orchestration.beginning import MACHINE, begin, beside_notes
+from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.desk import Desk, opened
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import Found
+from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import OPEN_MARKS, Run
 from interlock.work.orchestration.steps import STEPS
 from interlock.work.orchestration.visit import Visit, noted

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from interlock.journal import Journal
 from interlock.journal.leases import Lease
-from interlock.work.orchestration.loop import MACHINE
 from interlock.work.orchestration.needs import Need, need_of
+from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.store import DIRECTORY
 from interlock.work.sessions.record import record_of

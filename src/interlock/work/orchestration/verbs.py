@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from interlock.errors import NotFound, Refusal, UsageError
-from interlock.journal import Instance, Journal
+from interlock.errors import Refusal, UsageError
+from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driven import driven_by, refuse_on_a_threads_branch
 from interlock.work.orchestration.beginning import (
-    MACHINE,
     begin,
     found_on_disk,
     role_hashes,
@@ -21,28 +20,22 @@ from interlock.work.orchestration.beginning import (
     with_edits,
 )
 from interlock.work.orchestration.loop import drive
-from interlock.work.orchestration.papers.names import is_session_id
+from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.replay import run_of
 from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
 __all__ = [
     "add",
     "begin_goal",
-    "known_run",
-    "recent_runs",
     "resume",
     "resume_directory",
     "roles_of",
     "stop",
-    "successor",
     "worded",
 ]
 
 _MAX_TEXT = 20_000
-_MOST_RUNS = 1000
-"""So many runs back a session is looked for."""
 
 
 def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
@@ -69,62 +62,11 @@ def worded(text: str, what: str, example: str) -> str:
     return redacted(text)
 
 
-def _open(journal: Journal) -> Instance | None:
-    found = [one for one in journal.open_instances(MACHINE) if one.parent is None]
-    return found[-1] if found else None
-
-
-def _known(journal: Journal) -> list[Instance]:
-    """The newest runs: what a thread drives right now, what nobody drives, what a thread drove."""
-    recent = journal.recent(MACHINE, 50)
-    return sorted(recent, key=lambda one: 0 if one.parent and one.outcome is None else 1 if one.parent is None else 2)
-
-
 def _steerable(run: Run) -> Run:
     """A run that its own verbs steer."""
     if run.parent is not None:
         raise driven_by(f"The run {run.id}", run.parent)
     return run
-
-
-def known_run(journal: Journal, reference: str | None = None) -> Run:
-    """The run that is named, by its id or by its session, the one that is under way, or the last one.
-
-    Those that threads drive come after others, but for one that is driven right now.
-    """
-    if reference and is_session_id(reference):
-        return _of_session(journal, reference)
-    if reference:
-        found = journal.instance(reference)
-        if found.machine != MACHINE:
-            hint = "`ralph orchestrate status` shows the run."
-            raise NotFound("unknown_instance", f"{found.id} is a {found.machine}, not a run.", hint)
-        return run_of(journal.history(found.id))
-    known = _open(journal) or next(iter(_known(journal)), None)
-    if known is None:
-        raise NotFound("unknown_run", "There is no run here.", '`ralph orchestrate "GOAL"` begins one.')
-    return run_of(journal.history(known.id))
-
-
-def _of_session(journal: Journal, session: str) -> Run:
-    """The last run on a directory."""
-    for one in journal.recent(MACHINE, _MOST_RUNS):
-        if run_of(journal.entries(instance=one.id, most=1)).session == session:
-            return run_of(journal.history(one.id))
-    hint = "`ralph orchestrate status` shows the last run."
-    raise NotFound("unknown_run", f"No run is known of the session {session}.", hint)
-
-
-def recent_runs(journal: Journal, most: int) -> list[Run]:
-    """The runs, the newest first."""
-    return [run_of(journal.history(one.id)) for one in journal.recent(MACHINE, most)]
-
-
-def successor(journal: Journal, run: Run) -> str | None:
-    """The newest run that went on where this one ended: it has the same directory."""
-    later = [one.id for one in journal.recent(MACHINE, _MOST_RUNS) if one.id > run.id]
-    found = (id_ for id_ in later if run_of(journal.entries(instance=id_, most=1)).session == run.session)
-    return next(found, None)
 
 
 # Steering

@@ -1,15 +1,21 @@
-"""The stories of a loop, as people write and read them.
+"""The story loop: one subtask at a time, tested, judged and committed, until the stories are done.
 
-    progress     `progress.txt`: where the stories stand
-      document     its YAML, with where everything stands in it
-      edits        what is changed in it, and nothing besides
-      changes      what a person changed in it, and what of that counts
-    stories      what a story is
-      story_files  story files: read, ticked, recorded in
-      criteria     their acceptance criteria
-      prd          `prd.json`: read, and passed in
-    plan         what to do next
-    prompts      what agents are told, and how their judgement is read
-
-All of it is PURE: texts in, texts and decisions out. The loop that uses it comes next.
+progress     `progress.txt`: where the stories stand (PURE, as all that is below it)
+  document     its YAML, with where everything stands in it; `simple` reads the form that the loop writes
+  edits        what is changed in it, and nothing besides; `sheet` keeps it from one step to the next
+  changes      what a person changed in it, and what of that counts
+stories      what a story is (PURE)
+  story_files  story files: read, ticked, recorded in; `criteria` are their acceptance criteria
+  prd          `prd.json`: read, and passed in
+plan         what to do next (PURE)
+prompts      what agents are told, and how their judgement is read (PURE)
+stuck        whether attempts get anywhere (PURE)
+budget       what a loop may use
+record       a loop as its entries tell it; `replay` folds them (PURE), `reading` finds them
+loop         driving it: read where it stands, do the next effect, write down what came of it
+  steps        what is done in each state: `agents`, `testing`, `committing`, `remembering`, `ending`
+  visit        the loop in one state; `runs` is one run of one agent for it
+  desk, yard   what a driver has at hand, and where it works; `opening` makes that ready
+  files        `progress.txt` made of the journal, and people's edits read back
+verbs        what people do about a loop, while it runs or rests
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock.errors import InterlockError, Refusal
-from interlock.journal import Journal, Transaction
+from interlock.journal import Transaction
 from interlock.journal.ids import time_text
 from interlock.machine import Event, Evidence
 from interlock.work.driven import refuse_on_a_threads_branch
@@ -17,6 +17,7 @@ from interlock.work.stories.ending import ending
 from interlock.work.stories.files import move, settle, sweep_up
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Status, parse
+from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.stories.steps import STEPS
@@ -24,9 +25,8 @@ from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import DRIVER, Yard, plain, read_text
 from interlock.work.tickets.locks import process_holder
 
-__all__ = ["Driven", "begin", "drive", "open_loop"]
+__all__ = ["Driven", "begin", "drive"]
 
-MACHINE = "story"
 _LEASE_SECONDS = 600.0
 """How long a driver may be silent besides the longest thing that it waits for."""
 _LONGEST = 86_400.0
@@ -38,12 +38,6 @@ class Driven:
 
     loop: Loop
     ended: bool
-
-
-def open_loop(journal: Journal) -> str | None:
-    """The loop that has not ended; there is one at a time, besides those that threads drive."""
-    found = [one for one in journal.open_instances(MACHINE) if one.parent is None]
-    return found[-1].id if found else None
 
 
 def begin(yard: Yard, parent: str | None = None, **options: str) -> str:

@@ -12,9 +12,9 @@ from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driven import driven_by
 from interlock.work.stories.budget import LIMITS
-from interlock.work.stories.loop import open_loop
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, written
+from interlock.work.stories.reading import known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.world.redaction import redacted
@@ -22,7 +22,6 @@ from interlock.world.redaction import redacted
 __all__ = [
     "add_context",
     "clear_context",
-    "known_loop",
     "limit",
     "pause",
     "resume",
@@ -32,14 +31,6 @@ __all__ = [
 ]
 
 _MAX_CONTEXT = 10_000
-
-
-def known_loop(journal: Journal) -> Loop:
-    """The loop that has not ended, or else the last one."""
-    id_ = open_loop(journal) or next((one.id for one in journal.recent("story", 1)), None)
-    if id_ is None:
-        raise NotFound("unknown_loop", "There is no loop here.", "`ralph story run` begins one.")
-    return loop_of(journal.history(id_))
 
 
 def _open(journal: Journal) -> Loop:

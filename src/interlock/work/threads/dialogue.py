@@ -6,8 +6,9 @@ from interlock.errors import InterlockError, Refusal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.threads import prompts
+from interlock.work.threads.attending import driving, visit_of
 from interlock.work.threads.iterating import account
-from interlock.work.threads.loop import driving, read_thread, visit_of
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Message, Thread
 from interlock.work.threads.spec import template
 from interlock.work.threads.verbs import revise_spec

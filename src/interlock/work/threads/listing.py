@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
-from interlock.work.threads.loop import read_thread
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.store import ThreadFiles
 
 __all__ = ["listed"]

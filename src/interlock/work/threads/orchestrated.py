@@ -11,9 +11,10 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.machine import Event
-from interlock.work.orchestration.beginning import MACHINE, begin, role_hashes, roles_of, session_name, with_edits
+from interlock.work.orchestration.beginning import begin, role_hashes, roles_of, session_name, with_edits
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.loop import drive
+from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.visit import noted

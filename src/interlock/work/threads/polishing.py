@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from interlock.errors import InterlockError, Refusal
 from interlock.work.threads import prompts
+from interlock.work.threads.attending import driving, visit_of
 from interlock.work.threads.iterating import account, misplaced
-from interlock.work.threads.loop import driving, visit_of
 from interlock.work.threads.visit import Visit
 from interlock.work.workshop import Workshop
 

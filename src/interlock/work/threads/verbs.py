@@ -20,9 +20,10 @@ from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machin
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
+from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.children import close_left
-from interlock.work.threads.loop import look, read_thread, visit_of
 from interlock.work.threads.projecting import project
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.ticketed import check_ticket, open_for

@@ -14,7 +14,8 @@ from interlock.journal import Instance
 from interlock.work.errands import DRIVER
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.dialogue import say
-from interlock.work.threads.loop import drive, read_thread
+from interlock.work.threads.loop import drive
+from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.spec import faults, parse_spec

@@ -10,7 +10,7 @@ from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.presence import about
 from interlock.work.gates.presence import framed
 from interlock.work.gates.statement import digest_of
-from interlock.work.threads.loop import find_thread, read_thread
+from interlock.work.threads.reading import find_thread, read_thread
 
 __all__ = ["PAGES"]
 

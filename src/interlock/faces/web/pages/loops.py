@@ -14,11 +14,11 @@ from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
 from interlock.machine.svg import svg
 from interlock.work.orchestration.news import News, news_of, words_of
+from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.standing import standing_of
 from interlock.work.orchestration.values import Mark, Report
-from interlock.work.orchestration.verbs import successor
 from interlock.work.outputs import newest_log, spoken, tail_of
 from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.budget import used_up

@@ -21,7 +21,7 @@ from interlock.work.side_by_side import side_by_side
 from interlock.work.threads.children import CHILDREN, shown_child
 from interlock.work.threads.choices import choices
 from interlock.work.threads.history import moves_of, passings_of, tries_of
-from interlock.work.threads.loop import find_thread
+from interlock.work.threads.reading import find_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.showing import is_recommended, whole_diff

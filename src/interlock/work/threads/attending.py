@@ -1,0 +1,73 @@
+"""What driver and verbs of a thread have in common: the right to drive it, where it stands, and a look at its tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Lease
+from interlock.machine import Event, Evidence
+from interlock.machine.model import OBSERVED
+from interlock.work.errands import DRIVER, end_left_errands
+from interlock.work.sessions.verbs import is_present
+from interlock.work.threads.reading import MACHINE, read_thread
+from interlock.work.threads.visit import Visit
+from interlock.work.tickets.locks import process_holder
+from interlock.work.workshop import Workshop
+from interlock.world.git import state, tree_hash
+
+__all__ = ["driving", "lease_seconds", "look", "visit_of"]
+
+_LEASE_SECONDS = 600.0
+_LONGEST = 86_400.0
+_WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit"})
+"""The states in which the tree is as it was proven or approved, unless somebody changes it."""
+
+
+@contextmanager
+def driving(workshop: Workshop, id_: str) -> Iterator[Lease]:
+    """Be the only one who sends agents for a thread; what a driver that died left of its errands is ended first."""
+    journal = workshop.journal
+    lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), lease_seconds(workshop), is_present)
+    try:
+        end_left_errands(journal, id_, workshop.state_directory)
+        yield lease
+    finally:
+        with suppress(InterlockError):  # the journal itself has failed, and says so
+            journal.release(lease)
+
+
+def lease_seconds(workshop: Workshop) -> float:
+    """As long as the longest step: nobody on another host takes over while an agent works."""
+    return _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
+
+
+def visit_of(workshop: Workshop, id_: str, lease: Lease | None) -> Visit:
+    instance = workshop.journal.instance(id_)
+    thread = read_thread(workshop.journal, id_)
+    return Visit(workshop, thread, instance.snapshot, workshop.journal.machine_of(instance), lease)
+
+
+def look(visit: Visit) -> bool:
+    """Look whether the tree still is what was proven of it; whether it was not, and that is written down now."""
+    known = visit.snapshot.subjects.get("tree")
+    if visit.thread.state not in _WATCHED or known is None:
+        return False
+    there = state(visit.root)
+    if there.hidden:
+        message = f"Git was told not to look at {there.hidden[0]!r}, and it was changed; no hash covers that."
+        hint = "`git update-index --no-assume-unchanged --no-skip-worktree FILE` lets git look again."
+        raise Refusal("files_hidden", message, hint)
+    if there.branch != visit.thread.branch:
+        message = f"{there.branch or 'No branch'} is checked out, and the thread's work is on {visit.thread.branch}."
+        raise Refusal("wrong_branch", message, f"`git switch {visit.thread.branch}` goes there.")
+    tree = tree_hash(visit.root)
+    if tree == known:
+        return False
+    evidence = Evidence(subjects={"tree": tree})
+    approved = visit.thread.state in ("Approved", "ReadyToCommit")
+    event = Event("tree_changed" if approved else OBSERVED, DRIVER, evidence=evidence)
+    visit.workshop.journal.append(visit.thread.id, event, lease=visit.lease)
+    visit.workshop.tell("the files are not those that were proven; `ralph thread reverify` proves them again")
+    return True
