@@ -6,9 +6,10 @@
 #   make check    the linter, the formatter, the type checker and the docs
 #   make test-node    the MCP project's own tools, GitHub's schema and axe-core against ours; Node and they come from the registries
 #   make screenshots  those of the docs, of a dashboard with everything in it
+#   make recording    the film of the demo in the README, of a terminal and a person who passes the gates
 #   make test-memory  the memory against a real server that speaks Bolt, from PyPI (106 MB)
 #   make test-agents  real coding agents against a scripted model
-#   make bench    ratios against bare programs and peers
+#   make bench    ratios against bare programs and peers, as one table, also in bench/results.md
 #   make docs     the documentation, into site/
 #   make generate what is made from the machines: the schema, the index, the tables and pictures of the docs
 
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 .DEFAULT_GOAL := demo
-.PHONY: demo screenshots test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
+.PHONY: demo screenshots recording test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
@@ -40,6 +41,9 @@ test-memory: $(VENV)/ready-test
 
 screenshots: $(VENV)/ready-test $(VENV)/ready-browser
 	@RALPH_TEST_SCREENSHOTS=$(CURDIR)/docs/assets/dashboard $(BIN)/pytest -q tests/faces/web/test_looks.py -k picture_of_every_page
+
+recording: $(VENV)/ready-test
+	@$(BIN)/python -m docs.generators.recording
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .

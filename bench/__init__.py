@@ -2,8 +2,10 @@
 
     timing      interleaved rounds, and the comparison they add up to
     workload    the moves that are appended, the same for every subject
-    durable, steps, peers, startup, growth, postgres     one subject each
-    report      the machine and the table, as text or as JSON
+    durable, steps, startup, agents, tickets, stories, threads, orchestrations, dashboard, growth, postgres, peers
+                one benchmark each; all give lines of one shape
+    host        the machine that they were measured on
+    report      the machine and the table, as text, as Markdown or as JSON
 
 A ratio compares two things that ran by turns on the same machine; it never fails, it only says what was aimed at.
 """

@@ -1,75 +1,89 @@
-"""`python -m bench`: measure everything once and print it. A missed aim is printed, never an error."""
+"""`python -m bench`: measure everything once, print one table and write it to `bench/results.md`.
+
+A missed aim is printed, never an error.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench import (
-    agents,
-    dashboard,
-    durable,
-    growth,
-    orchestrations,
-    peers,
-    postgres,
-    startup,
-    steps,
-    stories,
-    threads,
-    tickets,
-)
-from bench.report import as_json, as_text, machine
+from bench.host import load, machine
+from bench.report import as_json, as_markdown, as_text
 from bench.timing import Comparison, Effort
 
-_FULL = Effort(rounds=40, seconds=0.1, launches=21, sizes=(10, 1_000, 100_000))
+__all__ = ["RESULTS", "main", "parse"]
+
+_BENCHMARKS = (
+    "durable",
+    "steps",
+    "startup",
+    "agents",
+    "tickets",
+    "stories",
+    "threads",
+    "orchestrations",
+    "dashboard",
+    "growth",
+    "postgres",
+    "peers",
+)
+"""A module each, in the order in which they are measured and told."""
+
+_FULL = Effort(rounds=20, seconds=0.1, launches=21, sizes=(10, 1_000, 100_000))
 _QUICK = Effort(rounds=10, seconds=0.05, launches=7, sizes=(10, 1_000, 10_000))
-_RESULTS = Path("bench", "results")
+RESULTS = Path(__file__).with_name("results.md")
+_SPACE = Path(__file__).with_name("results")
 """On the disk that the project is on; not under version control."""
 
 
 def main() -> None:
-    arguments = _parser().parse_args()
-    effort = _QUICK if arguments.quick else _FULL
-    _RESULTS.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=_RESULTS) as directory:
-        comparisons = _measured(effort, Path(directory), arguments.only)
-    print((as_json if arguments.json else as_text)(machine(), comparisons))
+    arguments = parse()
+    began, at = time.monotonic(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    before = load()
+    _SPACE.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=_SPACE) as directory:
+        comparisons = _measured(_QUICK if arguments.quick else _FULL, Path(directory), arguments.only)
+    took = f"{time.monotonic() - began:.0f} s{', in a hurry (--quick)' if arguments.quick else ''}"
+    host = {"date": at, "took": took, **machine(), "load at the beginning": before, "load at the end": load()}
+    print((as_json if arguments.json else as_text)(host, comparisons))
+    if arguments.write:
+        arguments.write.write_text(as_markdown(host, comparisons), encoding="utf-8")
+        print(f"written: {arguments.write}", file=sys.stderr)
 
 
 def _measured(effort: Effort, directory: Path, only: str | None) -> list[Comparison]:
-    subjects: dict[str, Callable[[], Iterable[Comparison]]] = {
-        "durable": lambda: durable.measure(effort, directory),
-        "steps": lambda: steps.measure(effort),
-        "startup": lambda: startup.measure(effort),
-        "agents": lambda: agents.measure(effort, directory),
-        "tickets": lambda: tickets.measure(effort, directory),
-        "stories": lambda: stories.measure(effort, directory),
-        "threads": lambda: threads.measure(effort, directory),
-        "orchestrations": lambda: orchestrations.measure(effort, directory),
-        "dashboard": lambda: dashboard.measure(effort, directory),
-        "growth": lambda: growth.measure(effort, directory),
-        "postgres": lambda: postgres.measure(effort, directory),
-        "peers": lambda: peers.measure(effort, directory),
-    }
     comparisons: list[Comparison] = []
-    for name, measure in subjects.items():
-        if only not in (None, name):
-            continue
+    for name in _BENCHMARKS if only is None else (only,):
         print(f"measuring {name} …", file=sys.stderr)
-        comparisons += measure()
+        began = time.monotonic()
+        found: Iterable[Comparison] = import_module(f"bench.{name}").measure(effort, directory)
+        comparisons += [replace(one, part=name) for one in found]
+        print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr)
     return comparisons
 
 
-def _parser() -> argparse.ArgumentParser:
+def parse(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """What is asked for; a whole run writes the results, a part of one or a quick one only where it is told to."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="What Interlock costs, as ratios.")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--quick", action="store_true", help="measure for seconds, not minutes")
-    parser.add_argument("--only", metavar="SUBJECT", help="measure one subject: dashboard, for one")
-    return parser
+    parser.add_argument("--quick", action="store_true", help="measure in less time; figures are less certain")
+    parser.add_argument("--only", metavar="BENCHMARK", choices=_BENCHMARKS, help=f"one of: {', '.join(_BENCHMARKS)}")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where the table goes, as Markdown")
+    arguments = parser.parse_args(words)
+    is_whole = arguments.only is None
+    if arguments.write is None and is_whole and not arguments.quick:
+        arguments.write = RESULTS
+    if arguments.write and not is_whole and arguments.write.resolve() == RESULTS:
+        parser.error(f"{RESULTS.name} is for all benchmarks, and this is one: leave out --only, or write elsewhere")
+    return arguments
 
 
 if __name__ == "__main__":

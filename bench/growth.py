@@ -10,7 +10,7 @@ from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
 
-from bench.timing import Comparison, Effort, Side, at_least, by_turns, compare
+from bench.timing import Comparison, Effort, Side, alone, at_least, by_turns, grown
 from bench.workload import BEGIN, CREATED, LOOP, appender, begin
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Event
@@ -41,29 +41,29 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
     """Reads and appends at three lengths of the journal: the longest against the others."""
     short, middle, long = (f"{size:,}" for size in effort.sizes)
     with ExitStack() as stack:
-        grown = {f"{size:,}": _grow(directory / f"{size}.db", size, stack) for size in effort.sizes}
+        journals = {f"{size:,}": _grow(directory / f"{size}.db", size, stack) for size in effort.sizes}
         for subject, make, seconds in (
             (f"history of {_HISTORY} entries", _reading_history, effort.seconds / 3),
             (f"last {_TAIL} entries", _reading_tail, effort.seconds / 3),
             ("append, 1 thread", _appending, 0),
         ):
-            rates = by_turns({size: make(one) for size, one in grown.items()}, effort.rounds, seconds)
+            rates = by_turns({size: make(one) for size, one in journals.items()}, effort.rounds, seconds)
             title = f"{subject}, journal of {long}"
-            yield compare(title, f"journal of {middle}", rates[long], rates[middle], aim=_FLAT)
-            yield compare(title, f"journal of {short}", rates[long], rates[short])
-        yield _verified(grown[long], long)
+            yield grown(title, f"journal of {middle}", rates[long], rates[middle], aim=_FLAT)
+            yield grown(title, f"journal of {short}", rates[long], rates[short])
+        yield _verified(journals[long], long)
 
 
-def _reading_history(grown: Grown) -> Side:
-    return lambda: len(grown.journal.history(grown.instance))
+def _reading_history(one: Grown) -> Side:
+    return lambda: len(one.journal.history(one.instance))
 
 
-def _reading_tail(grown: Grown) -> Side:
-    return lambda: len(grown.journal.entries(max(grown.head - _TAIL, 0), most=_TAIL))
+def _reading_tail(one: Grown) -> Side:
+    return lambda: len(one.journal.entries(max(one.head - _TAIL, 0), most=_TAIL))
 
 
-def _appending(grown: Grown) -> Side:
-    append = appender(grown.journal)
+def _appending(one: Grown) -> Side:
+    append = appender(one.journal)
     return lambda: sum(append() for _ in range(_APPENDS))
 
 
@@ -88,9 +88,9 @@ def _stretch(instance: str, event: Event, others: int, transaction: Transaction)
     return last + others
 
 
-def _verified(grown: Grown, size: str) -> Comparison:
+def _verified(one: Grown, size: str) -> Comparison:
     began = time.perf_counter()
-    problems = list(grown.journal.verify())
-    rate = grown.journal.entries(grown.head)[-1].seq / (time.perf_counter() - began)
-    note = "the journal does not hold" if problems else "information"
-    return Comparison(f"verify, {size} in the journal", "nothing", " entries/s", ours=rate, note=note)
+    problems = list(one.journal.verify())
+    rate = one.journal.entries(one.head)[-1].seq / (time.perf_counter() - began)
+    note = "the journal does not hold" if problems else ""
+    return alone(f"verify, journal of {size}", rate, " entries/s", note=note)

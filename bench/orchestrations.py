@@ -24,7 +24,7 @@ from interlock.work.workshop import Workshop
 __all__ = ["Ground", "measure"]
 
 _FEW = 35
-_MANY = {"full": 1_000, "quick": 150}
+_MANY = {"full": 300, "quick": 150}
 _WARM_UP = 3
 _SAMPLE = 30
 _AIM_MILLISECONDS = 150.0

@@ -32,7 +32,7 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
         url = server.get_uri()
         with closing(open_journal(url)) as journal, _bare(psycopg.connect(url), bare_body(journal)) as bare:
             rates = by_turns({"bare": bare, "ours": appender(journal)}, effort.rounds, effort.seconds)
-    yield compare(_SUBJECT, _BARE, rates["ours"], rates["bare"], note="information")
+    yield compare(_SUBJECT, _BARE, rates["ours"], rates["bare"])
 
 
 @contextmanager

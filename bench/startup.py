@@ -20,7 +20,7 @@ _UNSET = "PYTHONDONTWRITEBYTECODE"
 """With it every start would compile every module again."""
 
 
-def measure(effort: Effort) -> Iterator[Comparison]:
+def measure(effort: Effort, _directory: Path) -> Iterator[Comparison]:
     """`ralph --help` and `ralph machine list`."""
     commands = {f"ralph {' '.join(words)}": words for words in (["--help"], ["machine", "list"])}
     ralph = _ralph()

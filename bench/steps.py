@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bench.timing import Aim, Comparison, Effort, Side, at_least, by_turns, compare, missing
@@ -59,7 +60,7 @@ _GUARDS = {
 }
 
 
-def measure(effort: Effort) -> Iterator[Comparison]:
+def measure(effort: Effort, _directory: Path) -> Iterator[Comparison]:
     """A session's plain moves, and a thread's iterations with a guard and a counter."""
     session, thread = load_shipped("session"), load_shipped("thread")
     moves = [row for row in session.transitions if row.on == LOOP[0].name]

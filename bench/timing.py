@@ -5,10 +5,23 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-__all__ = ["Aim", "Comparison", "Effort", "Rates", "Side", "at_least", "at_most", "by_turns", "compare", "missing"]
+__all__ = [
+    "Aim",
+    "Comparison",
+    "Effort",
+    "Rates",
+    "Side",
+    "alone",
+    "at_least",
+    "at_most",
+    "by_turns",
+    "compare",
+    "grown",
+    "missing",
+]
 
 Side: TypeAlias = Callable[[], int]
 """Does some work and says how many operations that was."""
@@ -31,13 +44,13 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a ratio should be."""
+    """What a ratio should be, or a figure that has none."""
 
     limit: float
     at_least: bool
 
-    def met(self, ratio: float) -> bool:
-        return ratio >= self.limit if self.at_least else ratio <= self.limit
+    def met(self, figure: float) -> bool:
+        return figure >= self.limit if self.at_least else figure <= self.limit
 
     def __str__(self) -> str:
         return f"{'≥' if self.at_least else '≤'} {self.limit:g}"
@@ -56,7 +69,7 @@ class Comparison:
     """One line of the report: what was compared with what, and what came of it."""
 
     subject: str
-    against: str
+    against: str = ""
     unit: str = ""
     ours: float | None = None
     theirs: float | None = None
@@ -66,13 +79,18 @@ class Comparison:
     """The quartiles of those ratios: half of the rounds lie between them."""
     aim: Aim | None = None
     note: str = ""
+    is_growth: bool = False
+    """Whether it is compared with itself where there is less: the ratio says what growing costs."""
+    part: str = ""
+    """The benchmark that it belongs to."""
 
     @property
     def met(self) -> str:
-        """Whether the aim was met: yes, no, or unclear where it lies within the spread; empty without either."""
-        if self.aim is None or self.spread is None:
+        """Whether the aim was met: yes, no, or unclear where it lies within the spread; empty where nobody can say."""
+        figure = self.ours if self.ratio is None else self.ratio
+        if self.aim is None or figure is None:
             return ""
-        low, high = map(self.aim.met, self.spread)
+        low, high = map(self.aim.met, self.spread or (figure, figure))
         return "unclear" if low != high else "yes" if low else "no"
 
 
@@ -111,6 +129,25 @@ def compare(
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
     medians = statistics.median(ours), statistics.median(theirs)
     return Comparison(subject, against, unit, *medians, middle, (low, high), aim, note)
+
+
+def grown(
+    subject: str,
+    before: str,
+    much: list[float],
+    little: list[float],
+    *,
+    unit: str = "/s",
+    aim: Aim | None = None,
+    note: str = "",
+) -> Comparison:
+    """The same where there is much against where there is little, round by round."""
+    return replace(compare(subject, before, much, little, unit=unit, aim=aim, note=note), is_growth=True)
+
+
+def alone(subject: str, figure: float, unit: str, *, aim: Aim | None = None, note: str = "") -> Comparison:
+    """A figure that is compared with nothing but its aim."""
+    return Comparison(subject, unit=unit, ours=figure, aim=aim, note=note)
 
 
 def missing(subject: str, against: str, why: str, aim: Aim | None = None) -> Comparison:
