@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -50,24 +51,33 @@ def main() -> None:
     before = load()
     _SPACE.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=_SPACE) as directory:
-        comparisons = _measured(_QUICK if arguments.quick else _FULL, Path(directory), arguments.only)
+        comparisons, failed = _measured(_QUICK if arguments.quick else _FULL, Path(directory), arguments.only)
     took = f"{time.monotonic() - began:.0f} s{', in a hurry (--quick)' if arguments.quick else ''}"
     host = {"date": at, "took": took, **machine(), "load at the beginning": before, "load at the end": load()}
+    if failed:
+        host["not measured, for it failed"] = ", ".join(failed)
     print((as_json if arguments.json else as_text)(host, comparisons))
     if arguments.write:
         arguments.write.write_text(as_markdown(host, comparisons), encoding="utf-8")
         print(f"written: {arguments.write}", file=sys.stderr)
+    sys.exit(1 if failed else 0)
 
 
-def _measured(effort: Effort, directory: Path, only: str | None) -> list[Comparison]:
+def _measured(effort: Effort, directory: Path, only: str | None) -> tuple[list[Comparison], list[str]]:
+    """Everything that could be measured, and the names of what failed: it does not take the others with it."""
     comparisons: list[Comparison] = []
+    failed: list[str] = []
     for name in _BENCHMARKS if only is None else (only,):
         print(f"measuring {name} …", file=sys.stderr)
         began = time.monotonic()
-        found: Iterable[Comparison] = import_module(f"bench.{name}").measure(effort, directory)
-        comparisons += [replace(one, part=name) for one in found]
+        try:
+            found: Iterable[Comparison] = import_module(f"bench.{name}").measure(effort, directory)
+            comparisons += [replace(one, part=name) for one in found]
+        except Exception:
+            traceback.print_exc()
+            failed.append(name)
         print(f"  {time.monotonic() - began:.0f} s", file=sys.stderr)
-    return comparisons
+    return comparisons, failed
 
 
 def parse(words: Sequence[str] | None = None) -> argparse.Namespace:

@@ -150,7 +150,7 @@ def _show_move(console: Console, scene: Move) -> None:
         else f"{entry.from_state or '·'} → {entry.to_state}"
     )
     line = Text.assemble(
-        (f"  {scene.machine:<13}", "magenta"), f"{way:<46}", (f"{entry.event:<23}", "bold"), (word, color)
+        (f"  {scene.machine:<13}", "magenta"), f"{way:<40}", (f"{entry.event:<23}", "bold"), (word, color)
     )
     if scene.recorded.snapshot.outcome:
         line.append(f"  ends: {scene.recorded.snapshot.outcome}", "bold")
