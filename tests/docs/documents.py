@@ -37,7 +37,7 @@ README = ROOT / "README.md"
 PAGES = sorted(DOCS.rglob("*.md"))
 
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
-_PAIR = re.compile(r'(\w+)="?([\w.-]+)"?')
+_PAIR = re.compile(r'(\w+)="?([\w./-]+)"?')
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
@@ -51,6 +51,8 @@ class Block:
     body: str
     file: str | None
     """The name that the page's commands know it by."""
+    settings: str | None
+    """Whether it is of `ralph.toml`: a part of it, unless it is the file itself."""
     broken: str | None
     """The one finding that the checker must have, if it is an example of a fault."""
 
@@ -63,9 +65,9 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def blocks(page: Path, language: str) -> list[Block]:
-    """The fenced blocks of a page in one language, in order."""
-    return [block for block in _blocks(page) if block.language == language]
+def blocks(page: Path, language: str | None = None) -> list[Block]:
+    """The fenced blocks of a page in order, all of them or those in one language."""
+    return [block for block in _blocks(page) if language in (None, block.language)]
 
 
 def _blocks(page: Path) -> Iterator[Block]:
@@ -75,7 +77,9 @@ def _blocks(page: Path) -> Iterator[Block]:
         pairs = dict(_PAIR.findall(info))
         line = text.count("\n", 0, found.start()) + 1
         language = re.split(r"[\s}]", info.strip("{ ").lstrip("."))[0]
-        yield Block(page, line, language, found["body"], pairs.get("file"), pairs.get("broken"))
+        file = pairs.get("file")
+        settings = "whole" if file == "ralph.toml" else pairs.get("settings")
+        yield Block(page, line, language, found["body"], file, settings, pairs.get("broken"))
 
 
 def anchors(page: Path) -> set[str]:

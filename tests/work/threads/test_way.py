@@ -56,6 +56,7 @@ def test_what_fails_comes_back_to_the_next_iteration(bench: Bench) -> None:
     failed = [one for one in bench.entries(id_) if one.event == "criteria_failed"]
     assert len(failed) == 1
     assert "it is rude" in (failed[0].reason or "")
+    assert [one for one in bench.told if isinstance(one, str) and one.startswith("✗") and "it is rude" in one]
 
 
 def test_a_promise_without_work_never_gets_to_implemented(bench: Bench) -> None:

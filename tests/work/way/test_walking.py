@@ -40,6 +40,8 @@ def test_a_ticket_goes_from_backlog_to_done_with_somebody_at_the_gates(way: Way)
     walked = way.walk(asks=True)
     assert walked.ticket.workflow_state == "In Review"
     assert "merged" in walked.stop.why
+    assert "triage: scripted works on #1" in way.told
+    assert "✓ Backlog → Research Needed: triage!" in way.told
     with closing(way.open()) as journal:
         [thread] = journal.instances("thread")
         assert (thread.outcome, thread.parent) == ("success", journal.instances("ticket")[0].id)

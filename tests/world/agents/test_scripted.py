@@ -49,7 +49,7 @@ def test_it_works_on_files_and_commits(place: Place) -> None:
     git = ("git", "-c", "init.defaultBranch=main")
     subprocess.run([*git, "init", "-q", place.directory], check=True, timeout=30)
     agent = place.script(
-        {"write": {"path": "new/a.txt", "text": "one\n"}},
+        {"write": {"path": "new/a.txt", "text": ["one"]}},
         {"append": {"path": "new/a.txt", "text": "two\n"}},
         {"write": {"path": "b.txt", "text": "gone"}},
         {"delete": "b.txt"},

@@ -42,7 +42,7 @@ def _accept(call: Call) -> None:
     from interlock.work.gates.trust import trust_instance
     from interlock.world.repository import find_root
 
-    with writable(call) as place:
+    with writable(call, warns=False) as place:
         person = present(place.journal, trust_instance(place.journal), "settings", call.environment, call.directory)
         root, _ = find_root(call.directory)
         found = accept(place.journal, person, root or call.directory)

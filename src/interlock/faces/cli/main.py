@@ -92,6 +92,8 @@ def _attempt(arguments: list[str], output: Output) -> Exit:
         output.failure(error)
         return error.exit
     except KeyboardInterrupt:
+        if not output.json and output.stderr.isatty():
+            output.stderr.write("\n")  # the terminal has just shown ^C
         output.failure(InterlockError("interrupted", "Interrupted.", ""))
         return Exit.INTERRUPTED
     except Exception as error:

@@ -71,9 +71,12 @@ def opened(call: Call) -> Iterator[Journal | None]:
 
 
 @contextmanager
-def writable(call: Call) -> Iterator[Place]:
-    """The journal to write to, made where there is none; its directory is kept out of git's sight."""
-    with _placed(call, journal_path(call)) as place:
+def writable(call: Call, *, warns: bool = True) -> Iterator[Place]:
+    """The journal to write to, made where there is none; its directory is kept out of git's sight.
+
+    Nobody need be warned that the settings wait who is about to accept them.
+    """
+    with _placed(call, journal_path(call), warns=warns) as place:
         exclude_state(call.directory)
         yield place
 

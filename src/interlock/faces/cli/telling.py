@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -84,6 +85,15 @@ class Teller:
         if self._live is not None:
             self._live.update(Text())  # what is over need not stay on the screen
             self._live.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Draw nothing meanwhile: somebody is asked on the same screen, and has to see the question."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
 
     def tell(self, what: object) -> None:
         """Tell it; what Ctrl+C says in the middle of a line is told after that line."""

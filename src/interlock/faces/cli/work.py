@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
@@ -12,8 +14,14 @@ from interlock.faces.cli.output import one_line
 from interlock.faces.cli.thread_place import person_of
 
 if TYPE_CHECKING:
-    from interlock.journal import Entry
+    from interlock.faces.cli.telling import Teller
+    from interlock.journal import Entry, Journal
+    from interlock.machine import Actor
+    from interlock.work.gates import Presence
+    from interlock.work.gates.trust import Key
+    from interlock.work.threads.verbs import Person
     from interlock.work.way.walking import Walked
+    from interlock.world.ssh import Signature
 
 __all__ = ["VERBS"]
 
@@ -24,7 +32,7 @@ def _work(call: Call) -> None:
 
     given = call.arguments
     with opened_workshop(call) as here:
-        person = person_of(call, here.place)
+        person = _asked_aside(person_of(call, here.place), here.teller)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(agent=given.agent, driver=given.driver, asks=asks)
         go = divide if given.split else walk
@@ -33,6 +41,34 @@ def _work(call: Call) -> None:
     if walked.stop.failed:
         raise Refusal("person_needed", f"#{walked.ticket.number}: {_said(walked)}.", walked.stop.hint, data)
     call.output.result(data, lambda: _show(call, walked))
+
+
+def _asked_aside(person: Person, teller: Teller) -> Person:
+    """The same person; what is drawn on their screen makes way for the questions."""
+    return replace(person, presence=lambda: _Aside(person.presence(), teller))
+
+
+@dataclass(frozen=True, slots=True)
+class _Aside:
+    """Somebody who is asked while a loop is at work on the same screen."""
+
+    presence: Presence
+    teller: Teller
+
+    @property
+    def actor(self) -> Actor:
+        return self.presence.actor
+
+    def enter(self, journal: Journal) -> None:
+        self.presence.enter(journal)
+
+    def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
+        with self.teller.aside():
+            return self.presence.confirm(shown, question, word)
+
+    def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
+        with self.teller.aside():
+            return self.presence.sign(statement, keys)
 
 
 def _is_told(entry: Entry) -> bool:

@@ -52,6 +52,8 @@ def _concluded(visit: Visit, receipt: Receipt) -> Event:
     if receipt.passed:
         evidence = Evidence(subjects={"tree": receipt.tree}, data={"receipt": receipt.data})
         return Event("criteria_passed", DRIVER, evidence=evidence)
+    for failure in receipt.failures:
+        visit.workshop.tell(f"✗ {failure}")
     now = replace(visit, thread=thread_of(visit.workshop.journal.history(visit.thread.id)))
     take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
     over = overdrawn(now)

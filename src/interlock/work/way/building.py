@@ -30,7 +30,7 @@ from interlock.work.tickets.verbs import edit
 from interlock.work.way.stations import Stop
 from interlock.work.workshop import Workshop
 
-__all__ = ["Choices", "finish", "lead", "open_thread_for"]
+__all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text"]
 
 _MAX_PLAN = 100_000
 _TURNS = 2
@@ -118,7 +118,7 @@ def _has_spec(workshop: Workshop, thread: Thread, ticket: View, person: Person, 
     """Whether there is a spec to build from: the thread's own, the plan itself, or what an agent makes of it."""
     if _is_sound(thread):
         return True
-    plan = _plan(workshop.root, ticket)
+    plan = plan_text(workshop.root, ticket)
     if plan is not None and thread.revision is None and not faults(parse_spec(plan)):
         revise_spec(workshop, thread.id, person.actor, plan)
         return True
@@ -141,7 +141,7 @@ def _is_sound(thread: Thread) -> bool:
     return thread.revision is not None and not faults(parse_spec(thread.revision.text))
 
 
-def _plan(root: Path, ticket: View) -> str | None:
+def plan_text(root: Path, ticket: View) -> str | None:
     """The plan of a ticket, where it lies in the repository."""
     path = next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), None)
     found = (root / path).resolve() if path is not None else None

@@ -35,10 +35,12 @@ def run_command(workshop: Workshop, ticket: Instance, number: int, command: str,
         tried = _tried(journal, ticket, command)
         log = workshop.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
         text = prompt(journal.machine_of(ticket), command, number)
+        workshop.tell(f"{command}: {agent} works on #{number}")
         heard = workshop.send(agent, command, text, parent=ticket.id, log=log, reports=True)
         journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
     ending = str(heard.result.ending)
     if _state(journal, ticket) != ticket.state:
+        _tell_moves(workshop, ticket)
         return None
     if workshop.stop.is_set() or ending == "stopped":
         return Stop(f"#{number} rests: it was stopped during {command}.", f"`ralph work {number}` goes on.")
@@ -51,6 +53,13 @@ def run_command(workshop: Workshop, ticket: Instance, number: int, command: str,
     reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; the last said: {said}"
     journal.transact(handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate"))
     return None
+
+
+def _tell_moves(workshop: Workshop, before: Instance) -> None:
+    """Where the agent handed the ticket on to, and why."""
+    for one in workshop.journal.history(before.id, before.version):
+        if one.from_state != one.to_state:
+            workshop.tell(f"✓ {one.from_state} → {one.to_state}: {one.reason or one.event}")
 
 
 def last_move(journal: Journal, ticket: Instance) -> Entry:

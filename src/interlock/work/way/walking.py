@@ -14,7 +14,7 @@ from interlock.work.tickets.locks import expire, spoken
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.queries import View, view
 from interlock.work.tickets.threads import THREAD, open_thread
-from interlock.work.way.building import Choices, finish, lead, open_thread_for
+from interlock.work.way.building import Choices, finish, lead, open_thread_for, plan_text
 from interlock.work.way.commands import last_move, run_command
 from interlock.work.way.stations import Stop, What, station_of, too_large
 from interlock.work.workshop import Workshop
@@ -69,7 +69,7 @@ def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, ch
     machine = journal.machine_of(ticket)
     station = station_of(machine, ticket.state, workshop.settings.text("ticket.plan_review"))
     if station.what is What.NOTHING:
-        return Stop(f"it has ended, as {ticket.state}", "")
+        return Stop("it has ended", "")
     if station.what is What.PERSON:
         why = (last_move(journal, ticket).reason or "a person has to decide").strip()
         return Stop(why, f'`ralph ticket handoff {number} --to-state STATE --reason "…"` sends it on.', failed=True)
@@ -94,7 +94,8 @@ def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, ch
 
 def approve_plan(workshop: Workshop, ticket: View, person: Person) -> bool:
     """Ask a person whether the plan of a ticket is to be built; it is In Progress where they say so."""
-    shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}"
+    text = plan_text(workshop.root, ticket) or ""
+    shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}\n\n{text}".rstrip()
     is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
     if is_approved:
         work = handoff(Caller(person.actor), ticket.number, reason="the plan was approved", to="In Progress")

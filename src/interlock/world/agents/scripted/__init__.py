@@ -20,6 +20,7 @@ A step is an object with one key:
     {"limit": {"kind": "session", "until": 1790000000, "said": ""}}   says that a limit stops it
     {"finish": true}                         says that it has finished; false, that it failed
     {"write": {"path": "a", "text": ""}}, {"append": {"path": "a", "text": ""}}, {"delete": "a"}
+                                             where `text` may also be a list of lines
     {"run": ["make", "test"]}                runs a command, and prints what that prints
     {"commit": "message"}                    commits everything with git
     {"sleep": 0.5}                           waits so many seconds, 600 at the most

@@ -67,11 +67,11 @@ def _line(**said: object) -> None:
     _put(1, json.dumps(said).encode() + b"\n")
 
 
-def _write(given: Mapping[str, str], mode: str = "w") -> None:
-    path = Path(given["path"])
+def _write(given: Mapping[str, Any], mode: str = "w") -> None:
+    path, text = Path(given["path"]), given["text"]
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open(mode, encoding="utf-8") as file:
-        file.write(given["text"])
+        file.write(text if isinstance(text, str) else "".join(f"{line}\n" for line in text))
 
 
 def _run(command: list[str]) -> None:
