@@ -194,6 +194,8 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "memory_refused": (Exit.AUTHENTICATION, "The memory's server refused the user, the password or the question."),
     # Telling people
     "notify_off": (Exit.USAGE, "No channel is set on which people could be told, or not the one that was named."),
+    "telemetry_off": (Exit.USAGE, "No traces are sent: the settings or the environment switch them off."),
+    "telemetry_failed": (Exit.TRY_AGAIN, "The collector did not take the spans that it was sent; they wait."),
     "notify_failed": (Exit.TRY_AGAIN, "A channel did not take what it was to tell; it waits in the outbox."),
     # A tracker
     "tracker_unconfigured": (Exit.USAGE, "No repository or project is named, or the address of the API is refused."),

@@ -40,6 +40,7 @@ COMMANDS = {
     ("config", "show"): (),
     ("init", ""): ("--dry-run",),
     ("notify", "status"): (),
+    ("telemetry", "status"): (),
     ("doctor", ""): (),
     ("demo", ""): (),
     ("completion", ""): ("bash",),
@@ -54,6 +55,7 @@ ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff"
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
 ELSEWHERE |= {("orchestrate", verb) for verb in verbs_of("orchestrate")}
 ELSEWHERE |= {("notify", "test"), ("notify", "send"), ("work", ""), ("why", ""), ("import", "")}
+ELSEWHERE |= {("telemetry", "test"), ("telemetry", "send")}
 ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
 """Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]

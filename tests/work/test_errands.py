@@ -1,4 +1,4 @@
-"""An errand: how much of what an agent says is kept, and what is done where it takes no schema for its answer."""
+"""An errand: how much of what an agent says is kept, what is written down of its run, and agents without schemas."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 
 from interlock.journal import Journal
-from interlock.work.errands import KEEPS, Heard
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.errands import DRIVER, KEEPS, Heard, end_left_errands
 from interlock.work.orchestration.beginning import begin, roles_of
+from interlock.work.sessions.runs import DIED, UNKNOWN, Ran, ran_of
+from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.world.agents.happenings import Said, Warned
 from interlock.world.agents.result import Ending
 from work.threads.benches import Bench
@@ -105,3 +108,38 @@ def test_an_agent_that_fails_for_another_reason_is_not_started_twice(bench: Benc
     heard = _send(bench, journal, "claude")
     assert heard.result.ending is Ending.FAILED
     assert (bench.root / "started").read_text() == "True\n"
+
+
+def _runs(journal: Journal) -> list[Ran]:
+    """What drivers wrote down of the runs of all sessions."""
+    found = [ran_of(journal.history(one.id)) for one in journal.instances("session")]
+    return [one[1] for one in found if one is not None]
+
+
+@pytest.mark.parametrize("words", ["off", "on"])
+def test_a_run_leaves_a_note_on_its_session_with_words_only_where_they_are_wanted(
+    words: str, bench: Bench, journal: Journal
+) -> None:
+    bench.settings["telemetry.content"] = words
+    bench.play([{"tool": {"name": "Read", "about": "private"}}, {"usage": {"input": 5}}, {"say": "done"}])
+    _send(bench, journal, "scripted")
+    [ran] = _runs(journal)
+    assert (ran.agent, ran.ending, ran.input, ran.calls) == ("scripted", "finished", 5, 1)
+    assert [(one.tool, one.about) for one in ran.tools] == [("Read", "private" if words == "on" else "")]
+    assert (ran.asked, ran.said) == (("Answer.", "done") if words == "on" else ("", ""))
+    [session] = journal.instances("session")
+    assert session.outcome == "success"
+
+
+def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, journal: Journal) -> None:
+    roles = roles_of(bench.workshop(journal).settings, {}, bench.root)
+    parent = begin(bench.workshop(journal), "Answer", "261115-120000", roles)
+    caller = Caller(DRIVER, "claude", None, str(bench.root))
+    left = journal.transact(create(caller, parent=parent, role="executor")).session_id
+    ended = journal.transact(create(caller, parent=parent, role="reviewer")).session_id
+    journal.transact(complete(ended, "success", Actor(ActorKind.AGENT, "claude", Channel.MCP)))
+    for _ in range(2):
+        end_left_errands(journal, parent, bench.state_directory)
+    assert [(one.agent, one.ending) for one in _runs(journal)] == [("claude", DIED), ("claude", UNKNOWN)]
+    assert [journal.instance(one).outcome for one in (left, ended)] == ["cancelled", "success"]
+    assert sum('"run"' in one.evidence for one in journal.all_entries()) == 2

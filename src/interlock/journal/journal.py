@@ -14,7 +14,7 @@ from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
 from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.outbox import Outbox, begin_outbox, find_outboxes, keep_outbox
-from interlock.journal.projection import Projection, catch_up, is_current
+from interlock.journal.projection import Projection, catch_up, is_begun, is_current
 from interlock.journal.reading import (
     find_instance,
     find_named,
@@ -191,6 +191,11 @@ class Journal:
             pass
         with self._store.read() as sql:
             yield sql
+
+    def is_begun(self, projection: Projection) -> bool:
+        """Whether somebody asked for a projection before, so that there are tables of it."""
+        with self._store.read() as sql:
+            return is_begun(sql, projection)
 
     def entries(self, after: int = 0, *, instance: str | None = None, most: int = _BATCH) -> list[Entry]:
         """Entries in the order they were written: those after a sequence number, at most so many."""

@@ -13,7 +13,7 @@ from interlock.journal.entry import Entry, Instance, instance_columns
 from interlock.journal.schema import make
 from interlock.journal.store import Sql
 
-__all__ = ["Projection", "catch_up", "is_current", "refold"]
+__all__ = ["Projection", "catch_up", "is_begun", "is_current", "refold"]
 
 _BATCH = 2000
 _BEHIND = 500
@@ -26,7 +26,7 @@ _HEAD = "SELECT coalesce(max(seq), 0) FROM entries"
 
 
 class Projection(Protocol):
-    """What the entries of one machine add up to, as tables."""
+    """What the entries of one machine add up to, or those of all, as tables."""
 
     @property
     def name(self) -> str: ...
@@ -35,8 +35,8 @@ class Projection(Protocol):
         """Tables of another version are made anew."""
 
     @property
-    def machine(self) -> str:
-        """Whose entries it is made of."""
+    def machine(self) -> str | None:
+        """Whose entries it is made of; None is those of all."""
 
     @property
     def tables(self) -> Mapping[str, tuple[str, ...]]:
@@ -44,6 +44,11 @@ class Projection(Protocol):
 
     def fold(self, sql: Sql, instance: Instance, entries: Sequence[Entry]) -> None:
         """Take in the next entries of an instance that now stands as given. Instances come in any order."""
+
+
+def is_begun(sql: Sql, projection: Projection) -> bool:
+    """Whether somebody asked for it before, so that there are tables."""
+    return bool(sql.rows(_KEPT, (projection.name, projection.version)))
 
 
 def is_current(sql: Sql, projection: Projection) -> bool:
@@ -54,6 +59,8 @@ def is_current(sql: Sql, projection: Projection) -> bool:
     [(head,)] = sql.rows(_HEAD)
     if head - kept[0][0] > _BEHIND:
         return False
+    if projection.machine is None:
+        return bool(head == kept[0][0])
     return not sql.rows(f"SELECT 1 {_NEWER} LIMIT 1", (kept[0][0], projection.machine))
 
 
@@ -105,5 +112,7 @@ def refold(sql: Sql, projection: Projection, into: Sql) -> None:
 
 
 def _batch(sql: Sql, projection: Projection, after: int) -> list[Entry]:
-    statement = f"SELECT {_ENTRY} {_NEWER} ORDER BY e.seq LIMIT {_BATCH}"
-    return [Entry(*row) for row in sql.rows(statement, (after, projection.machine))]
+    clauses = _NEWER if projection.machine is not None else "FROM entries AS e WHERE e.seq > ?"
+    values = (after, projection.machine) if projection.machine is not None else (after,)
+    statement = f"SELECT {_ENTRY} {clauses}"
+    return [Entry(*row) for row in sql.rows(f"{statement} ORDER BY e.seq LIMIT {_BATCH}", values)]

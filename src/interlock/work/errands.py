@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import InterlockError
-from interlock.journal import Journal
+from interlock.journal import Journal, Transaction
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.sessions.findings import Written
 from interlock.work.sessions.prompt import progress_reporting
+from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.upkeep import take_in, written_since
-from interlock.work.sessions.verbs import Caller, complete, create
+from interlock.work.sessions.verbs import Caller, complete, create, note
 from interlock.work.setup.outfits import outfit_for
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
@@ -33,6 +34,8 @@ KEEPS = 32_000
 """How many characters of what an agent said last are kept where nobody needs more."""
 _LINE = 4
 """A line holds what is said perhaps twice, and each character in up to two bytes."""
+_LEFT = 8
+"""So many sessions of a parent are looked at for what a driver left: it has a few at a time."""
 _OUTCOMES = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
 
 
@@ -60,6 +63,8 @@ class Errand:
     """The JSON Schema of its answer, for an agent with an option for that; the prompt asks for it as well."""
     keeps: int = KEEPS
     """How many characters of what it says are kept, from the end."""
+    keeps_words: bool = False
+    """Whether its session says what it was asked and said, and what its tools were called on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ def run_errand(
     """
     caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
     session = journal.transact(create(caller, parent=errand.parent, role=errand.role)).session_id
-    ear = _Ear(tell, errand.keeps)
+    ear = _Ear(tell, errand.keeps, Tools(journal.now, keeps_words=errand.keeps_words))
     outfit = outfit_for(errand.agent.name, errand.directory, errand.environment) if errand.reports else None
     given = {
         "RALPH_SESSION_ID": session,
@@ -109,8 +114,10 @@ def run_errand(
         result = run(errand.agent, replace(assignment, schema=None), ear.hear, stop)
     take_in(journal, errand.state_directory)  # everything that its hooks saw, before the session ends
     written = written_since(journal, session, repository() if repository is not None else None)
-    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written)
     said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-errand.keeps :])
+    words = (errand.prompt, said) if errand.keeps_words else None
+    ran = result_of(result, errand.agent.name, errand.model, ear.tools, words)
+    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran)
     return Heard(result, said)
 
 
@@ -118,10 +125,20 @@ def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> No
     """End what a driver that died left of its errands: their processes, and their sessions."""
     end_marked(parent)
     take_in(journal, state_directory)
-    for session in journal.open_instances("session"):
-        if session.parent == parent:
-            why = "the driver of the run died"
-            _end(journal, session.id, "cancelled", written_since(journal, session.id), why)
+    for session in journal.open_children(parent, "session"):
+        written = written_since(journal, session.id)
+        _end(journal, session.id, "cancelled", written, _left(journal, session.id, DIED), "the driver of the run died")
+    for session in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
+        if (ran := _left(journal, session.id, UNKNOWN)) is not None:
+            journal.transact(note(session.id, RUN, DRIVER, data_of(ran)))
+
+
+def _left(journal: Journal, session: str, ending: str) -> Ran | None:
+    """What is known of a run that nobody wrote down; None where somebody did, or no driver began it."""
+    history = journal.history(session)
+    if history[0].channel != DRIVER.channel or ran_of(history) is not None:
+        return None
+    return Ran(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
 
 
 def _with_reporting(journal: Journal, errand: Errand, session: str, outfit: Outfit | None) -> str:
@@ -132,19 +149,32 @@ def _with_reporting(journal: Journal, errand: Errand, session: str, outfit: Outf
     return f"{errand.prompt}\n{progress_reporting(machine, session)}"
 
 
-def _end(journal: Journal, session: str, outcome: str, written: Sequence[Written], why: str | None = None) -> None:
-    """End a session that did not end itself."""
+def _end(
+    journal: Journal, session: str, outcome: str, written: Sequence[Written], ran: Ran | None, why: str | None = None
+) -> None:
+    """Write down what came of a run, and end its session where it did not end itself."""
+
+    def tell(transaction: Transaction) -> None:
+        if ran is not None:
+            note(session, RUN, DRIVER, data_of(ran))(transaction)
+
+    def work(transaction: Transaction) -> None:
+        tell(transaction)
+        complete(session, outcome, DRIVER, why, written=written)(transaction)
+
     try:
-        journal.transact(complete(session, outcome, DRIVER, why, written=written))
+        journal.transact(work)
     except InterlockError as error:
         if error.code != "session_completed":
             raise
+        journal.transact(tell)
 
 
 class _Ear:
     """Hears what an agent says: all of it is told on, its end is kept. It takes a time that grows with what is said."""
 
-    def __init__(self, tell: Callable[[object], None], keeps: int) -> None:
+    def __init__(self, tell: Callable[[object], None], keeps: int, tools: Tools) -> None:
+        self.tools = tools
         self._tell = tell
         self._keeps = keeps
         self._pieces: deque[str] = deque()
@@ -161,6 +191,7 @@ class _Ear:
     def hear(self, happening: Happening) -> None:
         if isinstance(happening, Said):
             self._keep(happening.text[-self._keeps :])
+        self.tools.take(happening)
         self.has_begun = self.has_begun or isinstance(happening, Said | UsedTool)
         self._tell(happening)
 

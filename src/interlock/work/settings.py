@@ -288,6 +288,31 @@ SETTINGS = (
         pattern=r"|https?://[^\s@]{1,300}",
     ),
     Setting(
+        "telemetry.traces",
+        "off",
+        "Whether runs, iterations and calls of tools are sent to an OpenTelemetry collector.",
+        values=("off", "on"),
+    ),
+    Setting(
+        "telemetry.endpoint",
+        "",
+        "The collector's address, OTLP over HTTP, with https or on this machine; else OTEL_EXPORTER_OTLP_ENDPOINT says "
+        "it, else it is http://localhost:4318.",
+        pattern=r"|https://[^\s@]{1,500}|http://(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/][^\s@]{0,500})?",
+    ),
+    Setting(
+        "telemetry.content",
+        "off",
+        "Whether traces say what was asked and said, what tools were called on, titles, reasons and paths.",
+        values=("off", "on"),
+    ),
+    Setting(
+        "telemetry.metrics",
+        "off",
+        "Whether `ralph serve` shows metrics to a Prometheus server, at /metrics.",
+        values=("off", "on"),
+    ),
+    Setting(
         "memory.uri",
         "",
         "The address of a Neo4j server, such as bolt://localhost:7687; without one, the journal itself remembers.",

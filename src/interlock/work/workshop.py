@@ -92,5 +92,6 @@ class Workshop:
             reports=reports,
             schema=schema,
             keeps=keeps,
+            keeps_words=self.settings.text("telemetry.content") == "on",
         )
         return run_errand(self.journal, errand, self.tell, self.stop, repository)

@@ -17,6 +17,7 @@ from interlock.machine import Event, Evidence, load_shipped
 from interlock.machine.model import NOTED
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.settings import Settings
+from interlock.work.telemetry.metrics import metrics_text
 
 from .counting import Count, Counted
 from .sites import NOBODY
@@ -83,6 +84,10 @@ def _costs(tmp_path: Path, number: int) -> dict[str, Count]:
         count.queries = count.rows = 0
         _show(renderer, sight, address)
         found[name] = Count(count.queries, count.rows)
+    metrics_text(journal, sight.watch, None)  # it catches up
+    count.queries = count.rows = 0
+    metrics_text(journal, sight.watch, None)
+    found["metrics"] = Count(count.queries, count.rows)
     journal.close()
     return found
 

@@ -1,4 +1,4 @@
-"""A real server on loopback that takes notices, and answers as it is told to."""
+"""A real server on loopback that takes what is posted, and answers as it is told to."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Got:
 
     headers: dict[str, str]
     body: bytes
+    path: str = ""
 
     @property
     def data(self) -> Any:
@@ -34,6 +35,8 @@ class Receiver:
     arrived: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
     url: str = ""
+    body: bytes = b""
+    """What an answer says."""
 
 
 @contextmanager
@@ -45,7 +48,7 @@ def receiver(*answers: tuple[int, dict[str, str]]) -> Iterator[Receiver]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
             status, headers = known.answers.pop(0) if known.answers else (200, {})
-            known.got.append(Got(dict(self.headers), body))
+            known.got.append(Got(dict(self.headers), body, self.path))
             known.arrived.set()
             if status == 0:
                 known.release.wait(60)
@@ -53,8 +56,9 @@ def receiver(*answers: tuple[int, dict[str, str]]) -> Iterator[Receiver]:
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(known.body)))
             self.end_headers()
+            self.wfile.write(known.body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event, Evidence, load_shipped
-from interlock.work.notifying.outbox import DAY, Post, lease_of
+from interlock.work.notifying.outbox import DAY, Post
+from interlock.work.outgoing import lease_of
 from interlock.work.sessions.verbs import Caller, is_present
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import process_holder

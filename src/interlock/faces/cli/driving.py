@@ -54,7 +54,7 @@ class Driving:
 @contextmanager
 def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
     """The workshop of the repository that the command is called in."""
-    from interlock.faces.cli.notify import posts_of, telling
+    from interlock.faces.cli.notify import senders_of, telling
     from interlock.faces.cli.telling import Teller
     from interlock.work.notifying.channels import without_secrets
     from interlock.work.notifying.sending import begin
@@ -77,7 +77,7 @@ def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
             pausing=Pressed(steering),
             wait=steering.wait,
         )
-        begin(posts_of(call, place) if writes else ())
+        begin(senders_of(call, place) if writes else ())
         try:
             yield Driving(place, workshop, steering, teller, lambda: telling(call, place))
         finally:

@@ -17,6 +17,7 @@ from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Journal, Problem
 from interlock.work.orchestration.ledger import RUNS
+from interlock.work.telemetry.counters import COUNTERS
 from interlock.work.tickets.shelf import TICKETS
 
 __all__ = ["VERBS"]
@@ -28,7 +29,8 @@ def _verify(call: Call) -> None:
         if journal is None:
             _nothing_to_verify(call, fingerprint)
             return
-        problems = journal.verify(TICKETS, RUNS)
+        counters = [COUNTERS] if journal.is_begun(COUNTERS) else []  # only where metrics are or were on
+        problems = journal.verify(TICKETS, RUNS, *counters)
         forged = _forged(journal, fingerprint, is_sound=not problems)
         if problems or forged:
             _refuse(call, problems, forged)

@@ -33,6 +33,7 @@ NOUNS = {
     "mcp": "the MCP server that agents report to, over stdio",
     "serve": "the same server over HTTP, and a live stream of events",
     "notify": "being told: try the channels, see how they stand, send what waits",
+    "telemetry": "traces: try the collector, see how they stand, send what waits",
     "config": "the settings: which are in force and why, and accepting a change of them",
     "init": "set up a repository and its agents, and take it out again",
     "import": "bring work in from elsewhere: prd.json, fix_plan.md, tasks.md, Backlog.md, beads, GitHub",

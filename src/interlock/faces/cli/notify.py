@@ -15,8 +15,9 @@ from interlock.faces.cli.place import Place, readable, writable
 
 if TYPE_CHECKING:
     from interlock.work.notifying.outbox import Post
+    from interlock.work.outgoing import Sender
 
-__all__ = ["VERBS", "posts_of", "telling"]
+__all__ = ["VERBS", "posts_of", "senders_of", "telling"]
 
 _HINT = "Set one in ralph.toml, such as notify.desktop, then `ralph config accept`."
 
@@ -35,16 +36,27 @@ def posts_of(call: Call, place: Place) -> list[Post]:
     return [Post(place.journal, one, kinds, link) for one in found]
 
 
+def senders_of(call: Call, place: Place) -> list[Sender]:
+    """All that this process sends of what happens: to people, and to a collector of traces."""
+    posts: list[Sender] = list(posts_of(call, place))
+    if place.settings.text("telemetry.traces") == "off":
+        return posts
+    from interlock.work.telemetry.exporting import export_of
+
+    export = export_of(place.journal, place.settings, call.environment)
+    return posts if export is None else [*posts, export]
+
+
 @contextmanager
 def telling(call: Call, place: Place) -> Iterator[None]:
-    """People are told what happens, as long as this lasts."""
-    posts = posts_of(call, place)
-    if not posts:
+    """People are told what happens, and collectors, as long as this lasts."""
+    senders = senders_of(call, place)
+    if not senders:
         yield
         return
     from interlock.work.notifying.sending import sending
 
-    with sending(posts):
+    with sending(senders):
         yield
 
 

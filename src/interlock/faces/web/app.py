@@ -1,4 +1,4 @@
-"""The HTTP server: the dashboard, MCP at /mcp, what happens at /events, and whether it lives at /healthz."""
+"""The HTTP server: the dashboard, MCP at /mcp, what happens at /events, /healthz, and /metrics where they are on."""
 
 from __future__ import annotations
 
@@ -73,7 +73,16 @@ def make_app(
     async def events(request: Request) -> Response:
         return await _events(request, desk, hub)
 
+    async def metrics(request: Request) -> Response:
+        from interlock.work.exposition import CONTENT_TYPE
+        from interlock.work.telemetry.metrics import metrics_text
+
+        text = await desk.read(lambda: metrics_text(desk.journal, sight.watch, desk.work_tree))
+        return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
+
+    measured = [Route("/metrics", metrics, methods=["GET"])] if desk.settings.text("telemetry.metrics") == "on" else []
     routes = [
+        *measured,
         Route("/healthz", health, methods=["GET"]),
         Route("/events", events, methods=["GET"]),
         Route("/live", site.live, methods=["GET"]),

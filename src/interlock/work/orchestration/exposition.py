@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from interlock.work.exposition import by, family, sample, single, text
 from interlock.work.orchestration.metrics import ENDS, Overall
 from interlock.work.orchestration.tally import Used
 
@@ -20,24 +21,22 @@ _USED: Final[tuple[tuple[str, str, Callable[[Used], float]], ...]] = (
     ("ralph_agent_tokens_total", "Tokens, in and out.", lambda one: one.tokens),
 )
 
-Labels = Mapping[str, str]
-
 
 def prometheus_text(overall: Overall) -> str:
     """What runs add up to, for a Prometheus server to scrape. Counters never shrink if only settled time is given."""
-    return "".join(f"{line}\n" for line in _lines(overall))
+    return text(_lines(overall))
 
 
 def _lines(overall: Overall) -> Iterator[str]:
     ended = {one: overall.outcomes.get(one, 0) for one in _OUTCOMES}
-    yield from _family("ralph_runs_total", "counter", "Runs that ended, by outcome.", _by("outcome", ended))
-    yield from _one("ralph_runs_open", "gauge", "Runs that have not ended.", overall.outcomes.get("open", 0))
-    yield from _one(
+    yield from family("ralph_runs_total", "counter", "Runs that ended, by outcome.", by("outcome", ended))
+    yield from single("ralph_runs_open", "gauge", "Runs that have not ended.", overall.outcomes.get("open", 0))
+    yield from single(
         "ralph_sessions", "gauge", "Sessions: one run each, or several on one directory.", len(overall.sessions)
     )
     yield from _times(overall)
     yield from _work(overall)
-    yield from _one("ralph_qa_cycles_total", "counter", "Q&A cycles.", overall.all_cycles)
+    yield from single("ralph_qa_cycles_total", "counter", "Q&A cycles.", overall.all_cycles)
     yield from _histogram("ralph_run_duration_seconds", "From a run's beginning to its end.", overall.run_ends)
     said = "From a session's beginning to each end of a run of it."
     yield from _histogram("ralph_session_duration_seconds", said, overall.session_ends)
@@ -47,73 +46,45 @@ def _lines(overall: Overall) -> Iterator[str]:
 def _times(overall: Overall) -> Iterator[str]:
     states = {state: _seconds(spent) for state, spent in overall.states.items()}
     said = "Time in each state with a driver at work."
-    yield from _family("ralph_state_seconds_total", "counter", said, _by("state", states))
+    yield from family("ralph_state_seconds_total", "counter", said, by("state", states))
     said = "How often each state was entered."
-    yield from _family("ralph_state_entries_total", "counter", said, _by("state", overall.entered))
+    yield from family("ralph_state_entries_total", "counter", said, by("state", overall.entered))
     said = "Time in which a run that had not ended was stopped or without a driver."
-    yield from _one("ralph_rest_seconds_total", "counter", said, _seconds(overall.rested))
+    yield from single("ralph_rest_seconds_total", "counter", said, _seconds(overall.rested))
     said = "Time between two runs of a session."
-    yield from _one("ralph_between_runs_seconds_total", "counter", said, _seconds(overall.between))
+    yield from single("ralph_between_runs_seconds_total", "counter", said, _seconds(overall.between))
 
 
 def _work(overall: Overall) -> Iterator[str]:
     ends = {one: overall.ends.get(one, 0) for one in ENDS.values()}
-    yield from _family("ralph_tasks", "gauge", "Tasks, by how they stand.", _by("end", ends))
+    yield from family("ralph_tasks", "gauge", "Tasks, by how they stand.", by("end", ends))
     judged = {"qualified": overall.qualified, "failed": overall.failed, "blocked": overall.blocked}
     said = "Attempts at tasks, by what became of them."
-    yield from _family("ralph_attempts_total", "counter", said, _by("outcome", judged))
+    yield from family("ralph_attempts_total", "counter", said, by("outcome", judged))
     said = "Attempts at a task beyond its first."
-    yield from _one("ralph_rework_total", "counter", said, overall.rework)
+    yield from single("ralph_rework_total", "counter", said, overall.rework)
 
 
 def _agents(used: Mapping[tuple[str, str], Used]) -> Iterator[str]:
     for name, said, value in _USED:
         samples = [({"role": role, "agent": agent}, value(one)) for (role, agent), one in used.items()]
-        yield from _family(name, "counter", said, samples)
-
-
-def _by(label: str, values: Mapping[str, float]) -> list[tuple[Labels, float]]:
-    return [({label: name}, value) for name, value in values.items()]
-
-
-def _family(name: str, type_: str, said: str, samples: Iterable[tuple[Labels, float]]) -> Iterator[str]:
-    yield f"# HELP {name} {_escaped(said)}"
-    yield f"# TYPE {name} {type_}"
-    for labels, value in samples:
-        yield _sample(name, labels, value)
-
-
-def _one(name: str, type_: str, said: str, value: float) -> Iterator[str]:
-    yield from _family(name, type_, said, [({}, value)])
+        yield from family(name, "counter", said, samples)
 
 
 def _histogram(name: str, said: str, ends: Iterable[tuple[str, int]]) -> Iterator[str]:
     """Durations by outcome, each counted in every bucket that it is not above."""
-    yield from _family(name, "histogram", said, ())
+    yield from family(name, "histogram", said, ())
     known: dict[str, list[int]] = {}
     for outcome, duration in ends:
         known.setdefault(outcome, []).append(duration)
     for outcome, durations in known.items():
         for bound in BUCKETS:
             count = sum(one <= bound * 1000 for one in durations)
-            yield _sample(f"{name}_bucket", {"outcome": outcome, "le": str(bound)}, count)
-        yield _sample(f"{name}_bucket", {"outcome": outcome, "le": "+Inf"}, len(durations))
-        yield _sample(f"{name}_sum", {"outcome": outcome}, _seconds(sum(durations)))
-        yield _sample(f"{name}_count", {"outcome": outcome}, len(durations))
-
-
-def _sample(name: str, labels: Labels, value: float) -> str:
-    pairs = ",".join(f'{label}="{_quoted(text)}"' for label, text in labels.items())
-    return f"{name}{{{pairs}}} {value!r}" if pairs else f"{name} {value!r}"
+            yield sample(f"{name}_bucket", {"outcome": outcome, "le": str(bound)}, count)
+        yield sample(f"{name}_bucket", {"outcome": outcome, "le": "+Inf"}, len(durations))
+        yield sample(f"{name}_sum", {"outcome": outcome}, _seconds(sum(durations)))
+        yield sample(f"{name}_count", {"outcome": outcome}, len(durations))
 
 
 def _seconds(milliseconds: int) -> float:
     return milliseconds / 1000
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("\n", "\\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', '\\"')

@@ -118,6 +118,7 @@ def make_yard(
         prompt=asked.prompt,
         commits=asked.commits,
         promises={**PROMISES, **asked.promises},
+        keeps_words=settings.text("telemetry.content") == "on",
     )
 
 

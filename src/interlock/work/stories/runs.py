@@ -64,6 +64,7 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
         state_directory=yard.state_directory,
         model=yard.model,
         reports=role == "implementer",
+        keeps_words=yard.keeps_words,
     )
     yard.desk.shut()
     heard = run_errand(yard.journal, errand, yard.tell, yard.stop, visit.repository)

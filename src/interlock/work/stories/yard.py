@@ -106,6 +106,8 @@ class Yard:
     """Globs of the files that hold tests."""
     promises: Mapping[str, str] = field(default_factory=lambda: PROMISES)
     """What a template calls its promises; one that is called `abort` is listened for."""
+    keeps_words: bool = False
+    """Whether the session of a run says what was asked and said: for traces with content."""
     desk: Desk = field(default_factory=Desk, compare=False, repr=False)
 
     @property

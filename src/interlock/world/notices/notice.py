@@ -50,6 +50,8 @@ class Trouble:
     why: str
     retry_after: float | None = None
     """For how many seconds the other side wants to be left alone, where it says so."""
+    status: int = 0
+    """What it answered; 0 where it did not, or not over HTTP."""
 
 
 class Channel(Protocol):

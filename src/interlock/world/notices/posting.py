@@ -14,7 +14,7 @@ from interlock import __version__
 from interlock.world.addresses import safe_address
 from interlock.world.notices.notice import Trouble
 
-__all__ = ["SECONDS", "post"]
+__all__ = ["SECONDS", "exchange", "post"]
 
 SECONDS: Final = 10.0
 """How long a POST may take, all in all."""
@@ -26,34 +26,54 @@ def post(
     address: str, content: bytes, headers: Mapping[str, str], now: float, *, seconds: float = SECONDS
 ) -> Trouble | None:
     """Send JSON to an address; None where it was taken. Addresses are often secrets, and are in no trouble's text."""
+    answer = exchange(address, content, headers, now, seconds=seconds)
+    return answer if isinstance(answer, Trouble) else None
+
+
+def exchange(
+    address: str, content: bytes, headers: Mapping[str, str], now: float, *, seconds: float = SECONDS, reads: int = 0
+) -> Trouble | bytes:
+    """Send JSON to an address; so many bytes of the answer at the most, where it was taken."""
     url = safe_address(address)
     if url is None:
         return Trouble("its address is neither https nor on this machine, so nothing is sent there")
     try:
-        return anyio.run(_post, url, content, {**headers, "Content-Type": "application/json"}, now, seconds)
+        given = {**headers, "Content-Type": "application/json"}
+        return anyio.run(_exchange, url, content, given, now, seconds, reads)
     except TimeoutError:
         return Trouble(f"no answer within {seconds:g} s")
     except (httpx.HTTPError, httpx.StreamError, OSError, ValueError) as error:
         return Trouble(f"it cannot be reached: {type(error).__name__}")
 
 
-async def _post(
-    url: httpx.URL, content: bytes, headers: Mapping[str, str], now: float, seconds: float
-) -> Trouble | None:
+async def _exchange(
+    url: httpx.URL, content: bytes, headers: Mapping[str, str], now: float, seconds: float, reads: int
+) -> Trouble | bytes:
     has_tls = url.scheme == "https"
-    sent = {**headers, "User-Agent": f"interlock/{__version__}"}
+    sent = {**headers, "User-Agent": f"interlock/{__version__}", "Accept-Encoding": "identity"}
     # Without TLS a proxy in the environment would see all of it, and there are no certificates to load.
     with anyio.fail_after(seconds):
         async with (
             httpx.AsyncClient(timeout=seconds, follow_redirects=False, trust_env=has_tls, verify=has_tls) as client,
-            client.stream("POST", url, content=content, headers=sent) as response,  # its body is not read
+            client.stream("POST", url, content=content, headers=sent) as response,
         ):
             status, again = response.status_code, response.headers.get("Retry-After", "")
-    if 200 <= status < 300:
-        return None
+            if 200 <= status < 300:
+                return await _beginning(response, reads)  # no more of its body is read than is wanted
     if status in _ASKING:
-        return Trouble(f"it answers {status}", _seconds(again, now))
-    return Trouble(f"it answers {status}" + (", and no redirect is followed" if 300 <= status < 400 else ""))
+        return Trouble(f"it answers {status}", _seconds(again, now), status)
+    followed = ", and no redirect is followed" if 300 <= status < 400 else ""
+    return Trouble(f"it answers {status}{followed}", status=status)
+
+
+async def _beginning(response: httpx.Response, most: int) -> bytes:
+    found = b""
+    if most:
+        async for piece in response.aiter_raw():
+            found += piece
+            if len(found) >= most:
+                break
+    return found[:most]
 
 
 def _seconds(text: str, now: float) -> float | None:
