@@ -133,6 +133,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "unknown_story": (Exit.FAILURE, "The loop has no such story."),
     "loop_blocked": (Exit.PERSON_NEEDED, "Only blocked stories are left; a person has to mend what each needs."),
     "loop_paused": (Exit.PERSON_NEEDED, "The loop paused by itself: a budget is used up, or it gets nowhere."),
+    "budget_exhausted": (Exit.PERSON_NEEDED, "What all work of a day may use is used up; no agent was started."),
     "setup_required": (Exit.PERSON_NEEDED, "The loop cannot begin: something that it needs is missing."),
     "agent_missing": (Exit.FAILURE, "The agent's program cannot be started."),
     "progress_invalid": (Exit.PERSON_NEEDED, "`progress.txt` does not say where the stories stand."),

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from interlock.errors import InterlockError
 from interlock.journal import Journal, Transaction
+from interlock.journal.ids import time_text
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.sessions.findings import Written
+from interlock.work.budget import NOTHING, Amount, reserve
+from interlock.work.sessions.findings import Written, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, Tools, data_of, ran_of, result_of
-from interlock.work.sessions.upkeep import take_in, written_since
-from interlock.work.sessions.verbs import Caller, complete, create, note
+from interlock.work.sessions.upkeep import take_in, written_beside, written_since
+from interlock.work.sessions.verbs import Caller, complete, create, keep_findings, note
 from interlock.work.setup.outfits import outfit_for
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
@@ -27,16 +28,22 @@ from interlock.world.agents.running import Stop, run
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository
 
-__all__ = ["DRIVER", "KEEPS", "Errand", "Heard", "end_left_errands", "run_errand"]
+__all__ = ["DRIVER", "KEEPS", "TREES", "Begin", "Errand", "Heard", "end_left_errands", "run_errand"]
 
 DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
 KEEPS = 32_000
 """How many characters of what an agent said last are kept where nobody needs more."""
+TREES = "worktrees"
+"""Where threads have work trees of their own, in the state directory."""
 _LINE = 4
 """A line holds what is said perhaps twice, and each character in up to two bytes."""
 _LEFT = 8
 """So many sessions of a parent are looked at for what a driver left: it has a few at a time."""
 _OUTCOMES = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
+
+
+Begin = Callable[[Callable[[Transaction], str]], str]
+"""How a run is begun: the work that gives its session, in a transaction, with whatever else belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,8 @@ class Errand:
     environment: Mapping[str, str]
     time_outs: TimeOuts
     state_directory: Path
+    budget: Amount = NOTHING
+    """What all work of a day may use."""
     model: str | None = None
     arguments: tuple[str, ...] = ()
     reports: bool = False
@@ -81,13 +90,15 @@ def run_errand(
     tell: Callable[[object], None],
     stop: Stop,
     repository: Callable[[], Repository] | None = None,
+    begin: Begin | None = None,
 ) -> Heard:
     """Send an agent once. It is a session from its first moment to its last, whatever becomes of it.
 
-    `repository` gives an open one for the look at what it wrote, where somebody has one.
+    Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
+    `repository` gives an open one for the look at what it wrote, where somebody has one; `begin` is the transaction in
+    which it begins, where more is written in that.
     """
-    caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
-    session = journal.transact(create(caller, parent=errand.parent, role=errand.role)).session_id
+    session = (begin or journal.transact)(_opening(journal, errand))
     ear = _Ear(tell, errand.keeps, Tools(journal.now, keeps_words=errand.keeps_words))
     outfit = outfit_for(errand.agent.name, errand.directory, errand.environment) if errand.reports else None
     given = {
@@ -118,11 +129,15 @@ def run_errand(
     words = (errand.prompt, said) if errand.keeps_words else None
     ran = result_of(result, errand.agent.name, errand.model, ear.tools, words)
     _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran)
+    _look_beside(journal, session, errand, tell)
     return Heard(result, said)
 
 
 def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> None:
-    """End what a driver that died left of its errands: their processes, and their sessions."""
+    """End what a driver that died left of its errands: their processes, and their sessions.
+
+    What each of them used nobody knows: it has cost what was reserved for it.
+    """
     end_marked(parent)
     take_in(journal, state_directory)
     for session in journal.open_children(parent, "session"):
@@ -149,25 +164,41 @@ def _with_reporting(journal: Journal, errand: Errand, session: str, outfit: Outf
     return f"{errand.prompt}\n{progress_reporting(machine, session)}"
 
 
+def _opening(journal: Journal, errand: Errand) -> Callable[[Transaction], str]:
+    """The run's session, and in the same transaction what the run may use of the day's budget."""
+    caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
+
+    def work(transaction: Transaction) -> str:
+        kept = reserve(transaction, time_text(int(journal.now() * 1e9))[:10], errand.budget)
+        return create(caller, parent=errand.parent, role=errand.role, kept=kept)(transaction).session_id
+
+    return work
+
+
 def _end(
     journal: Journal, session: str, outcome: str, written: Sequence[Written], ran: Ran | None, why: str | None = None
 ) -> None:
     """Write down what came of a run, and end its session where it did not end itself."""
 
-    def tell(transaction: Transaction) -> None:
+    def work(transaction: Transaction) -> None:
         if ran is not None:
             note(session, RUN, DRIVER, data_of(ran))(transaction)
+        if transaction.instance(session).outcome is None:
+            complete(session, outcome, DRIVER, why, written=written)(transaction)
 
-    def work(transaction: Transaction) -> None:
-        tell(transaction)
-        complete(session, outcome, DRIVER, why, written=written)(transaction)
+    journal.transact(work)
 
-    try:
-        journal.transact(work)
-    except InterlockError as error:
-        if error.code != "session_completed":
-            raise
-        journal.transact(tell)
+
+def _look_beside(journal: Journal, session: str, errand: Errand, tell: Callable[[object], None]) -> None:
+    """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
+    if not errand.directory.is_relative_to(errand.state_directory / TREES):
+        return
+    beside = written_beside(journal, session, errand.state_directory.parent)
+    found = of_others(journal.instance(session).state, beside)
+    if found:
+        journal.transact(lambda transaction: keep_findings(transaction, session, found))
+    for one in found:
+        tell(Warned(one.message))
 
 
 class _Ear:

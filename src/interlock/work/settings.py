@@ -148,6 +148,20 @@ SETTINGS = (
     Setting("thread.budget_minutes", 0, "How long agents may work for a thread; 0 is no limit.", least=0, most=10**6),
     Setting("thread.budget_usd", 0, "How many dollars a thread may cost; 0 is no limit.", least=0, most=10**6),
     Setting("thread.budget_tokens", 0, "How many tokens a thread may use; 0 is no limit.", least=0, most=10**12),
+    *(
+        Setting(
+            f"budget.day_{name}",
+            0,
+            f"How {much} all work of a day (UTC) in this repository may {use}, whoever drives it; 0 is no limit.",
+            least=0,
+            most=most,
+        )
+        for name, much, use, most in (
+            ("minutes", "many minutes of agents", "take", 10**6),
+            ("tokens", "many tokens", "use", 10**12),
+            ("usd", "many dollars", "cost", 10**6),
+        )
+    ),
     Setting("story.tests", (), "The commands that must pass before a subtask is judged, each run by a shell."),
     Setting(
         "story.max_iterations", 100, "How many runs of an agent a loop may take; 0 is no limit.", least=0, most=10**6

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
-from interlock.work.errands import KEEPS, Errand, Heard, run_errand
+from interlock.work.budget import limits_of
+from interlock.work.errands import KEEPS, Begin, Errand, Heard, run_errand
 from interlock.work.settings import Settings
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
@@ -70,11 +71,12 @@ class Workshop:
         schema: Mapping[str, Any] | None = None,
         keeps: int = KEEPS,
         repository: Callable[[], Repository] | None = None,
+        begin: Begin | None = None,
     ) -> Heard:
         """Send an agent, `name` or `name:model`, on an errand for an instance.
 
         `schema` is that of its answer, which the prompt asks for as well; `keeps` how much of what it says is heard;
-        `repository` gives the work tree's open one afterwards, where somebody has one.
+        `repository` gives the work tree's open one afterwards, where somebody has one; `begin` as in `run_errand`.
         """
         errand = Errand(
             agent=self.agent(name, judge=judge),
@@ -87,6 +89,7 @@ class Workshop:
             environment=self.environment,
             time_outs=self.time_outs,
             state_directory=self.state_directory,
+            budget=limits_of(self.settings),
             model=name.partition(":")[2] or None,
             arguments=self.settings.arguments_of(name),
             reports=reports,
@@ -94,4 +97,4 @@ class Workshop:
             keeps=keeps,
             keeps_words=self.settings.text("telemetry.content") == "on",
         )
-        return run_errand(self.journal, errand, self.tell, self.stop, repository)
+        return run_errand(self.journal, errand, self.tell, self.stop, repository, begin)

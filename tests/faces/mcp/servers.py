@@ -27,6 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 from faces.programs import RALPH, SECONDS, Result, checked_error
 from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
+from interlock.work.budget import RUNS_OF_AGENTS
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.tickets.shelf import TICKETS
 
@@ -68,7 +69,7 @@ def dump(repository: Path) -> dict[str, list[tuple[object, ...]]]:
         return {}
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=SECONDS)) as database:
         names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1")]
-        made = {"projections", *TICKETS.tables, *RUNS.tables}
+        made = {"projections", *TICKETS.tables, *RUNS.tables, *RUNS_OF_AGENTS.tables}
         return {
             name: sorted(database.execute(f"SELECT * FROM {name}").fetchall(), key=repr)
             for name in names

@@ -10,9 +10,9 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
-from interlock.work.sessions.findings import Written, of_session
+from interlock.work.sessions.findings import Written, of_others, of_session
 from interlock.work.sessions.record import record_of
-from interlock.work.sessions.upkeep import written_since
+from interlock.work.sessions.upkeep import written_beside, written_since
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
 from journal.histories import Clock
 
@@ -20,8 +20,8 @@ AGENT = Actor(ActorKind.AGENT, "claude", Channel.MCP)
 HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 
 
-def begun(journal: Journal, work_tree: str | None = None) -> str:
-    return journal.transact(create(Caller(AGENT, "claude", work_tree=work_tree), ticket="42")).session_id
+def begun(journal: Journal, work_tree: str | None = None, ticket: str = "42") -> str:
+    return journal.transact(create(Caller(AGENT, "claude", work_tree=work_tree), ticket=ticket)).session_id
 
 
 def codes(journal: Journal, session: str) -> list[str]:
@@ -184,6 +184,26 @@ def test_a_file_written_while_analyzing_that_no_hook_saw_is_found_by_the_check_a
     assert "src/sneaky.py was written" in found
     assert "'analyzing'" in found
     assert codes(sqlite_journal, session) == ["unseen_write"]
+
+
+def test_what_is_written_in_the_main_work_tree_beside_a_session_is_found_unless_another_worked_there(
+    sqlite_journal: Journal, clock: Clock, work_tree: Path, tmp_path: Path
+) -> None:
+    earlier = begun(sqlite_journal, str(work_tree))
+    sqlite_journal.transact(complete(earlier, "success", AGENT))
+    clock.forward(30)
+    session = begun(sqlite_journal, str(tmp_path / "own"))
+    clock.forward(30)
+    _write(work_tree, "src/sneaky.py", sqlite_journal.now())
+    beside = written_beside(sqlite_journal, session, work_tree)
+    assert [one.path for one in beside] == ["src/sneaky.py"]
+    [found] = of_others("idle", beside)
+    assert found.message.startswith("src/sneaky.py was written in the repository's own work tree")
+    assert of_others("idle", []) == []
+    clock.forward(30)
+    here = begun(sqlite_journal, str(work_tree), "43")
+    assert written_beside(sqlite_journal, session, work_tree) == [], "it may be the work of that one"
+    assert written_beside(sqlite_journal, here, work_tree) == [], "it is where it should be"
 
 
 def test_a_file_that_a_hook_did_see_is_not_found_twice(sqlite_journal: Journal, clock: Clock) -> None:

@@ -16,6 +16,7 @@ from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Journal, Problem
+from interlock.work.budget import RUNS_OF_AGENTS
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.telemetry.counters import COUNTERS
 from interlock.work.tickets.shelf import TICKETS
@@ -30,7 +31,7 @@ def _verify(call: Call) -> None:
             _nothing_to_verify(call, fingerprint)
             return
         counters = [COUNTERS] if journal.is_begun(COUNTERS) else []  # only where metrics are or were on
-        problems = journal.verify(TICKETS, RUNS, *counters)
+        problems = journal.verify(TICKETS, RUNS, RUNS_OF_AGENTS, *counters)
         forged = _forged(journal, fingerprint, is_sound=not problems)
         if problems or forged:
             _refuse(call, problems, forged)

@@ -34,7 +34,7 @@ def _work(call: Call) -> None:
     with opened_workshop(call) as here:
         person = _asked_aside(person_of(call, here.place), here.teller)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
-        choices = Choices(agent=given.agent, driver=given.driver, asks=asks)
+        choices = Choices(given.agent, given.driver, given.isolation, asks)
         go = divide if given.split else walk
         walked = here.drive(lambda: go(here.workshop, given.ticket, person, choices), _is_told)
     data = _data(walked)
@@ -104,6 +104,7 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("ticket", help="the number of the ticket")
     parser.add_argument("--agent", metavar="NAME", help="who works, `name` or `name:model`; agent.name if left out")
     parser.add_argument("--driver", choices=("plain", "story", "orchestrator"), help="what runs the thread's loop")
+    parser.add_argument("--isolation", choices=("none", "worktree"), help="where its thread works; worktree is its own")
     parser.add_argument("--split", action="store_true", help="let an agent divide a ticket that is too large")
     parser.add_argument("--no-questions", action="store_true", help="do not ask at gates; stop there")
 
@@ -114,6 +115,11 @@ VERBS = (
         "lead a ticket as far as it goes: triage, research, plan, then a thread; it stops at each gate for a person",
         _work,
         _arguments,
-        ("ralph work 7", "ralph work 7 --agent codex --driver story", "ralph work 7 --split"),
+        (
+            "ralph work 7",
+            "ralph work 7 --agent codex --driver story",
+            "ralph work 7 --isolation worktree",
+            "ralph work 7 --split",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What today has cost: story loops by their books, threads and runs by the agents that they asked."""
+"""What today has cost: all work by the runs of its agents, and of it loops, threads and runs by their own books."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Spending
 from interlock.work.attention.waiting import open_states
+from interlock.work.budget import limits_of, standing
 from interlock.work.settings import Settings
 from interlock.work.watching import Watch
 
@@ -18,8 +19,23 @@ _MOST: Final = 50
 
 def spending(journal: Journal, watch: Watch, settings: Settings, day: str) -> tuple[Spending, ...]:
     """What was used on a day, of each kind of work that there was."""
-    found = (_loops(journal, watch, settings, day), _threads(journal, watch, day), _runs(journal, watch, day))
+    found = (
+        _all(journal, settings, day),
+        _loops(journal, watch, settings, day),
+        _threads(journal, watch, day),
+        _runs(journal, watch, day),
+    )
     return tuple(one for one in found if one is not None)
+
+
+def _all(journal: Journal, settings: Settings, day: str) -> Spending | None:
+    """All runs of agents, whoever drove them; one that is under way with what is reserved for it."""
+    books, most = standing(journal, day), limits_of(settings)
+    if not books.runs:
+        return None
+    used = books.used
+    limits = {"most_seconds": most.seconds, "most_tokens": float(most.tokens), "most_usd": most.usd}
+    return Spending("all work", used.seconds, used.tokens, used.usd, books.runs, **limits)
 
 
 def _loops(journal: Journal, watch: Watch, settings: Settings, day: str) -> Spending | None:

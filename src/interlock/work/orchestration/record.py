@@ -123,6 +123,8 @@ class Run:
     verdict: str = ""
     """The last verdict, and why."""
     stopped: str | None = None
+    is_overdrawn: bool = False
+    """Whether it rests because it may use no more."""
     moves: list[tuple[str, str, str]] = field(default_factory=list)
     """Every state that was entered: from, to, when."""
 

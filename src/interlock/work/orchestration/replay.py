@@ -312,6 +312,7 @@ def _with_answer(cycle: Cycle, answer: Answered) -> Cycle:
 
 def _stopped(run: Run, entry: Entry, data: Data) -> None:
     run.stopped = str(data.get("reason", "")) or "a person said so"
+    run.is_overdrawn = data.get("cause") == "budget"
 
 
 def _resumed(run: Run, entry: Entry, data: Data) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from interlock.errors import InterlockError
-from interlock.journal import Lease
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER, Heard
@@ -137,21 +138,25 @@ class Visit:
             return None
         workshop, attempt = self.workshop, self.attempt
         asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": attempt, "agent": name}
-        self.note("asked", **asked, reserved=run.books.likely())
-        workshop.tell(self.desk.take_in())
-        self.desk.git.shut()
-        heard = workshop.send(
-            name,
-            str(role.performer),
-            prompt(role, file, given, known, run.complaint),
-            parent=run.id,
-            log=self.log(str(role)),
-            reports=role is Role.EXECUTOR,
-            judge=role.performer is Role.REVIEWER,
-            repository=lambda: self.desk.repository,
-            schema=schema_of(role),
-            keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
-        )
+        try:
+            heard = workshop.send(
+                name,
+                str(role.performer),
+                prompt(role, file, given, known, run.complaint),
+                parent=run.id,
+                log=self.log(str(role)),
+                reports=role is Role.EXECUTOR,
+                judge=role.performer is Role.REVIEWER,
+                repository=lambda: self.desk.repository,
+                schema=schema_of(role),
+                keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
+                begin=lambda work: self._begun(work, noted("asked", **asked, reserved=run.books.likely())),
+            )
+        except Refusal as error:
+            if error.code != "budget_exhausted":
+                raise
+            self.rest(f"{error.message} {error.hint}".removesuffix("."), cause="budget")
+            return None
         self.project()  # what the agent wrote into them is not a person's
         invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)
         if not self._has_answered(role, name, heard.result, invoked):
@@ -161,6 +166,19 @@ class Visit:
             is_network = heard.result.ending is not Ending.FINISHED and may_pass(heard.said)
             return Answered(role.called, None, invoked, self._complaint(read, heard, is_network), is_network)
         return Answered(role.called, read, invoked)
+
+    def _begun(self, work: Callable[[Transaction], str], asked: Event) -> str:
+        """The session of a role and that it was asked, as one; then it is told."""
+
+        def both(transaction: Transaction) -> str:
+            session = work(transaction)
+            transaction.append(self.run.id, asked, lease=self.lease)
+            return session
+
+        session = self.workshop.journal.transact(both)
+        self.workshop.tell(self.desk.take_in())
+        self.desk.git.shut()
+        return session
 
     def _complaint(self, read: Complaint, heard: Heard, is_network: bool) -> str:
         """What was wrong with the answer; where the agent itself has failed, how."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from interlock.machine import Machine
 from interlock.work.sessions.record import Record, moment
 
-__all__ = ["Finding", "Written", "of_session", "of_stay"]
+__all__ = ["Finding", "Written", "of_others", "of_session", "of_stay"]
 
 _SHOWN = 5
 # A file system's clock ticks more slowly than ours: a write just after a move may carry an earlier time.
@@ -70,6 +70,15 @@ def of_session(
             message = f"{_listed([one.path for one in unseen])} written at {first} in {stay.state!r}; no hook saw it"
             found.append(Finding("unseen_write", message, stay.state))
     return found
+
+
+def of_others(state: str, beside: Sequence[Written]) -> list[Finding]:
+    """What was written in the repository's own work tree while a session had one for itself."""
+    if not beside:
+        return []
+    paths = _listed([one.path for one in beside])
+    message = f"{paths} written in the repository's own work tree while the agent worked in another one"
+    return [Finding("written_beside", message, state)]
 
 
 def _may_write(machine: Machine, state: str) -> bool:

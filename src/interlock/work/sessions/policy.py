@@ -56,6 +56,8 @@ _NAMED = (
     r"\.codex|\.mcp\.json|\.opencode|opencode\.jsonc?|ralph\.toml)(?![\w.-])"
 )
 """A protected path in the middle of a text, where it cannot be known what is a path."""
+_OWN_TREES = ".ralf/worktrees"
+"""Where threads have work trees of their own."""
 _TEMPORARY = ("/tmp", "/var/tmp")
 _MOST_CHANGES = 20
 _MOST_RESOLVED = 2000
@@ -192,12 +194,15 @@ class _Places:
         found = [*own, root or "", os.path.expanduser("~"), *_upwards(directory, tree)]
         spelled = dict.fromkeys(filter(None, [*found, *map(os.path.realpath, filter(None, found))]))
         self._trees = [_parts(one) for one in own]
+        self._around = [_parts(one) for one in _around(tree, root)]
         self._bases = {one: _parts(one) for one in spelled if one != os.sep}
 
     def guard(self, parts: list[str]) -> bool:
         """Whether a path is protected, or lies in something that is."""
         inside = next((parts[len(tree) :] for tree in self._trees if parts[: len(tree)] == tree), parts)
         if not _ANYWHERE.isdisjoint(inside):
+            return True
+        if inside is parts and any(parts[: len(tree)] == tree for tree in self._around):
             return True
         for base in self._bases.values():
             rest = tuple(parts[len(base) :]) if parts[: len(base)] == base else ()
@@ -218,6 +223,12 @@ class _Places:
             for guarded in ((".git",), (".ralf",), *_SETTINGS):
                 if os.path.lexists(os.path.join(base, *guarded)):
                     yield [*parts, *guarded]
+
+
+def _around(tree: str | None, root: str | None) -> Iterator[str]:
+    """The main work tree, as it may be spelled, where an agent has one of ours for itself: the rest is others'."""
+    if tree and root and os.path.realpath(tree).startswith(f"{os.path.realpath(root)}/{_OWN_TREES}/"):
+        yield from (root, os.path.realpath(root))
 
 
 def _matches(pattern: list[str], guarded: list[str], removes: bool) -> bool:

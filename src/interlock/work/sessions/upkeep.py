@@ -20,10 +20,11 @@ from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.processes import client_process
 
-__all__ = ["adopt", "end_lost", "refresh", "take_in", "written_since"]
+__all__ = ["adopt", "end_lost", "refresh", "take_in", "written_beside", "written_since"]
 
 _HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 _MOST_FILES = 200_000
+_MOST_BESIDE = 200
 
 
 def refresh(journal: Journal, state_directory: Path | None) -> None:
@@ -112,11 +113,32 @@ def written_since(journal: Journal, reference: str, repository: Repository | Non
         record = record_of(journal.history(reference))
         if record.work_tree is None or not record.started:
             return []
-        root = Path(record.work_tree)
-        names = files(repository or root)[:_MOST_FILES]
+        return _written(Path(record.work_tree), record.started, repository)
     except InterlockError:
         return []
-    since = moment(record.started)
+
+
+def written_beside(journal: Journal, reference: str, main: Path) -> list[Written]:
+    """The files of the repository's own work tree that were written while a session worked in another one.
+
+    Whose they are nobody can know; none where another session was at work there in that time.
+    """
+    try:
+        record = record_of(journal.history(reference))
+        if record.work_tree is None or Path(record.work_tree) == main:
+            return []
+        others = [one.id for one in journal.recent(MACHINE, _MOST_BESIDE) if one.updated >= record.started]
+        begun = [one.decoded_evidence().data for one in journal.first_entries(others).values()]
+        if str(main) in [one.get("work_tree") for one in begun]:
+            return []
+        return _written(main, record.started)
+    except InterlockError:
+        return []
+
+
+def _written(root: Path, started: str, repository: Repository | None = None) -> list[Written]:
+    since = moment(started)
+    names = files(repository or root)[:_MOST_FILES]
     written = [Written(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
     return sorted(written, key=lambda one: one.at)
 

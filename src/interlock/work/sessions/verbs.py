@@ -6,7 +6,7 @@ await journal.transact_async(update(id, "testing", ...))  the MCP server
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -35,6 +35,7 @@ __all__ = [
     "end_if_gone",
     "find_session",
     "is_present",
+    "keep_findings",
     "note",
     "update",
 ]
@@ -97,13 +98,17 @@ def create(
     role: str | None = None,
     timeout: float = TIMEOUT_SECONDS,
     key: str | None = None,
+    kept: Mapping[str, Any] | None = None,
 ) -> Work[Opened]:
-    """Begin a session. A ticket, or a parent with a role, has one open session at a time."""
+    """Begin a session. A ticket, or a parent with a role, has one open session at a time.
+
+    `kept` is what its driver keeps with it.
+    """
 
     def work(transaction: Transaction) -> Opened:
         above = ticket_or_stub(transaction, ticket, caller.actor).id if ticket is not None else parent
         given = {"ticket_id": ticket, "role": role, "agent": caller.agent, "work_tree": caller.work_tree}
-        data = {name: value for name, value in given.items() if value is not None}
+        data = {name: value for name, value in given.items() if value is not None} | dict(kept or {})
         names = (caller.process.name,) if caller.process is not None else ()
         event = Event("created", caller.actor, evidence=Evidence(data=data, names=names))
         recorded = transaction.create(MACHINE, event, parent=above, key=key)
@@ -145,7 +150,7 @@ def update(
             return _told(recorded, machine, _found_then(transaction, recorded))
         moves = recorded.entry.to_state != recorded.entry.from_state
         found = of_stay(record, machine, moment(recorded.entry.time), _tests(data)) if moves else []
-        return _told(recorded, machine, _kept(transaction, session.id, found))
+        return _told(recorded, machine, keep_findings(transaction, session.id, found))
 
     return work
 
@@ -176,7 +181,7 @@ def complete(
             return _told(recorded, machine, _found_then(transaction, recorded))
         now = moment(recorded.entry.time)
         found = of_stay(record, machine, now, tests) + of_session(record, machine, now, written, tests != "unknown")
-        return _told(recorded, machine, _kept(transaction, session.id, found))
+        return _told(recorded, machine, keep_findings(transaction, session.id, found))
 
     return work
 
@@ -267,7 +272,7 @@ def _told(recorded: Recorded, machine: Machine, found: list[str]) -> Moved:
     )
 
 
-def _kept(transaction: Transaction, session: str, found: Sequence[Finding]) -> list[str]:
+def keep_findings(transaction: Transaction, session: str, found: Sequence[Finding]) -> list[str]:
     """Write down what was found; the sentences."""
     for one in found:
         data = {"type": _FINDING, "code": one.code, "message": one.message, "state": one.state}

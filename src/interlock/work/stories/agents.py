@@ -10,7 +10,7 @@ from interlock.work.stories import prompts
 from interlock.work.stories.budget import overdrawn
 from interlock.work.stories.committing import commit_aside
 from interlock.work.stories.record import Ran
-from interlock.work.stories.runs import free_agent, ran
+from interlock.work.stories.runs import free_agent, pause, ran
 from interlock.work.stories.stories import Criterion, Story, Task
 from interlock.work.stories.stuck import Facts, standstill
 from interlock.work.stories.testing import log_path
@@ -176,12 +176,6 @@ def _exhausted(visit: Visit, made: Ran) -> Event:
     told = {"percent": made.percent, "commit": commit}
     summary = f"The agent before you ran out of context. It said:\n{made.said[-4000:]}"
     return visit.failed("context_exhausted", failure, visit.facts("the context was used up"), summary=summary, **told)
-
-
-def pause(visit: Visit, why: str, **more: str) -> None:
-    """Let the loop rest, for a reason that a person is to look at."""
-    visit.note("paused", reason=why, halted=True, **more)
-    visit.yard.tell(f"paused: {why}")
 
 
 def judged(visit: Visit) -> Event | None:

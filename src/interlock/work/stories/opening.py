@@ -9,6 +9,7 @@ from typing import Protocol
 
 from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
+from interlock.work import budget
 from interlock.work.settings import Settings
 from interlock.work.stories.yard import PROMISES, Limits, Yard
 from interlock.world.agents.agent import Agent, Launch, Now, Reader
@@ -108,6 +109,7 @@ def make_yard(
         tests=settings.texts("story.tests"),
         test_files=settings.texts("verify.tests"),
         limits=limits_of(settings, asked.iterations),
+        budget=budget.limits_of(settings),
         memory=memory,
         is_server=is_server,
         environment=environment,

@@ -99,6 +99,8 @@ class Loop:
     paused: str | None = None
     is_halted: bool = False
     """Whether it paused by itself, and needs somebody to look at it."""
+    is_overdrawn: bool = False
+    """Whether it paused because it may use no more."""
     skipped: set[str] = field(default_factory=set)
     limits: dict[str, float] = field(default_factory=dict)
     limited: dict[str, float] = field(default_factory=dict)

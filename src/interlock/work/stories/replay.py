@@ -299,6 +299,7 @@ def _context_cleared(loop: Loop, data: Data) -> None:
 
 def _paused(loop: Loop, data: Data) -> None:
     loop.paused, loop.is_halted = str(data.get("reason", "")), bool(data.get("halted"))
+    loop.is_overdrawn = data.get("cause") == "budget"
 
 
 def _resumed(loop: Loop, data: Data) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Transaction
 from interlock.work.errands import Errand, run_errand
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
@@ -13,13 +14,13 @@ from interlock.work.stories.record import Ran
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.testing import log_path
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import plain
+from interlock.work.stories.yard import noted, plain
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.result import Ending, Result
 from interlock.world.memory import EventType
 
-__all__ = ["free_agent", "ran"]
+__all__ = ["free_agent", "pause", "ran"]
 
 _BLIND_WAIT = 300.0
 """How long a limit is waited for that does not say when it ends."""
@@ -39,18 +40,17 @@ def free_agent(visit: Visit, agents: Sequence[Agent]) -> Agent | None:
     return None
 
 
+def pause(visit: Visit, why: str, **more: str) -> None:
+    """Let the loop rest, for a reason that a person is to look at."""
+    visit.note("paused", reason=why, halted=True, **more)
+    visit.yard.tell(f"paused: {why}")
+
+
 def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
-    """Run an agent once; None where it was stopped or reached a limit, which is no attempt."""
+    """Run an agent once; None where it was stopped, reached a limit or may use no more, which is no attempt."""
     yard, loop = visit.yard, visit.loop
     number = loop.next_iteration if role == "implementer" else loop.iteration
     guard(yard, loop, visit.lease)
-    likely = plain(loop.books.likely())
-    visit.note(
-        "begun", iteration=number, role=role, agent=agent.name, at=loop.updated, task=_task(visit), reserved=likely
-    )
-    if role == "implementer":
-        event_id = f"{loop.id}-{loop.entered}-attempt"
-        remember(yard, loop, visit.lease, EventType.TASK_ATTEMPT, event_id, retry_count=visit.retries)
     errand = Errand(
         agent=agent,
         role=role,
@@ -62,14 +62,53 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
         environment=yard.environment,
         time_outs=TimeOuts(wall=yard.limits.agent_seconds or None, idle=yard.limits.idle_seconds or None),
         state_directory=yard.state_directory,
+        budget=yard.budget,
         model=yard.model,
         reports=role == "implementer",
         keeps_words=yard.keeps_words,
     )
     yard.desk.shut()
-    heard = run_errand(yard.journal, errand, yard.tell, yard.stop, visit.repository)
+    try:
+        heard = run_errand(
+            yard.journal,
+            errand,
+            yard.tell,
+            yard.stop,
+            visit.repository,
+            lambda work: _begun(visit, agent, role, number, work),
+        )
+    except Refusal as error:
+        if error.code != "budget_exhausted":
+            raise
+        put_back(yard, loop, visit.lease)
+        pause(visit, f"{error.message} {error.hint}", cause="budget")
+        return None
     put_back(yard, loop, visit.lease)
     return _account(visit, agent, role, number, heard.result, heard.said)
+
+
+def _begun(visit: Visit, agent: Agent, role: str, number: int, work: Callable[[Transaction], str]) -> str:
+    """The run's session and what the loop keeps of it, as one; then the memory is told of it."""
+    yard, loop = visit.yard, visit.loop
+    begun: dict[str, Any] = {
+        "iteration": number,
+        "role": role,
+        "agent": agent.name,
+        "at": loop.updated,
+        "task": _task(visit),
+    }
+    event = noted("begun", **begun, reserved=plain(loop.books.likely()))
+
+    def both(transaction: Transaction) -> str:
+        session = work(transaction)
+        transaction.append(loop.id, event, lease=visit.lease)
+        return session
+
+    session = yard.journal.transact(both)
+    if role == "implementer":
+        event_id = f"{loop.id}-{loop.entered}-attempt"
+        remember(yard, loop, visit.lease, EventType.TASK_ATTEMPT, event_id, retry_count=visit.retries)
+    return session
 
 
 def _task(visit: Visit) -> str:

@@ -17,6 +17,7 @@ from interlock.errors import Refusal
 from interlock.journal import Journal, Lease
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.budget import NOTHING, Amount
 from interlock.work.errands import DRIVER
 from interlock.work.quoting import shown
 from interlock.work.seen import stamp
@@ -39,6 +40,7 @@ __all__ = [
     "known_stories",
     "named",
     "note",
+    "noted",
     "own",
     "own_files",
     "plain",
@@ -98,6 +100,8 @@ class Yard:
     stop: Stop
     wait: Callable[[float], None]
     """Wait so many seconds, or until it is to stop."""
+    budget: Amount = NOTHING
+    """What all work of a day may use, whoever drives it."""
     model: str | None = None
     template: str | None = None
     prompt: str = ""
@@ -151,8 +155,12 @@ def write_text(path: Path, text: str) -> None:
 
 def note(yard: Yard, loop: str, lease: Lease | None, type_: str, actor: Actor = DRIVER, **data: object) -> None:
     """Write something down in a loop's journal; it moves nothing."""
-    evidence = Evidence(data={"type": type_, **data})
-    yard.journal.append(loop, Event(NOTED, actor, evidence=evidence), lease=lease)
+    yard.journal.append(loop, noted(type_, actor, **data), lease=lease)
+
+
+def noted(type_: str, actor: Actor = DRIVER, **data: object) -> Event:
+    """Something to write down."""
+    return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
 
 
 @dataclass(slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from interlock.errors import InterlockError, Refusal
+from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.threads import prompts
@@ -29,11 +32,14 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
         raise Refusal("not_allowed", message, "`ralph thread reopen` or `ralph thread revise` opens it again.")
     name = agent or visit.config.agents[0]
     said = Message("user", redacted(text.strip())[:_MAX_SAID], None, "")
-    _keep(workshop, id_, actor, said)
     draft = thread.revision.text if thread.revision else template(thread.title)
     prompt = prompts.talk(thread.title, draft, [*thread.messages, said])
+
+    def begin(work: Callable[[Transaction], str]) -> str:  # what nobody is asked is not said
+        return workshop.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
+
     with driving(workshop, id_):
-        heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root)
+        heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root, begin=begin)
     account(visit, "drafter", name.partition(":")[0], heard)
     if str(heard.result.ending) != "finished":
         message = f"The agent {name} did not answer: {heard.result.ending}."
@@ -41,13 +47,18 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
             "agent_failed", message, "Try it again, or write the spec with `ralph thread spec --edit`."
         )
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
-    _keep(workshop, id_, answering, Message("assistant", heard.said, name, ""))
+    workshop.journal.append(id_, _said(answering, Message("assistant", heard.said, name, "")))
     found = prompts.draft_in(heard.said)
     return revise_spec(workshop, id_, answering, found) if found else read_thread(workshop.journal, id_)
 
 
-def _keep(workshop: Workshop, id_: str, actor: Actor, message: Message) -> None:
+def _begun(transaction: Transaction, id_: str, said: Event, work: Callable[[Transaction], str]) -> str:
+    transaction.append(id_, said)
+    return work(transaction)
+
+
+def _said(actor: Actor, message: Message) -> Event:
     data = {"type": "said", "role": message.role, "content": message.content}
     if message.agent is not None:
         data["agent"] = message.agent
-    workshop.journal.append(id_, Event(NOTED, actor, evidence=Evidence(data=data)))
+    return Event(NOTED, actor, evidence=Evidence(data=data))

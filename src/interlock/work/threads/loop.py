@@ -13,7 +13,7 @@ from interlock.work.threads.preflight import check_owner
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.steps import STEPS
+from interlock.work.threads.steps import STEPS, Step
 from interlock.work.threads.ticketed import claim_ticket
 from interlock.work.threads.visit import Visit
 from interlock.work.tickets.threads import AT_WORK, rest
@@ -37,7 +37,7 @@ def drive(workshop: Workshop, id_: str) -> Thread:
             if step is None or visit.snapshot.outcome is not None:
                 return visit.thread
             workshop.tell(visit.thread)
-            if not _made(visit, step(visit)) and _rests(visit, id_):
+            if not _made(visit, _stepped(visit, step)) and _rests(visit, id_):
                 return read_thread(journal, id_)
             journal.renew(lease, seconds)
 
@@ -59,6 +59,16 @@ def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:
     workshop.tell(f"the thread rests: {why}")
     project(workshop, read_thread(workshop.journal, id_))
     return False
+
+
+def _stepped(visit: Visit, step: Step) -> Event | None:
+    """What comes of a step; a loop that may use no more of the day's budget has come to its end."""
+    try:
+        return step(visit)
+    except Refusal as error:
+        if error.code != "budget_exhausted" or visit.thread.state not in ("Running", "Verifying"):
+            raise
+        return visit.event("budget_exhausted", f"{error.message} {error.hint}")
 
 
 def _made(visit: Visit, event: Event | None) -> bool:

@@ -155,7 +155,8 @@ def _concluded(visit: Visit, run: Run, purse: _Purse) -> Event | None:
         case None if (over := purse.overdrawn()) is not None:
             return visit.event("budget_exhausted", over, **told)
         case None if run.stopped is not None:
-            return visit.event("driver_failed", f"the run rests: {run.stopped}", **told)
+            name = "budget_exhausted" if run.is_overdrawn else "driver_failed"
+            return visit.event(name, f"the run rests: {run.stopped}", **told)
     return None
 
 

@@ -13,7 +13,7 @@ import msgspec
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
+from interlock.work.errands import DRIVER, TREES
 from interlock.work.threads.orchestrated import ORCHESTRATOR, roles_for
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
@@ -77,7 +77,7 @@ def preflight(visit: Visit) -> Event | None:
 def _begin(visit: Visit) -> Path:
     """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
     thread, root, branch = visit.thread, visit.workshop.root, branch_of(visit.thread.id)
-    isolated = visit.workshop.state_directory / "worktrees" / thread.id
+    isolated = visit.workshop.state_directory / TREES / thread.id
     is_isolated = visit.config.isolation == "worktree"
     there = state(root)
     is_begun = isolated.exists() if is_isolated else there.branch == branch

@@ -68,6 +68,8 @@ def _concluded(visit: Visit, loop: Loop) -> Event | None:
             why = f"only blocked stories are left: {needs}"
         case None if loop.paused is not None and not visit.workshop.pausing.is_set():
             why = f"the story loop rests: {loop.paused}"
+            if loop.is_overdrawn:
+                return visit.event("budget_exhausted", why, **told)
         case None:
             return visit.event("pause") if visit.workshop.pausing.is_set() else None
         case _:

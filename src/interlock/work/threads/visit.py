@@ -11,7 +11,7 @@ import msgspec
 from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.machine.model import NOTED
-from interlock.work.errands import DRIVER, Heard
+from interlock.work.errands import DRIVER, Begin, Heard
 from interlock.work.quoting import sayable
 from interlock.work.settings import Settings
 from interlock.work.threads.diagnosing import diagnose
@@ -80,7 +80,15 @@ class Visit:
         return Event(name, DRIVER, reason=reason, evidence=evidence)
 
     def send(
-        self, name: str, role: str, prompt: str, log: Path, directory: Path | None = None, *, reports: bool = False
+        self,
+        name: str,
+        role: str,
+        prompt: str,
+        log: Path,
+        directory: Path | None = None,
+        *,
+        reports: bool = False,
+        begin: Begin | None = None,
     ) -> Heard:
         """Send an agent, `name` or `name:model`, on an errand for the thread; what it costs, `account` writes down."""
         return self.workshop.send(
@@ -92,6 +100,7 @@ class Visit:
             directory=directory or self.root,
             reports=reports,
             judge=role == "judge",
+            begin=begin,
         )
 
     def log_of(self, what: str) -> Path:

@@ -49,6 +49,8 @@ class Choices:
     """Who works, `name` or `name:model`."""
     driver: str | None = None
     """What runs the loop of the thread."""
+    isolation: str | None = None
+    """Where the thread works: in the repository's own work tree, or in one of its own."""
     asks: bool = False
     """Whether somebody is there who is asked at the gates."""
 
@@ -58,7 +60,8 @@ def open_thread_for(workshop: Workshop, ticket: View, person: Person, choices: C
     mode = workshop.settings.text("thread.mode")
     thread = new_thread(workshop, person.actor, ticket.title, mode, ticket.number)
     ThreadFiles(workshop.state_directory).use(thread.id)
-    chosen = {"agents": (choices.agent,) if choices.agent else None, "driver": choices.driver}
+    agents = (choices.agent,) if choices.agent else None
+    chosen = {"agents": agents, "driver": choices.driver, "isolation": choices.isolation}
     given = {name: value for name, value in chosen.items() if value is not None}
     if given:
         configure(workshop, thread.id, person, replace(default_config(workshop.settings), **given))

@@ -37,7 +37,11 @@ def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices
         raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
     while True:
         ticket = _settled(workshop, called)
-        stop = _go_on(workshop, ticket, view(workshop.journal, called, comments=0), person, choices)
+        known = view(workshop.journal, called, comments=0)
+        try:
+            stop = _go_on(workshop, ticket, known, person, choices)
+        except Refusal as error:
+            stop = _unpaid(error)
         if stop is not None:
             return Walked(view(workshop.journal, called, comments=0), stop)
 
@@ -46,11 +50,21 @@ def divide(workshop: Workshop, called: str | int, person: Person, choices: Choic
     """Let an agent divide a ticket that is too large into parts."""
     ticket = _settled(workshop, called)
     known = view(workshop.journal, called, comments=0)
-    stop = run_command(workshop, ticket, known.number, "split", _agent(workshop, choices))
+    try:
+        stop = run_command(workshop, ticket, known.number, "split", _agent(workshop, choices))
+    except Refusal as error:
+        stop = _unpaid(error)
     now = view(workshop.journal, called, comments=0)
     parts = ", ".join(f"#{one.number}" for one in now.sub_tickets)
     made = Stop(f"it has the parts {parts}", "`ralph work NUMBER` works on one of them.")
     return Walked(now, stop or (made if parts else Stop("no parts were made", "`ralph ticket show` says why.", True)))
+
+
+def _unpaid(error: Refusal) -> Stop:
+    """It stops where the day's budget is used up: no agent was asked, so none has failed. What else is refused, is."""
+    if error.code != "budget_exhausted":
+        raise error
+    return Stop(error.message.removesuffix("."), error.hint, failed=True)
 
 
 def _settled(workshop: Workshop, called: str | int) -> Instance:

@@ -1,0 +1,107 @@
+"""What all runs of agents used, as a projection of the journal.
+
+Each run is a session. It is reserved when that begins, and settled by the note that its driver leaves at its end.
+
+It is reserved in the very transaction that begins its session, so that of ten processes only one takes the last of
+the budget. Where it is never settled, because its driver died, the reserve is what it cost, and that once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from interlock.journal import Entry, Instance, Journal, Sql, Transaction
+from interlock.machine import ActorKind, Channel
+from interlock.machine.model import NOTED
+from interlock.work.budget.amounts import Amount, Standing, likely, refusal
+from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, ran_of
+
+__all__ = ["RUNS_OF_AGENTS", "reserve", "standing"]
+
+_RESERVED: Final = "reserved"
+_RECENT: Final = 20
+"""So many of the newest runs that were settled tell what the next one may use."""
+_TABLE: Final = (
+    """CREATE TABLE agent_runs (
+  id TEXT {bytewise} NOT NULL PRIMARY KEY,
+  day TEXT NOT NULL,
+  settled {integer} NOT NULL,
+  milliseconds {integer} NOT NULL,
+  tokens {integer} NOT NULL,
+  microdollars {integer} NOT NULL
+) {rowless}""",
+    "CREATE INDEX agent_runs_by_day ON agent_runs (day)",
+    "CREATE INDEX agent_runs_settled ON agent_runs (settled, id)",
+)
+_SETTLE: Final = (
+    "UPDATE agent_runs SET settled = 1, milliseconds = ?, tokens = ?, microdollars = ? WHERE id = ? AND settled = 0"
+)
+_OF_DAY: Final = (
+    "SELECT count(*), coalesce(sum(milliseconds), 0), coalesce(sum(tokens), 0), coalesce(sum(microdollars), 0) "
+    "FROM agent_runs WHERE day = ?"
+)
+_NEWEST: Final = (
+    f"SELECT milliseconds, tokens, microdollars FROM agent_runs WHERE settled = 1 ORDER BY id DESC LIMIT {_RECENT}"
+)
+
+
+class _Runs:
+    """The projection of every run; only what a driver itself wrote counts, and not what agents tell."""
+
+    name = "agent_runs"
+    version = 1
+    machine = "session"
+    tables: Mapping[str, tuple[str, ...]] = {"agent_runs": _TABLE}
+
+    def fold(self, sql: Sql, instance: Instance, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            if entry.channel != Channel.DRIVER or entry.actor_kind != ActorKind.SYSTEM:
+                continue
+            if entry.version == 1 and _RESERVED in entry.evidence:
+                _begin(sql, instance.id, entry.decoded_evidence().data.get(_RESERVED))
+            elif entry.event == NOTED and f'"{RUN}"' in entry.evidence and (found := ran_of([entry])) is not None:
+                _settle(sql, instance.id, found[1])
+
+
+def _begin(sql: Sql, id_: str, data: Any) -> None:
+    if data is not None:
+        row = (id_, data["day"], *msgspec.structs.astuple(_amount(data)))
+        sql.rows("INSERT INTO agent_runs VALUES (?, ?, 0, ?, ?, ?)", row)
+
+
+def _settle(sql: Sql, id_: str, ran: Ran) -> None:
+    """What a run used takes the place of what was reserved; of one that nobody heard to its end, nothing is known."""
+    if ran.ending not in (DIED, UNKNOWN):
+        used = Amount.of(ran.seconds, ran.input + ran.output, ran.cost_usd)
+        sql.rows(_SETTLE, (*msgspec.structs.astuple(used), id_))
+
+
+def _amount(data: Mapping[str, Any]) -> Amount:
+    return Amount(data["milliseconds"], data["tokens"], data["microdollars"])
+
+
+RUNS_OF_AGENTS = _Runs()
+
+
+def standing(journal: Journal, day: str) -> Standing:
+    """What was used on a day (UTC), at a cost that does not grow with the journal."""
+    with journal.projected(RUNS_OF_AGENTS) as sql:
+        return _standing(sql, day)
+
+
+def _standing(sql: Sql, day: str) -> Standing:
+    [(runs, *used)] = sql.rows(_OF_DAY, (day,))
+    newest = [Amount(*row) for row in sql.rows(_NEWEST)]
+    return Standing(Amount(*map(int, used)), runs, likely(newest))
+
+
+def reserve(transaction: Transaction, day: str, limits: Amount) -> dict[str, Any]:
+    """Reserve what a run may use: what its session is created with. Raises where the day has no room for it."""
+    books = _standing(transaction.project(RUNS_OF_AGENTS), day)
+    refused = refusal(limits, books)
+    if refused is not None:
+        raise refused
+    return {_RESERVED: {"day": day, **msgspec.structs.asdict(books.likely)}}
