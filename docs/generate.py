@@ -1,7 +1,7 @@
 """Write what is made from the code: `python -m docs.generate`; with `--check` only say what is out of date.
 
 It makes the pages and pictures of the machines, the marked blocks of the other pages, and the two files beside
-the definitions that the command line reads without loading a machine.
+the definitions that the command line reads without loading a machine, and the plugin for Claude Code.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docs.generators.columns import columns, migrations
-from docs.generators.commands import commands
+from docs.generators.commands import commands, overview
 from docs.generators.errors import catalogue, exits
 from docs.generators.findings import findings
 from docs.generators.keys import keys
@@ -23,6 +23,7 @@ from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
 from interlock.machine.svg import sheet, svg
+from interlock.work.setup.claude_plugin import marketplace
 
 __all__ = ["ROOT", "main", "outdated", "texts"]
 
@@ -31,7 +32,7 @@ _BLOCKS = {
     "machines.md": {"keys": keys},
     "checking.md": {"findings": findings},
     "journal.md": {"columns": columns, "migrations": migrations},
-    "commands.md": {"exits": exits, "commands": commands},
+    "commands.md": {"exits": exits, "overview": overview, "commands": commands},
     "errors.md": {"errors": catalogue},
     "mcp.md": {"tools": tools, "resources": resources},
     "settings.md": {"settings": settings},
@@ -49,6 +50,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         yield docs / "machines" / f"{machine.name}.md", page(machine)
         yield docs / "machines" / f"{machine.name}.svg", svg(machine)
     yield root / "src" / "interlock" / "faces" / "web" / "static" / "diagram.css", sheet().lstrip()
+    yield from ((root / name, text) for name, text in marketplace().items())
     for name, blocks in _BLOCKS.items():
         text = (docs / name).read_text(encoding="utf-8")
         for block, make in blocks.items():
@@ -74,6 +76,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     found = outdated(root)
     for path, text in found:
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         sys.stdout.write(f"{'out of date' if check else 'written'}: {path.relative_to(root)}\n")
     if check and found:

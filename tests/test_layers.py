@@ -22,11 +22,12 @@ MODULES = {
 BELOW: dict[str, set[str]] = {
     "interlock": set(),
     "errors": set(),
+    "extras": set(),
     "machine": {"errors"},
-    "journal": {"errors", "machine", "interlock"},
-    "world": {"errors", "machine", "interlock"},
+    "journal": {"errors", "extras", "machine", "interlock"},
+    "world": {"errors", "extras", "machine", "interlock"},
     "work": {"errors", "machine", "journal", "world", "interlock"},
-    "faces": {"errors", "machine", "journal", "world", "work", "interlock"},
+    "faces": {"errors", "extras", "machine", "journal", "world", "work", "interlock"},
     "__main__": {"faces"},
 }
 """What each layer may import besides itself; `interlock` stands for the version and nothing else."""

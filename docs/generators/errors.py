@@ -1,24 +1,12 @@
-"""The catalogue of errors and the exit statuses, from `interlock.errors`."""
+"""The catalogue of errors and the exit statuses, from `interlock.errors` and the manual."""
 
 from __future__ import annotations
 
 from docs.generators.markdown import codes, prose, table
 from interlock.errors import CODES, Exit
+from interlock.faces.cli.manual import EXITS
 
 __all__ = ["catalogue", "exits"]
-
-_STATUSES = {
-    Exit.OK: "It was done.",
-    Exit.FAILURE: "It failed, for a reason that none of the others names.",
-    Exit.REFUSED: "A machine refused the move. Nothing was written.",
-    Exit.AUTHENTICATION: "An agent or a service did not accept the credentials.",
-    Exit.PERSON_NEEDED: "Only a person can go on.",
-    Exit.HELD: "Somebody else holds the lock or the lease.",
-    Exit.VERIFICATION_FAILED: "A machine is not sound, or the journal does not hold.",
-    Exit.USAGE: "The call itself is wrong.",
-    Exit.TRY_AGAIN: "The same call may succeed later.",
-    Exit.INTERRUPTED: "It was stopped by Ctrl+C.",
-}
 
 
 def catalogue() -> str:
@@ -36,7 +24,7 @@ def exits() -> str:
             {
                 "status": f"`{int(status)}`",
                 "name": status.name.lower().replace("_", " "),
-                "meaning": _STATUSES[status],
+                "meaning": EXITS[status],
                 "codes": codes(name for name, (leads_to, _) in CODES.items() if leads_to is status),
             }
             for status in Exit

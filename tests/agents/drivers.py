@@ -17,7 +17,19 @@ from agents.fakes import Call, ModelServer, Request, Results, Script
 from faces.programs import RALPH, Result, Stream, run
 from node.tools import environment
 
-__all__ = ["AGENTS", "Agent", "Codex", "Ended", "Given", "Place", "Unavailable", "codex_hooks", "make_place", "play"]
+__all__ = [
+    "AGENTS",
+    "Agent",
+    "Claude",
+    "Codex",
+    "Ended",
+    "Given",
+    "Place",
+    "Unavailable",
+    "codex_hooks",
+    "make_place",
+    "play",
+]
 
 SECONDS = 180
 """How long an agent may take at the most; only a hanging one takes so long."""
@@ -137,9 +149,10 @@ class Claude:
 
     name: str = "claude"
     prelude: Script = ()
+    server: str = "ralph"
 
     def report(self, tool: str, given: Given) -> Call:
-        return Call(f"mcp__ralph__{tool}", given)
+        return Call(f"mcp__{self.server}__{tool}", given)
 
     def write(self, path: Path, content: str) -> Call:
         return Call("Write", {"file_path": str(path), "content": content})

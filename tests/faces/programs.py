@@ -162,10 +162,10 @@ class Stream:
 
 
 @contextmanager
-def followed(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Iterator[Stream]:
+def followed(*words: str | Path, cwd: Path, env: Mapping[str, str], program: Path = RALPH) -> Iterator[Stream]:
     """A program that is read while it runs, and is gone afterwards."""
     process = subprocess.Popen(
-        [RALPH, *words],
+        [program, *words],
         cwd=cwd,
         env=dict(env),
         stdin=subprocess.DEVNULL,

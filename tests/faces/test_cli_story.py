@@ -406,7 +406,7 @@ def test_a_flag_that_means_nothing_here_is_refused_with_what_does_it(
 
 
 def test_every_option_of_a_run_tells_a_prompt_from_a_noun() -> None:
-    parser = Parser("ralph", "")
+    parser = Parser("ralph")
     verbs_of("story")["run"].arguments(parser)
     options = {option for action in parser._actions for option in action.option_strings}
     assert options - {"-h", "--help", "--json"} == RUN_OPTIONS

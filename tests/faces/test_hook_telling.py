@@ -622,3 +622,24 @@ def test_the_time_at_which_a_hook_saw_something_counts(
         assert journal.transact(update(session, "implementing", AGENT)).findings == []
     finally:
         journal.close()
+
+
+# The plugin's hook, beside another one
+
+
+@pytest.mark.parametrize(("beside", "told"), [("nobody", 1), ("the repository", 0), ("a driver", 0)])
+def test_the_plugins_hook_always_judges_and_tells_where_no_other_does(
+    beside: str, told: int, repository: Path, environment: dict[str, str]
+) -> None:
+    env = {**environment, "RALPH_SESSION_ID": begun(repository, "analyzing")}
+    if beside == "the repository":
+        (repository / ".claude").mkdir()
+        hook = {"hooks": [{"type": "command", "command": "ralph-hook", "args": ["pre-tool-use"]}]}
+        (repository / ".claude" / "settings.local.json").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+    elif beside == "a driver":
+        env["RALPH_RUN"] = "one"
+    stdin = json.dumps(called("Write", {"file_path": f"{repository}/a.txt"})).encode()
+    result = run("pre-tool-use", "plugin", cwd=repository, env=env, program=HOOK, stdin=stdin)
+    assert result.code == 2
+    assert "is in the state `analyzing`" in result.err
+    assert [note["type"] for note in notes(repository)] == ["denied"] * told

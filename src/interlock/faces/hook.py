@@ -5,6 +5,9 @@ RALPH_SESSION_ID names, or else the one that the agent's process made; an agent 
 business, and all but the tickets' own rules passes. It looks at the session's state, decides, and leaves what it
 saw in the inbox.
 
+Called as `ralph-hook EVENT plugin` it is the plugin's, which may stand beside the repository's own: both judge a call,
+and only the other one tells of it.
+
 Exit 2 blocks, and nothing but a block exits 2. An event that only tells something always passes.
 """
 
@@ -33,6 +36,9 @@ _SESSION = "RALPH_SESSION_ID"
 _DATABASE = "RALPH_DATABASE_URL"
 _COMMAND = "RALPH_COMMAND"
 _REPORTING = "RALPH_REPORTING"
+_RUN = "RALPH_RUN"
+_PLUGIN = "plugin"
+_SETTINGS = ("settings.json", "settings.local.json")
 _POLICY = "pre-tool-use"
 _AFTERWARDS = "post-tool-use"
 _EVENTS = (
@@ -50,8 +56,8 @@ _NOT_JUDGED = "Interlock: this call could not be judged, so it is not made. Tell
 def main() -> None:
     """Decide about one hook event of the calling agent, and exit with the decision."""
     _stand_in()
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
-        _say(2, f"usage: ralph-hook EVENT < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
+    if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help") or sys.argv[2:] not in ([], [_PLUGIN]):
+        _say(2, f"usage: ralph-hook EVENT [{_PLUGIN}] < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
         raise SystemExit(_USAGE)
     event = sys.argv[1]
     try:
@@ -275,7 +281,7 @@ def _of_ticket(
     if event == _AFTERWARDS:
         # Claude Code and Codex hand this on to the model; the plugin of OpenCode does not listen.
         told = comes_next(journal, tool, call, said.get("tool_response")) if "transcript_path" in said else None
-        if told:
+        if told and not _is_second(place):
             answer = {"hookEventName": "PostToolUse", "additionalContext": told}
             _say(1, json.dumps({"hookSpecificOutput": answer}) + "\n")
         return None
@@ -293,7 +299,7 @@ def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str |
     """Leave what was seen; a driven agent that stops without completing its session is reminded, once."""
     for note in _notes(event, seen, said):
         _tell(place, seen, note)
-    if event == "session-start" and seen.outcome is None:
+    if event == "session-start" and seen.outcome is None and not _is_second(place):
         _say(1, f"This is Interlock session {seen.session}, in the state `{seen.state}`.\n")
     driven = os.environ.get(_SESSION)
     if event != "stop" or seen.outcome is not None or not driven or said.get("stop_hook_active") is not False:
@@ -367,11 +373,27 @@ def _tell(place: tuple[str, str | None] | None, seen: Seen, note: dict[str, obje
     """Leave an observation; what cannot be left is no reason to stop an agent."""
     from interlock.world.inbox import drop
 
-    if place is not None:
+    if place is not None and not _is_second(place):
         try:
             drop(place[0], seen.session, note)
         except OSError as error:
             _say(2, f"ralph-hook: the observation could not be left: {error.strerror}\n")
+
+
+def _is_second(place: tuple[str, str | None] | None) -> bool:
+    """Whether this is the plugin's hook, beside one that a driver gave to its run or that the repository has."""
+    if sys.argv[2:] != [_PLUGIN]:
+        return False
+    root = place[1] if place else None
+    return bool(os.environ.get(_RUN)) or (root is not None and any(_has_hook(root, name) for name in _SETTINGS))
+
+
+def _has_hook(root: str, name: str) -> bool:
+    try:
+        with open(os.path.join(root, ".claude", name), "rb") as file:
+            return b"ralph-hook" in file.read(_MAX_INPUT)
+    except OSError:
+        return False
 
 
 def _adopt(seen: Seen | None, said: dict[str, Any], place: tuple[str, str | None] | None) -> None:

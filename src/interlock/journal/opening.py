@@ -47,8 +47,10 @@ def _open_url(url: str, now: Callable[[], int]) -> Store:
 
         from interlock.journal.postgres import PostgresStore
     except ImportError:
+        from interlock.extras import how_to_install
+
         message = "The journal is to be in PostgreSQL, and psycopg is not installed."
-        raise UsageError("database_url_invalid", message, "Install the extra: interlock[postgres].") from None
+        raise UsageError("database_url_invalid", message, f"Install it: `{how_to_install('postgres')}`") from None
     try:
         psycopg.conninfo.conninfo_to_dict(url)
     except psycopg.Error:

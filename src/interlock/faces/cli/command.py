@@ -45,7 +45,6 @@ class Verb(NamedTuple):
     help: str
     run: Callable[[Call], None]
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
-    examples: tuple[str, ...] = ()
     passes: bool = False
     """Whether the words behind `--` are another program's; then they are its arguments' `passed`."""
 
@@ -60,18 +59,15 @@ def positive(text: str) -> int:
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors of the catalogue, and that never exits 2."""
 
-    def __init__(self, prog: str, description: str, examples: tuple[str, ...] = ()) -> None:
-        epilog = "".join(f"  {example}\n" for example in examples)
-        super().__init__(
-            prog=prog,
-            description=description,
-            epilog=f"examples:\n{epilog}" if examples else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-            add_help=False,
-        )
-        self.add_argument("-h", "--help", action="store_true", help="show this and do nothing")
-        self.add_argument("--json", action="store_true", help='one envelope on stdout: {"ok": true, "data": …}')
+    COMMON = ("json", "help")
+    """What every command has."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog=prog, allow_abbrev=False, add_help=False)
+        self._positionals.title = "arguments"
+        everywhere = self.add_argument_group("common options")
+        everywhere.add_argument("--json", action="store_true", help='one envelope on stdout: {"ok": true, "data": …}')
+        everywhere.add_argument("-h", "--help", action="store_true", help="show this and do nothing")
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(

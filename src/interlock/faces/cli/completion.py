@@ -54,7 +54,7 @@ def _words() -> dict[tuple[str, str], list[str]]:
     found: dict[tuple[str, str], list[str]] = {}
     for noun in NOUNS:
         for verb in verbs_of(noun).values():
-            parser = Parser("ralph", "")
+            parser = Parser("ralph")
             verb.arguments(parser)
             actions = parser._actions  # argparse has no other way to ask
             shown = [action for action in actions if action.help != SUPPRESS]
@@ -98,9 +98,4 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="which shell")
 
 
-_EXAMPLES = (
-    "bash: ralph completion bash > ~/.local/share/bash-completion/completions/ralph",
-    "zsh:  ralph completion zsh > ~/.zfunc/_ralph",
-    "fish: ralph completion fish > ~/.config/fish/completions/ralph.fish",
-)
-VERBS = (Verb("", "print a script that completes ralph's words in your shell", _completion, _arguments, _EXAMPLES),)
+VERBS = (Verb("", "print a script that completes ralph's words in your shell", _completion, _arguments),)

@@ -216,15 +216,14 @@ def _close(console: Console, made: str, stopped: str, directory: Path) -> None:
 
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--serve", action="store_true", help="then show it all on the dashboard, until Ctrl+C")
-    parser.add_argument("--port", type=int, default=0, help="the dashboard's port; any free one if left out")
+    parser.add_argument("--port", type=int, default=0, help="the dashboard's port; 0 takes a free one")
 
 
 VERBS = (
     Verb(
         "",
-        "play a ticket from Backlog to a merged commit, in a temporary repository; at a terminal, you pass the gates",
+        "a ticket from Backlog to a merged commit, in a temporary repository",
         _demo,
         _arguments,
-        ("ralph demo", "ralph demo --serve"),
     ),
 )

@@ -87,10 +87,13 @@ def _sqlite(call: Call) -> tuple[str, str]:
 
 def _postgresql(call: Call) -> tuple[str, str]:
     if find_spec("psycopg") is None:
+        from interlock.extras import how_to_install
+
         status = "fault" if call.environment.get(DATABASE_URL) else "note"
         return (
             status,
-            "psycopg is not installed; the extra interlock[postgres] brings it, where several hosts share a journal.",
+            "psycopg is not installed, and only needed where several hosts share a journal; "
+            f"`{how_to_install('postgres')}` brings it",
         )
     return "ok", f"psycopg is there; {DATABASE_URL} is {'set' if call.environment.get(DATABASE_URL) else 'not set'}"
 

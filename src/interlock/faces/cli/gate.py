@@ -142,15 +142,14 @@ def _fingerprint_argument(parser: argparse.ArgumentParser) -> None:
 VERBS = (
     Verb(
         "enroll",
-        "have an SSH key sign at the gates; asks for a word on the terminal, and for a signature of that key",
+        "have an SSH key sign at the gates",
         _enroll,
         _key_argument,
-        ("ralph gate enroll ~/.ssh/id_ed25519.pub",),
     ),
     Verb("list", "the keys, who passed a gate, and who was refused", _list),
     Verb(
         "revoke",
-        "have a key sign at no gate any more; needs the signature of an enrolled key",
+        "have a key sign at no gate any more",
         _revoke,
         _fingerprint_argument,
     ),

@@ -178,7 +178,7 @@ def _from_board(call: Call) -> None:
 def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("path", nargs="?", metavar="FILE", help="a file, or a directory with something known in it")
     parser.add_argument("--as", dest="form", choices=_FORMS, help="what it is, where that is not clear")
-    parser.add_argument("--to", choices=("tickets", "stories"), default="tickets", help="what it becomes (tickets)")
+    parser.add_argument("--to", choices=("tickets", "stories"), default="tickets", help="what it becomes")
     parser.add_argument("--with-done", action="store_true", help="make closed tickets of what is done already")
     parser.add_argument("--drop-missing", action="store_true", help="leave out links to what is not there")
     parser.add_argument("--dry-run", action="store_true", help="show what would be made and write nothing")
@@ -188,14 +188,8 @@ def _arguments(parser: ArgumentParser) -> None:
 VERBS = (
     Verb(
         "",
-        "make tickets of what another tool has; shown first, and a second time adds nothing twice",
+        "make tickets of what another tool has; nothing twice",
         _import,
         _arguments,
-        (
-            "ralph import prd.json",
-            "ralph import specs/001-albums/tasks.md --dry-run",
-            "ralph import . --as backlog --yes",
-            "ralph import --as github",
-        ),
     ),
 )

@@ -46,7 +46,7 @@ def _explain(call: Call, proposal: Proposal, agents: dict[Agent, str]) -> None:
     if proposal.ralph != "ralph":
         call.output.message(
             f"The programs are registered as {one_line(proposal.ralph)}, which is of use on this machine only; "
-            "`uv tool install interlock` puts them where everybody finds them."
+            "installed as a tool, with `uv tool install` or `pipx install`, they are found by everybody."
         )
     if Agent.CODEX in agents:
         call.output.message("Codex runs the hooks once you trust them: type `/hooks` in its terminal.")
@@ -181,9 +181,8 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 VERBS = (
     Verb(
         "",
-        "register Interlock's server and hooks with the coding agents of this repository",
+        "set up this repository and its coding agents, or undo it",
         _init,
         _arguments,
-        ("ralph init", "ralph init --agent claude --agent codex --dry-run", "ralph init --undo"),
     ),
 )

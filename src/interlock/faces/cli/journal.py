@@ -130,17 +130,15 @@ def _export_arguments(parser: ArgumentParser) -> None:
 VERBS = (
     Verb(
         "verify",
-        "check the chain, every rule and every approval again, from the entries alone; exit 7 where they fail",
+        "check everything again, from the entries alone",
         _verify,
         _verify_arguments,
-        ("ralph journal verify --key SHA256:…",),
     ),
     Verb(
         "export",
         "write every entry as a line of JSON",
         _export,
         _export_arguments,
-        ("ralph journal export --output all.jsonl",),
     ),
     Verb("rebuild", "make all projections anew from the entries", _rebuild),
 )

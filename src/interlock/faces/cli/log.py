@@ -144,7 +144,7 @@ def _arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--at", type=positive, metavar="N", help="the instance as it stood after its entry N, and why")
     parser.add_argument("-f", "--follow", action="store_true", help="go on with what happens, until Ctrl+C")
-    parser.add_argument("-n", "--number", type=_positive, default=_TAIL, help=f"how many of the last ones ({_TAIL})")
+    parser.add_argument("-n", "--number", metavar="N", type=_positive, default=_TAIL, help="how many of the last ones")
 
 
 def _positive(text: str) -> int:
@@ -158,5 +158,4 @@ def _reference(text: str) -> str:
     return text.removeprefix("…").lower()
 
 
-_EXAMPLES = ("ralph log", "ralph log -f", "ralph log 3azdq -n 5", "ralph log 7 --at 3")
-VERBS = (Verb("", "what happened, oldest first, and with -f what happens", _log, _arguments, _EXAMPLES),)
+VERBS = (Verb("", "what happened, oldest first, and with -f what happens", _log, _arguments),)

@@ -131,31 +131,28 @@ def _any(parser: ArgumentParser) -> None:
 
 def _drawn(parser: ArgumentParser) -> None:
     _one(parser)
-    parser.add_argument("--format", choices=_FORMATS, default="mermaid", help="how it is drawn (mermaid)")
+    parser.add_argument("--format", choices=_FORMATS, default="mermaid", help="how it is drawn")
 
 
 VERBS = (
     Verb("list", "the machines that come with Interlock", _list),
     Verb(
         "show",
-        "one machine: its states, transitions, counters, gates and commands",
+        "one machine: states, transitions, gates and commands",
         _show,
         _one,
-        ("ralph machine show thread",),
     ),
     Verb(
         "check",
-        "explore every configuration and report every fault with a shortest way to it; exit 7 on a fault",
+        "explore every configuration, and report every fault",
         _check,
         _any,
-        ("ralph machine check", "ralph machine check my-machine.toml"),
     ),
     Verb(
         "diagram",
         "draw a machine as Mermaid, SVG or XState JSON",
         _diagram,
         _drawn,
-        ("ralph machine diagram ticket --format svg > ticket.svg",),
     ),
     Verb("schema", "the JSON Schema of a machine file", _schema),
 )

@@ -12,40 +12,51 @@ from typing import NoReturn
 from interlock import __version__
 from interlock.errors import Exit, InterlockError, UsageError
 from interlock.faces.cli.command import Call, Parser, Verb
-from interlock.faces.cli.output import Output, columns
+from interlock.faces.cli.output import Output
 
-__all__ = ["NOUNS", "RUN_OPTIONS", "main", "run", "verbs_of"]
+__all__ = ["GROUPS", "NOUNS", "RUN_OPTIONS", "main", "run", "verbs_of"]
 
-NOUNS = {
-    "status": "what waits for you, who is at work on what, what is stuck, what today cost",
-    "why": "how something came to be where it is, and what it waits for",
-    "machine": "the machines: list, show, check and draw them",
-    "journal": "the journal as a whole: verify, export, rebuild",
-    "log": "what happened, and what happens",
-    "work": "a ticket, all the way: commands, thread, gates, commit; as far as it goes without you",
-    "ticket": "the pieces of work: make, show and hand them on; the board, the next one",
-    "thread": "one feature: spec, implementation, review, commit",
-    "story": "the loop over stories: begin it, watch it, steer it",
-    "gate": "the keys that sign at the gates, who passed one, and who was refused",
-    "orchestrate": "a goal: planned, worked on task by task, reviewed, until it is met",
-    "stats": "what runs took: time in each state, success, rework, questions, durations",
-    "session": "agents at work: list, show and watch them; report for one",
-    "mcp": "the MCP server that agents report to, over stdio",
-    "serve": "the same server over HTTP, and a live stream of events",
-    "notify": "being told: try the channels, see how they stand, send what waits",
-    "telemetry": "traces: try the collector, see how they stand, send what waits",
-    "config": "the settings: which are in force and why, and accepting a change of them",
-    "init": "set up a repository and its agents, and take it out again",
-    "import": "bring work in from elsewhere: prd.json, fix_plan.md, tasks.md, Backlog.md, beads, GitHub",
-    "demo": "a ticket from Backlog to a merged commit, in a temporary repository",
-    "doctor": "is everything here that Interlock needs?",
-    "completion": "completion for bash, zsh and fish",
+GROUPS = {
+    "begin": {
+        "demo": "see the whole way in half a minute, in a temporary repository",
+        "init": "set up a repository and its agents, and take it out again",
+        "doctor": "is everything here that Interlock needs?",
+        "import": "bring in work from other tools: prd.json, spec-kit, beads, GitHub",
+    },
+    "get work done": {
+        "work": "lead a ticket to a commit; it stops where a person decides",
+        "ticket": "the pieces of work: make, show and hand them on",
+        "thread": "one feature: spec, implementation, review, commit",
+        "story": "the loop over stories: begin it, watch it, steer it",
+        "orchestrate": "a goal: planned, worked on task by task, reviewed",
+    },
+    "see what happens": {
+        "status": "what waits for you, who is at work, what is stuck, what it cost",
+        "why": "how something came to be where it is, and what it waits for",
+        "log": "what happened, and what happens",
+        "serve": "the dashboard, and the MCP server over HTTP",
+        "session": "agents at work: list, show and watch them; report for one",
+        "stats": "what runs took: time, success, rework, questions",
+        "notify": "being told: try the channels, see how they stand",
+        "telemetry": "traces: try the collector, see how they stand, send what waits",
+    },
+    "decide and trust": {
+        "gate": "the keys that sign at gates, who passed, and who was refused",
+        "config": "the settings in force and where from; accept a change of them",
+        "journal": "the journal as a whole: verify, export, rebuild",
+        "machine": "the machines: list, show, check and draw them",
+    },
+    "for agents and shells": {
+        "mcp": "the MCP server that agents report to, over stdio",
+        "completion": "completion for bash, zsh and fish",
+    },
 }
+"""Every noun with its line of help, by what people want of it."""
+NOUNS = {noun: line for group in GROUPS.values() for noun, line in group.items()}
 """Every noun with its line of help; the module of the same name holds its verbs."""
 _MODULES = {"import": "importing"}
 """The modules that cannot have their noun's name, which is a word of Python."""
 
-_PROMISE = "carries work from a ticket to a reviewed commit, and skips no step"
 _HELP = ("-h", "--help")
 RUN_OPTIONS = frozenset(
     """
@@ -127,8 +138,10 @@ def run(arguments: list[str], output: Output) -> None:
     """Call the verb that the arguments name."""
     own, passed = _split(arguments)
     words = [*(word for word in own if word != "--json"), *passed]
-    if not words or words[0] in (*_HELP, "help"):
-        _help(output)
+    if not words or words[0] in _HELP:
+        _help([], output)
+    elif words[0] == "help":
+        _help([word for word in words[1:] if word not in _HELP], output)
     elif words[0] in ("-V", "--version"):
         output.result({"version": __version__}, lambda: output.text(f"ralph {__version__}"))
     elif words[0] in NOUNS:
@@ -149,10 +162,23 @@ def _is_prompt(words: list[str]) -> bool:
     return any(one.isspace() for one in first) or not RUN_OPTIONS.isdisjoint(options)
 
 
-def _help(output: Output) -> None:
-    text = f"ralph {__version__} · {_PROMISE}\n\nusage: ralph NOUN [VERB] [ARGUMENTS] [--json]\n\n"
-    text += columns([(f"  {noun}", line) for noun, line in NOUNS.items()], output.width)
-    text += "\nralph NOUN --help tells more. --json gives one envelope on stdout; --version the version.\n"
+def _help(words: list[str], output: Output) -> None:
+    """The help of everything, of a noun or of a verb."""
+    from interlock.faces.cli.helping import noun_help, ralph_help, verb_help
+
+    noun, name, rest = (*words, "", "")[0], (*words, "", "")[1], words[2:]
+    if rest:
+        raise UsageError("usage", f"`ralph help` does not take {rest[0][:80]!r}.", "It is `ralph help [NOUN [VERB]]`.")
+    if not noun:
+        text = ralph_help(GROUPS)
+    elif noun not in NOUNS:
+        raise _unknown("noun", noun, list(NOUNS), "ralph")
+    elif not name:
+        text = noun_help(noun, NOUNS[noun], verbs_of(noun))
+    elif name not in verbs_of(noun):
+        raise _unknown("verb", name, [verb for verb in verbs_of(noun) if verb], f"ralph {noun}")
+    else:
+        text = verb_help(noun, verbs_of(noun)[name])
     output.result({"help": text}, lambda: output.text(text))
 
 
@@ -166,18 +192,17 @@ def _call(noun: str, words: list[str], output: Output) -> None:
         if not words:
             raise UsageError("usage", f"`{prog}` needs a verb.", f"One of: {', '.join(verbs)}.")
         if words[0] in _HELP:
-            _noun_help(noun, verbs, output)
+            _help([noun], output)
             return
         if words[0] not in verbs:
             raise _unknown("verb", words[0], [name for name in verbs if name], prog)
         verb, words, prog = verbs[words[0]], words[1:], f"{prog} {words[0]}"
-    parser = Parser(prog, verb.help, verb.examples)
-    verb.arguments(parser)
     own, passed = _split(words) if verb.passes else (words, [])
     if any(word in _HELP for word in own):
-        text = parser.format_help()
-        output.result({"help": text}, lambda: output.text(text))
+        _help([noun, *filter(None, [verb.name])], output)
         return
+    parser = Parser(prog)
+    verb.arguments(parser)
     arguments = parser.parse_args(own)
     arguments.passed = tuple(passed[1:])
     verb.run(Call(arguments, output))
@@ -198,12 +223,6 @@ def verbs_of(noun: str) -> dict[str, Verb]:
     """The verbs of a noun by name; a noun that is its own verb has one with an empty name."""
     module = import_module(f"interlock.faces.cli.{_MODULES.get(noun, noun)}")
     return {verb.name: verb for verb in module.VERBS}
-
-
-def _noun_help(noun: str, verbs: dict[str, Verb], output: Output) -> None:
-    text = f"ralph {noun} · {NOUNS[noun]}\n\n"
-    text += columns([(f"  ralph {noun} {verb.name}", verb.help) for verb in verbs.values()], output.width)
-    output.result({"help": text}, lambda: output.text(text))
 
 
 def _unknown(what: str, word: str, known: list[str], prog: str) -> UsageError:

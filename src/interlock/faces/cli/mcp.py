@@ -37,4 +37,4 @@ def _mcp(call: Call) -> None:
         anyio.run(serve_stdio, make_server(desk, place.machines), desk)
 
 
-VERBS = (Verb("", "the MCP server that agents report to, over stdio; `ralph init` registers it", _mcp),)
+VERBS = (Verb("", "the MCP server that agents report to, over stdio", _mcp),)

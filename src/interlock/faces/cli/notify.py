@@ -143,9 +143,7 @@ def _channel(parser: ArgumentParser) -> None:
 
 
 VERBS = (
-    Verb(
-        "test", "tell something on each channel, to see that it arrives", _test, _channel, ("ralph notify test slack",)
-    ),
+    Verb("test", "tell something on each channel, to see that it arrives", _test, _channel),
     Verb("status", "what waits on each channel, what was told, and what failed", _status),
-    Verb("send", "send what waits now, as a driver and `ralph serve` do by themselves; for cron", _send),
+    Verb("send", "send what waits now; for cron", _send),
 )

@@ -291,29 +291,23 @@ def _reason(parser: ArgumentParser) -> None:
 VERBS = (
     Verb(
         "",
-        "begin a run for a goal, and drive it until it is met; Ctrl+C lets it rest after what runs, twice at once",
+        "begin a run for a goal, and drive it until it is met",
         _begin,
         _goal,
-        (
-            'ralph orchestrate "Greet people in French"',
-            'ralph orchestrate "Greet people in French" --agent claude --reviewer codex',
-        ),
     ),
     Verb(
         "resume",
-        "go on with a run; after a failure, as a new one on the same directory",
+        "go on with a run that rests or failed",
         _resume,
         _resume_arguments,
-        ("ralph orchestrate resume", 'ralph orchestrate resume --say "leave out Welsh"'),
     ),
-    Verb("status", "the plan, the tasks, who is at work, and what it needs", _status, _status_arguments),
+    Verb("status", "the plan, its tasks, and what it needs", _status, _status_arguments),
     Verb("list", "the runs, the newest first", _list, _limit),
     Verb(
         "add",
-        "new requirements: what runs is ended, and it is planned again",
+        "new requirements; it is planned again",
         _add,
         _text,
-        ('ralph orchestrate add "and in Welsh"',),
     ),
     Verb("stop", "let it rest; the agent that works is ended", _stop, _reason),
 )

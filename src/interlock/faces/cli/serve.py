@@ -131,8 +131,10 @@ def _port(text: str) -> int:
 
 
 def _arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--host", default="127.0.0.1", help=f"where to listen; other than loopback needs {TOKEN}")
-    parser.add_argument("--port", type=_port, default=_PORT, help=f"the port; 0 takes a free one ({_PORT})")
+    parser.add_argument(
+        "--host", metavar="ADDRESS", default="127.0.0.1", help=f"where to listen; other than loopback needs {TOKEN}"
+    )
+    parser.add_argument("--port", type=_port, default=_PORT, help="the port; 0 takes a free one")
 
 
-VERBS = (Verb("", "the dashboard, the MCP server over HTTP at /mcp, and a live stream at /events", _serve, _arguments),)
+VERBS = (Verb("", "the dashboard, and the MCP server over HTTP", _serve, _arguments),)

@@ -210,7 +210,7 @@ def _suffix(text: str) -> str:
 def _list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--ticket", help="only those of a ticket: its number, or the text it is known by")
     parser.add_argument("--open", action="store_true", help="only those that have not ended")
-    parser.add_argument("-n", "--number", type=positive, default=_MOST, help=f"how many at the most ({_MOST})")
+    parser.add_argument("-n", "--number", metavar="N", type=positive, default=_MOST, help="how many at the most")
 
 
 def _one(parser: ArgumentParser) -> None:
@@ -244,22 +244,20 @@ def _session_option(parser: ArgumentParser) -> None:
 
 
 VERBS = (
-    Verb("list", "the newest sessions, a line each", _list, _list_arguments, ("ralph session list --open",)),
-    Verb("show", "one session: its history with durations, what was seen", _show, _one, ("ralph session show 3azdq",)),
-    Verb("watch", "the open sessions, live, until Ctrl+C", _watch, _watch_arguments, ("ralph session watch",)),
-    Verb("create", "begin a session", _create, _create_arguments, ("ralph session create --ticket 42",)),
+    Verb("list", "the newest sessions, a line each", _list, _list_arguments),
+    Verb("show", "one session: its history with durations, what was seen", _show, _one),
+    Verb("watch", "the open sessions, live, until Ctrl+C", _watch, _watch_arguments),
+    Verb("create", "begin a session", _create, _create_arguments),
     Verb(
         "update",
-        "report the state that an agent is in; for agents without MCP",
+        "report the state that an agent is in",
         _update,
         _update_arguments,
-        ("ralph session update implementing --session 3azdq",),
     ),
     Verb(
         "complete",
-        "end a session; a person can say that it failed or is cancelled",
+        "end a session, and say how",
         _complete,
         _complete_arguments,
-        ("ralph session complete cancelled --session 3azdq --error 'wrong ticket'",),
     ),
 )

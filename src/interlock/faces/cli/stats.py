@@ -191,5 +191,4 @@ def _arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--prometheus", action="store_true", help="as text that a Prometheus server reads")
 
 
-_EXAMPLES = ("ralph stats", "ralph stats 3azdq", "ralph stats --json", "ralph stats --prometheus")
-VERBS = (Verb("", "time in each state, success, rework, questions and durations", _stats, _arguments, _EXAMPLES),)
+VERBS = (Verb("", "time in each state, success, rework, questions and durations", _stats, _arguments),)

@@ -90,8 +90,7 @@ def _node(one: Node) -> dict[str, Any]:
 VERBS = (
     Verb(
         "",
-        "what waits for you, with what to type; who is at work on what; what is stuck; what today cost",
+        "what waits for you, who is at work, what is stuck, what it cost",
         _status,
-        examples=("ralph status", "ralph status --json"),
     ),
 )

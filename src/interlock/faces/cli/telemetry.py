@@ -89,6 +89,6 @@ def _send(call: Call) -> None:
 
 VERBS = (
     Verb("test", "send one span to the collector, to see that it arrives", _test),
-    Verb("status", "whether traces and metrics are on; what waits, what was sent, and what was lost", _status),
-    Verb("send", "send what waits now, as a driver and `ralph serve` do by themselves; for cron", _send),
+    Verb("status", "whether it is on; what waits, was sent, and was lost", _status),
+    Verb("send", "send what waits now; for cron", _send),
 )

@@ -316,11 +316,11 @@ def _context_arguments(parser: ArgumentParser) -> None:
 
 VERBS = (
     Verb("", "the active thread, and what to do next", _show),
-    Verb("new", "begin a thread", new, _new_arguments, ('ralph thread new "Greet in French"',)),
+    Verb("new", "begin a thread", new, _new_arguments),
     Verb("list", "the threads, the newest first", _list),
     Verb("show", "one thread, and what to do next", _show, _thread),
     Verb("use", "make a thread the active one", _use, _thread),
-    Verb("spec", "show, write or talk about the spec", spec, _spec_arguments, ("ralph thread spec --edit",)),
+    Verb("spec", "show, write or talk about the spec", spec, _spec_arguments),
     Verb("assess", "let an agent review the spec", _move(_assess), _thread),
     Verb("finalize", "gate: approve the spec", _move("finalize"), _thread),
     Verb("reopen", "open a finalized spec again", _move("reopen"), _thread),
@@ -334,7 +334,7 @@ VERBS = (
     Verb("assist", "gate: go on after you edited files", _move("assist"), _with_reason("what you did")),
     Verb(
         "revise",
-        "back to the spec; what was built is put away, and `undo` brings it back",
+        "back to the spec; what was built is put away",
         _move("revise"),
         _with_reason("why"),
     ),

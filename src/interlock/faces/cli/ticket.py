@@ -285,13 +285,13 @@ def _list_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--closed", action="store_true", help="those that have ended")
     parser.add_argument("--all", action="store_true", help="those that have ended, too")
     orders = ("number", "created", "updated", "priority", "age")
-    parser.add_argument("--order", choices=orders, default="number", help="in which order (number)")
-    parser.add_argument("-n", "--number", type=positive, default=_MOST, help=f"how many at the most ({_MOST})")
+    parser.add_argument("--order", choices=orders, default="number", help="in which order")
+    parser.add_argument("-n", "--number", metavar="N", type=positive, default=_MOST, help="how many at the most")
 
 
 def _show_arguments(parser: ArgumentParser) -> None:
     _ticket(parser)
-    parser.add_argument("--comments", type=positive, default=20, help="how many of its newest comments (20)")
+    parser.add_argument("--comments", metavar="N", type=positive, default=20, help="how many of its newest comments")
 
 
 def _edit_arguments(parser: ArgumentParser) -> None:
@@ -299,8 +299,10 @@ def _edit_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--title", help="a new title")
     parser.add_argument("--body", metavar="TEXT", help="a new body; - reads stdin")
     _fields(parser)
-    parser.add_argument("--remove-label", action="append", default=[], help="a label to take off")
-    parser.add_argument("--remove-assignee", action="append", default=[], help="whose it is no longer")
+    parser.add_argument("--remove-label", metavar="LABEL", action="append", default=[], help="a label to take off")
+    parser.add_argument(
+        "--remove-assignee", metavar="ASSIGNEE", action="append", default=[], help="whose it is no longer"
+    )
     parser.add_argument("--commit", action="append", default=[], help="the hash of a commit that belongs to it")
     parser.add_argument("--pull-request", metavar="URL", action="append", default=[], help="one that belongs to it")
     parser.add_argument(
@@ -324,11 +326,11 @@ def _handoff_arguments(parser: ArgumentParser) -> None:
 def _next_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--command", help="for this command: it decides the states and the sizes")
     parser.add_argument("--state", help="in this state")
-    parser.add_argument("--max-estimate", help="no larger than this")
+    parser.add_argument("--max-estimate", metavar="ESTIMATE", help="no larger than this")
 
 
 def _board_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("-n", "--number", type=positive, default=5, help="how many tickets of each state (5)")
+    parser.add_argument("-n", "--number", metavar="N", type=positive, default=5, help="how many tickets of each state")
 
 
 def _deps_arguments(parser: ArgumentParser) -> None:
@@ -356,43 +358,35 @@ VERBS = (
         "make a ticket; it begins in Backlog",
         _create,
         _create_arguments,
-        ("ralph ticket create 'Parse dates' --estimate S --priority P1",),
     ),
-    Verb("list", "the tickets, a line each", _list, _list_arguments, ("ralph ticket list --state Backlog",)),
-    Verb("show", "one ticket with everything on it", _show, _show_arguments, ("ralph ticket show 7",)),
+    Verb("list", "the tickets, a line each", _list, _list_arguments),
+    Verb("show", "one ticket with everything on it", _show, _show_arguments),
     Verb(
         "edit",
         "change plain fields; it never moves the ticket",
         _edit,
         _edit_arguments,
-        ("ralph ticket edit 7 --priority P0 --label bug",),
     ),
-    Verb("comment", "say something on a ticket", _comment, _comment_arguments, ("ralph ticket comment 7 'Seen too'",)),
+    Verb("comment", "say something on a ticket", _comment, _comment_arguments),
     Verb(
         "handoff",
         "move a ticket: the one door, with every check",
         _handoff,
         _handoff_arguments,
-        (
-            "ralph ticket handoff 7 --to-state 'Research Needed' --reason 'worth a look'",
-            "ralph ticket handoff 7 --command research --intent lock --reason 'I look into it'",
-        ),
     ),
-    Verb("next", "the next ticket to work on", _next, _next_arguments, ("ralph ticket next --command research",)),
+    Verb("next", "the next ticket to work on", _next, _next_arguments),
     Verb("board", "the pipeline at a glance: counts, ages, locks, health", _board, _board_arguments),
-    Verb("group", "the tickets that belong together, in order", _group, _ticket, ("ralph ticket group 7",)),
+    Verb("group", "the tickets that belong together, in order", _group, _ticket),
     Verb(
         "deps",
         "what a ticket waits for and is a part of; link and unlink",
         _deps,
         _deps_arguments,
-        ("ralph ticket deps 7 --blocked-by 5",),
     ),
     Verb(
         "sync",
         "bring the tickets and the board on GitHub in step",
         sync,
         _sync_arguments,
-        ("ralph ticket sync --setup", "ralph ticket sync --accept 7"),
     ),
 )

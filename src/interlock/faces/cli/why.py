@@ -164,9 +164,8 @@ def _arguments(parser: ArgumentParser) -> None:
 VERBS = (
     Verb(
         "",
-        "how something came to be where it is, what that rests on, what is possible next, and what it waits for",
+        "how something came to be where it is, and what it waits for",
         _why,
         _arguments,
-        ("ralph why 7", "ralph why 3azdq", "ralph why 3azdq --json"),
     ),
 )

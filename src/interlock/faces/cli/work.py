@@ -112,14 +112,8 @@ def _arguments(parser: ArgumentParser) -> None:
 VERBS = (
     Verb(
         "",
-        "lead a ticket as far as it goes: triage, research, plan, then a thread; it stops at each gate for a person",
+        "lead a ticket from where it is to a commit; it stops at each gate",
         _work,
         _arguments,
-        (
-            "ralph work 7",
-            "ralph work 7 --agent codex --driver story",
-            "ralph work 7 --isolation worktree",
-            "ralph work 7 --split",
-        ),
     ),
 )

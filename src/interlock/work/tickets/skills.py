@@ -17,6 +17,7 @@ from interlock.errors import Refusal
 from interlock.machine import Machine
 from interlock.machine.commands import normalise_command
 from interlock.work.tickets.placeholders import placeholders
+from interlock.world.agents.registration import SERVER
 
 __all__ = ["Skill", "agent_files", "prompt", "skill_file", "skill_path", "skills"]
 
@@ -81,34 +82,39 @@ def skill_path(skill: Skill) -> str:
     return f".claude/skills/{skill.name}/SKILL.md"
 
 
-def skill_file(skill: Skill) -> str:
-    """The skill as `SKILL.md`. What reads or is ours needs no permission; writing and running are still asked for."""
-    tools = " ".join([*_READERS, *_ours(skill.text)])
+def skill_file(skill: Skill, server: str = SERVER) -> str:
+    """The skill as `SKILL.md`. What reads or is ours needs no permission; writing and running are still asked for.
+
+    `server` is what the agent calls our server, which is another name where a plugin brings it.
+    """
+    tools = " ".join([*_READERS, *_ours(skill.text, server)])
     fields = {"name": skill.name, "description": skill.description, "argument-hint": "[number]", "allowed-tools": tools}
     return f"{_front_matter(fields)}\n{skill.text}"
 
 
-def agent_files(machine: Machine) -> dict[str, str]:
+def agent_files(machine: Machine, server: str = SERVER) -> dict[str, str]:
     """Claude Code's sub-agents, by the path of each: one for each part of a ticket's way."""
     known = {skill.command: skill for skill in skills(machine)}
     return {
-        f".claude/agents/ralph-{name}.md": _agent(f"ralph-{name}", [known[one] for one in commands], about, writes)
+        f".claude/agents/ralph-{name}.md": _agent(
+            f"ralph-{name}", [known[one] for one in commands], about, writes, server
+        )
         for name, (commands, about, writes) in _AGENTS.items()
         if known.keys() >= set(commands)
     }
 
 
-def _agent(name: str, does: list[Skill], about: str, writes: bool) -> str:
+def _agent(name: str, does: list[Skill], about: str, writes: bool, server: str) -> str:
     text = "\n".join(skill.text for skill in does)
-    tools = ", ".join([*_READERS, "Bash", *(_WRITERS if writes else ()), *_ours(text)])
+    tools = ", ".join([*_READERS, "Bash", *(_WRITERS if writes else ()), *_ours(text, server)])
     description = " ".join(skill.description for skill in does)
     told = "You are given one ticket, by its number. End by saying which state it is in, and what you left for others."
     fields = {"name": name, "description": description, "tools": tools}
     return f"{_front_matter(fields)}\n{about} {told}\n\n{text}"
 
 
-def _ours(text: str) -> list[str]:
-    return [f"mcp__ralph__{tool}" for tool in _TOOLS if tool in text]
+def _ours(text: str, server: str) -> list[str]:
+    return [f"mcp__{server}__{tool}" for tool in _TOOLS if tool in text]
 
 
 def _front_matter(fields: Mapping[str, str]) -> str:

@@ -58,8 +58,10 @@ class Neo4jMemory:
             from neo4j import AsyncGraphDatabase
             from neo4j.exceptions import ConfigurationError
         except ImportError:
+            from interlock.extras import how_to_install
+
             message = "The driver for Neo4j is not installed."
-            raise InterlockError("memory_unreachable", message, "Install `interlock[neo4j]`.") from None
+            raise InterlockError("memory_unreachable", message, f"Install it: `{how_to_install('neo4j')}`") from None
         self._shown = _shown(uri)
         self._database = database
         self._seconds = seconds
