@@ -11,10 +11,13 @@ import httpx
 import pytest
 
 from faces.programs import SECONDS, followed, run, run_in_terminal
+from interlock.work.sessions.verbs import Caller
+from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
+from work.tickets.boards import way_to
 from world.github_server import TOKEN, Fault, GitHubServer
 
-from .journals import settle
+from .journals import PERSON, opened, settle
 
 SETTINGS = """
 [ticket]
@@ -88,6 +91,22 @@ def test_what_is_done_with_a_ticket_is_shown_at_once(place: Path, env: dict[str,
         assert (result.code, result.err) == (0, "")
     assert [server.state.value(1, name) for name in (STATE, PRIORITY, ESTIMATE)] == ["Done", "P1", "S"]
     assert (server.state.issue(1).state, len(server.state.issue(1).comments)) == ("CLOSED", 2)
+
+
+def test_what_a_ticket_does_with_its_thread_is_shown_at_once(
+    place: Path, env: dict[str, str], server: GitHubServer
+) -> None:
+    run("ticket", "create", "Parse dates", cwd=place, env=env)
+    with opened(place) as journal:
+        for state in way_to("In Progress"):
+            journal.transact(handoff(Caller(PERSON), 1, to=state, reason="it is time"))
+    made = run("thread", "new", "--ticket", "1", cwd=place, env=env)
+    assert (made.code, made.err) == (0, "")
+    assert server.state.value(1, STATE) == "In Progress"
+    said = [one.body.splitlines()[1] for one in server.state.issue(1).comments]
+    assert said == ["**Command**: none (human ada@example.org)"] * len(way_to("In Progress")) + [
+        "**Command**: ralph_thread"
+    ]
 
 
 def test_what_was_done_there_comes_in(place: Path, env: dict[str, str], server: GitHubServer) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 __all__ = ["PROJECT", "US", "Card", "Comment", "Data", "GitHubState", "Issue", "Refused", "Select"]
@@ -78,7 +77,7 @@ class GitHubState:
         self.issues: list[Issue] = []
         self.fields: list[Select] = [Select("F_title", "Title", None)]
         self.cards: list[Card] = []
-        self._counter = count(1)
+        self._made = 0
         self.operations: Mapping[str, Callable[[Data], Data]] = {
             "Home": self._home,
             "Fields": self._read_fields,
@@ -418,11 +417,15 @@ class GitHubState:
         return f"https://github.com/acme/rocket/issues/{issue.number}#issuecomment-{comment.id}"
 
     def _new(self, prefix: str) -> str:
-        return f"{prefix}_{next(self._counter)}"
+        return f"{prefix}_{self._next()}"
 
     def _now(self) -> str:
-        seconds = next(self._counter)
+        seconds = self._next()
         return f"2026-01-01T{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}Z"
+
+    def _next(self) -> int:
+        self._made += 1
+        return self._made
 
 
 def _authorship(author: str) -> Data:

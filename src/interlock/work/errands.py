@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from interlock.journal import Journal, Transaction
+from interlock.journal import Entry, Journal, Transaction
 from interlock.journal.ids import time_text
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.budget import NOTHING, Amount, reserve
@@ -28,7 +28,7 @@ from interlock.world.agents.running import Stop, run
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository
 
-__all__ = ["DRIVER", "KEEPS", "TREES", "Begin", "Errand", "Heard", "end_left_errands", "run_errand"]
+__all__ = ["DRIVER", "KEEPS", "TREES", "Begin", "Errand", "Heard", "end_left_errands", "left_errands", "run_errand"]
 
 DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
 KEEPS = 32_000
@@ -140,18 +140,27 @@ def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> No
     """
     end_marked(parent)
     take_in(journal, state_directory)
-    for session in journal.open_children(parent, "session"):
-        written = written_since(journal, session.id)
-        _end(journal, session.id, "cancelled", written, _left(journal, session.id, DIED), "the driver of the run died")
-    for session in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
-        if (ran := _left(journal, session.id, UNKNOWN)) is not None:
-            journal.transact(note(session.id, RUN, DRIVER, data_of(ran)))
+    for session in left_errands(journal, parent):
+        written = written_since(journal, session)
+        _end(journal, session, "cancelled", written, _left(journal, session, DIED), "the driver of the run died")
+    for one in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
+        if one.outcome is not None and (ran := _left(journal, one.id, UNKNOWN)) is not None:
+            journal.transact(note(one.id, RUN, DRIVER, data_of(ran)))
+
+
+def left_errands(journal: Journal, parent: str) -> list[str]:
+    """The open sessions of errands for an instance; one that an agent began itself is no errand, and its own."""
+    return [one.id for one in journal.open_children(parent, "session") if _is_errand(journal.history(one.id)[0])]
+
+
+def _is_errand(created: Entry) -> bool:
+    return (created.actor_kind, created.actor_id, created.channel) == (DRIVER.kind, DRIVER.id, DRIVER.channel)
 
 
 def _left(journal: Journal, session: str, ending: str) -> Ran | None:
     """What is known of a run that nobody wrote down; None where somebody did, or no driver began it."""
     history = journal.history(session)
-    if history[0].channel != DRIVER.channel or ran_of(history) is not None:
+    if not _is_errand(history[0]) or ran_of(history) is not None:
         return None
     return Ran(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
 

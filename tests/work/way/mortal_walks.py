@@ -2,8 +2,10 @@
 
     python -m work.way.mortal_walks ROOT OPTIONS
 
-Options are JSON: `settings`, and `dies`, the number of the moment or null. It prints every moment that it lived
-through, a line each.
+Options are JSON: `settings`, `outside` (what the environment has besides), `asks` (whether somebody is there to be
+asked), and `dies`, the number of the moment or null. A request to the board is a moment, before it is sent and after it
+was answered. Where the ticket waits to be merged, somebody merges it, and it is walked on. It prints every moment that
+it lived through, a line each.
 """
 
 from __future__ import annotations
@@ -18,21 +20,51 @@ from interlock.journal.journal import Journal
 from interlock.work.way.building import Choices
 from interlock.work.way.walking import walk
 from mortality import LIVED, Fate, MortalStore, say, watch
-from work.threads.benches import Bench
 from work.threads.mortal_verbs import PERSON, READING
+from work.way.ways import NUMBER, Way
+
+_MERGES = "fetch"
+"""What git does for whoever merges: not ours, and nobody kills it."""
+
+
+def _watch_requests(fate: Fate) -> None:
+    from interlock.world.github.transport import Transport  # where there is no board, it is not needed
+
+    post = Transport._post
+
+    def watched(self: Transport, content: bytes) -> Any:
+        fate.moment("request")
+        answer = post(self, content)
+        fate.moment("answered")
+        return answer
+
+    Transport._post = watched  # type: ignore[method-assign]
 
 
 def main(root: Path, options: dict[str, Any]) -> None:
-    fate = Fate(root, options["dies"], READING)
+    fate = Fate(root, options["dies"], READING | {_MERGES})
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options["settings"].items()}
-    bench = Bench(root, settings=given)
-    journal = Journal(MortalStore(bench.state_directory / "journal.db", time.time_ns, fate))
+    way = Way(root, settings=given, hear=_tell, outside=options["outside"])
+    journal = Journal(MortalStore(way.state_directory / "journal.db", time.time_ns, fate))
     watch(fate)
-    walked = walk(bench.workshop(journal), 1, PERSON, Choices(asks=True))
+    if options["outside"]:
+        _watch_requests(fate)
+    workshop = way.workshop(journal)
+    choices = Choices(asks=options["asks"])
+    walked = walk(workshop, NUMBER, PERSON, choices)
+    if walked.ticket.workflow_state == "In Review":
+        [thread] = journal.instances("thread")
+        way.git(_MERGES, "-q", ".", f"ralf/{thread.id}:main")
+        walked = walk(workshop, NUMBER, PERSON, choices)
     journal.close()
     say(walked.stop.why)
     for one in fate.lived:
         say(f"{LIVED}{one}")
+
+
+def _tell(what: object) -> None:
+    if isinstance(what, str):
+        sys.stderr.write(f"{what}\n")
 
 
 if __name__ == "__main__":

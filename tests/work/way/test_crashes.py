@@ -1,131 +1,129 @@
-"""A ticket whose walk is killed at any moment: called again, it comes to the same end, with one commit at the gate."""
+"""The whole way of a ticket with each driver and on each board, by walkers that are killed: the next one comes to the
+same end, with one commit at the gate, one comment for each move, and no agent asked twice for what it said.
+"""
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import shutil
 import signal
-import subprocess
-import sys
-from contextlib import closing
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from exhaustive import EXHAUSTIVE
-from interlock.work.gates import audit
-from interlock.work.tickets.verbs import create
-from mortality import moments_in
-from work.way.ways import PERSON, RALPH, Way
+from work.way.journeys import BOARDS, BUILT, DRIVERS, PARTS, PLANNED, Journey, Leg, journey
 
-DEATHS = 24 if EXHAUSTIVE else 4
-"""How many tests kill: all of them together at every moment that there is, or each one at one of them."""
-PLAYER = Path(__file__).with_name("player.py")
+DEATHS = 8 if EXHAUSTIVE else 1
+"""How many tests kill, for each leg: all of them together at every moment that there is, or each one at one of them."""
+MOVES = ["Research Needed", "Ready for Plan", "Plan in Review"]
+PREPARED = [("plan", "ticket"), ("research", "ticket"), ("triage", "ticket")]
+SESSIONS = {
+    "plain": [("implementer", "thread"), ("judge", "thread")],
+    "story": [("implementer", "story"), ("judge", "story"), ("judge", "thread")],
+    "orchestrator": [
+        ("executor", "orchestrator"),
+        ("judge", "thread"),
+        ("planner", "orchestrator"),
+        ("reviewer", "orchestrator"),
+    ],
+}
+"""Who was sent with each driver, and for what."""
+FILES = {"story": ["greeting.txt", "progress.txt"]}
 
 
-@dataclass
-class Walks:
-    """A repository with one ticket, as it was before its first walk, and what came of a walk that nobody killed."""
-
-    directory: Path
-    way: Way
-    moments: list[str]
-    result: dict[str, Any]
-
-    def walk(self, dies: int | None = None) -> tuple[int, str, str]:
-        paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-        done = subprocess.run(
-            [
-                *(sys.executable, "-m", "work.way.mortal_walks", str(self.way.root)),
-                json.dumps({"settings": self.way.settings, "dies": dies}),
-            ],
-            env={**os.environ, **self.way.environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
-
-    def restore(self) -> None:
-        shutil.rmtree(self.way.root)
-        shutil.copytree(self.directory / "before", self.way.root, symlinks=True)
-
-    def found(self) -> dict[str, Any]:
-        """What must be the same, however often the walk was killed."""
-        with closing(self.way.open()) as journal:
-            assert list(journal.verify()) == []
-            assert audit(journal) == []
-            [ticket], [thread] = journal.instances("ticket"), journal.instances("thread")
-            handed = [one for one in journal.history(ticket.id) if one.event in ("handoff", "follow")]
-            gates = [one.event for one in journal.history(thread.id) if one.event in ("finalize", "approve", "commit")]
-            open_ = [one.id for one in journal.instances("session") if one.outcome is None]
-        branch = f"ralf/{thread.id}"
-        return {
-            "ticket": ticket.state,
-            "holder": ticket.snapshot.holder,
-            "thread": thread.state,
-            "moves": [one.to_state for one in handed if one.from_state != one.to_state],
-            "gates": gates,
-            "commits": self.way.git("rev-list", "--count", f"main..{branch}"),
-            "greeting": self.way.git("show", f"{branch}:greeting.txt"),
-            "clean": self.way.git("status", "--porcelain"),
-            "open sessions": open_,
-        }
+@pytest.fixture(scope="module", params=BOARDS)
+def new(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journey]:
+    with journey(tmp_path_factory.mktemp(request.param), request.param) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def walks(tmp_path_factory: pytest.TempPathFactory) -> Walks:
-    directory = tmp_path_factory.mktemp("way")
-    player = f"{sys.executable} {PLAYER} {RALPH}"
-    way = Way.made(directory / "repository")
-    way.settings |= {
-        "agent.name": "command",
-        "agent.command": player,
-        "agent.judge": "scripted",
-        "thread.mode": "quick",
+def moments(new: Journey) -> list[str]:
+    """Those of the way to a plan. Where it ends is kept."""
+    moments = new.walk_all(PLANNED, DRIVERS[0])
+    new.keep(PLANNED.name)
+    return moments
+
+
+def planned(new: Journey) -> dict[str, Any]:
+    """What is so of a ticket that has a plan."""
+    commits = 3 if new.server is not None else 2
+    return {
+        "ticket": ("Plan in Review", None, None),
+        "moves": MOVES,
+        "sessions": PREPARED,
+        "open": [],
+        "held": [],
+        "main": str(commits),
+        "status": "",
+        "threads": [],
     }
-    with closing(way.open()) as journal:
-        journal.transact(create(PERSON, "Greet people", estimate="S"))
-    shutil.copytree(way.root, directory / "before", symlinks=True)
-    made = Walks(directory, way, [], {})
-    code, told, wrong = made.walk()
-    assert code == 0, wrong
-    assert told.startswith("it waits to be merged"), told
-    made.moments, made.result = moments_in(told), made.found()
-    return made
 
 
-def test_a_walk_that_nobody_kills_makes_one_commit_at_the_gate(walks: Walks) -> None:
-    assert walks.result == {
-        "ticket": "In Review",
-        "holder": None,
-        "thread": "Done",
-        "moves": ["Research Needed", "Ready for Plan", "Plan in Review", "In Progress", "In Review"],
+def built(new: Journey, driver: str) -> dict[str, Any]:
+    """What is so of a ticket that was built, committed and merged."""
+    thread = {
+        "state": ("Done", "success", "ticket"),
         "gates": ["finalize", "approve", "commit"],
         "commits": "1",
-        "greeting": "hello",
-        "clean": "",
-        "open sessions": [],
+        "files": FILES.get(driver, ["greeting.txt"]),
+        "is merged": True,
+    }
+    before = planned(new)
+    return before | {
+        "ticket": ("Done", "success", None),
+        "moves": [*MOVES, "In Progress", "In Review", "Done"],
+        "sessions": sorted([*PREPARED, *SESSIONS[driver]]),
+        "main": str(int(before["main"]) + 1),
+        "threads": [thread],
     }
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("part", range(DEATHS))
-def test_a_walk_that_is_killed_comes_to_the_same_when_it_is_called_again(walks: Walks, part: int) -> None:
-    every = range(len(walks.moments))
-    chosen = every[part::DEATHS] if EXHAUSTIVE else [random.Random(part).choice(every)]
-    wrong = {}
+def test_the_way_to_a_plan_is_the_same_whenever_the_walker_is_killed(
+    new: Journey, moments: list[str], part: int
+) -> None:
+    new.go_back(PLANNED.name)
+    assert (new.found(), new.asked) == (planned(new), PARTS["plain"][:3])
+    assert _killed(new, "new", PLANNED, "plain", moments, part, planned(new)) == {}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.usefixtures("moments")
+@pytest.mark.parametrize("part", range(DEATHS))
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_plan_is_built_committed_and_merged_whenever_the_walker_is_killed(
+    new: Journey, driver: str, part: int
+) -> None:
+    new.go_back(PLANNED.name)
+    moments = new.walk_all(BUILT, driver)
+    assert (new.found(), new.asked) == (built(new, driver), PARTS[driver])
+    assert _killed(new, PLANNED.name, BUILT, driver, moments, part, built(new, driver)) == {}
+
+
+def _killed(
+    new: Journey, start: str, leg: Leg, driver: str, moments: list[str], part: int, expected: dict[str, Any]
+) -> dict[tuple[int, str], object]:
+    """What is other than it would be had nobody been killed, for each of the chosen moments."""
+    every = range(len(moments))
+    chosen = every[part::DEATHS] if EXHAUSTIVE else [random.Random(f"{driver} {leg.name}").choice(every)]
+    wrong: dict[tuple[int, str], object] = {}
     for moment in chosen:
-        walks.restore()
-        code, _, _ = walks.walk(moment)
-        assert code == -signal.SIGKILL or moment > len(walks.moments) - 10, "some processes say more, some less"
-        code, told, failed = walks.walk()
-        found = walks.found() if code == 0 else {"failed": failed[-2000:] or told}
-        if found != walks.result:
-            wrong[moment, walks.moments[moment]] = found
-    assert wrong == {}
+        new.go_back(start)
+        code, _, _ = new.walk(leg, driver, moment)
+        assert code == -signal.SIGKILL or moment > len(moments) - 10, "some processes say more, some less"
+        accepted = new.accepted()
+        code, told, failed = new.walk(leg, driver)
+        if code or not told.startswith(leg.why):
+            wrong[moment, moments[moment]] = (told[:300], failed[-2000:])
+            continue
+        found, parts = new.found(), PARTS[driver][: len(PARTS[driver]) if leg is BUILT else 3]
+        different = {key: (found[key], one) for key, one in expected.items() if found[key] != one}
+        once_more = [(*parts[: at + 1], *parts[at:]) for at in range(accepted, len(parts))]
+        if new.asked not in (parts, *once_more):
+            different["asked"] = (new.asked, accepted)
+        if different:
+            wrong[moment, moments[moment]] = different
+    return wrong

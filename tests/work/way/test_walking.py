@@ -9,13 +9,16 @@ import pytest
 
 from interlock.errors import Refusal
 from interlock.machine import load_shipped
+from interlock.work.errands import DRIVER
 from interlock.work.sessions.verbs import Caller
+from interlock.work.sessions.verbs import create as begin
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import create, edit, link
 from interlock.work.way.building import Choices
 from interlock.work.way.stations import What, station_of, too_large
 from interlock.work.way.walking import walk
 from work.threads.benches import AGENT, DONE, IDLE, Steps
+from work.tickets.boards import way_to
 from work.way.ways import NUMBER, PERSON, Way, commands, handed, made
 
 WHOLE = [
@@ -91,6 +94,18 @@ def test_what_an_agent_held_and_left_is_let_go(way: Way) -> None:
     assert walked.ticket.workflow_state == "Human Needed"
     assert walked.ticket.held_by is None
     assert way.moves.count(("Research in Progress", "agent", "research")) == 2
+
+
+def test_an_agent_that_a_dead_walker_left_is_ended_and_no_other(way: Way) -> None:
+    with closing(way.open()) as journal:
+        for state in way_to("Plan in Review"):
+            journal.transact(handoff(Caller(PERSON), NUMBER, reason="go", to=state))
+        [ticket] = journal.instances("ticket")
+        left = journal.transact(begin(Caller(DRIVER), parent=ticket.id, role="plan")).session_id
+        own = journal.transact(begin(Caller(AGENT), ticket=str(NUMBER))).session_id
+        assert [journal.instance(one).parent for one in (left, own)] == [ticket.id, ticket.id]
+        assert "yours to approve" in way.walk_in(journal).stop.why
+        assert [journal.instance(one).outcome for one in (left, own)] == ["cancelled", None]
 
 
 def test_a_large_ticket_is_to_be_divided_first(way: Way) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,16 @@ def commands(spec: str = SPEC) -> list[Steps]:
     ]
 
 
+@dataclass
 class Way(Bench):
     """A bench with a ticket on it, and somebody who has it worked on."""
+
+    outside: dict[str, str] = field(default_factory=dict)
+    """What the environment has besides: where the board is."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, **self.outside}
 
     def walk(self, **choices: Any) -> Walked:
         with closing(self.open()) as journal:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from interlock.errors import UsageError
 from interlock.faces.cli.command import Call
 from interlock.faces.cli.place import Place, readable, writable
+from interlock.faces.cli.tracker import show_outside
 
 if TYPE_CHECKING:
     from interlock.faces.cli.telling import Teller
@@ -82,5 +83,6 @@ def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
             yield Driving(place, workshop, steering, teller, lambda: telling(call, place))
         finally:
             if writes:
+                show_outside(call, place)  # a ticket follows its thread
                 with telling(call, place):
                     pass  # what was written without driving anything

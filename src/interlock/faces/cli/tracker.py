@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from interlock.errors import InterlockError, Refusal, TrackerError
+from interlock.errors import Refusal, TrackerError
 from interlock.faces.cli.command import Call
 from interlock.faces.cli.output import builtins, one_line
 from interlock.faces.cli.place import Place, caller_of, writable
@@ -18,19 +18,10 @@ __all__ = ["board_of", "show_outside", "sync"]
 
 def show_outside(call: Call, place: Place) -> None:
     """The tracker's board shows it too, if there is one; where it is away, the next sync does it."""
-    if place.settings.text("ticket.tracker") == "local":
-        return
-    from interlock.work.tickets.sync import synchronise, tracker_of
+    from interlock.work.tickets.showing import show
 
-    try:
-        board = tracker_of(place.settings, call.environment, quick=True)
-        if board is not None:
-            with board:
-                report = synchronise(place.journal, board, place.machines("ticket"), only_show=True)
-                for one in report.trouble:
-                    call.output.message(f"ralph: #{one.number} is not shown on GitHub yet: {one_line(one.message)}")
-    except InterlockError as error:
-        call.output.message(f"ralph: GitHub does not show it yet: {one_line(error.message)} `ralph ticket sync` will.")
+    for trouble in show(place.journal, place.settings, call.environment):
+        call.output.message(f"ralph: {one_line(trouble)}")
 
 
 def sync(call: Call) -> None:

@@ -45,7 +45,7 @@ from interlock.work.tickets.tracker import (
 from interlock.work.tickets.verbs import edit
 from interlock.world.github import Board, GitHub, Item, SetUp, connect, place
 
-__all__ = ["Report", "Trouble", "newcomers", "set_up", "synchronise", "tracker_of"]
+__all__ = ["Report", "Trouble", "newcomers", "set_up", "synchronise", "tracker_of", "unshown"]
 
 _LEASE = "tracker:github"
 _LEASE_SECONDS = 600.0
@@ -110,7 +110,7 @@ def synchronise(
                 sync.each(item.number, partial(sync.take_in, item))
             for ticket, card in _missing(journal, {item.issue for item in items}):
                 sync.each(card.number, partial(sync.look_for, ticket))
-        for ticket, number in _unshown(journal):
+        for ticket, number in unshown(journal):
             sync.each(number, partial(sync.show, ticket))
         sync.report.waiting = waiting(journal)
     finally:
@@ -123,7 +123,8 @@ def newcomers(journal: Journal, board: Board) -> list[Item]:
     return [item for item in board.items() if not any(journal.named(MACHINE, name) for name in _names(item))]
 
 
-def _unshown(journal: Journal) -> list[tuple[str, int]]:
+def unshown(journal: Journal) -> list[tuple[str, int]]:
+    """The tickets of which the board does not show everything yet, each with its number."""
     with journal.projected(TICKETS) as sql:
         rows = sql.rows("SELECT id, number FROM tickets WHERE to_show > 0 ORDER BY number")
     return [(row[0], row[1]) for row in rows]

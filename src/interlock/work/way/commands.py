@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from interlock.errors import InterlockError, JournalError
 from interlock.journal import Entry, Instance, Journal
-from interlock.work.errands import DRIVER, end_left_errands
+from interlock.work.errands import DRIVER, end_left_errands, left_errands
 from interlock.work.sessions.verbs import Caller, is_present
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire, process_holder
@@ -15,7 +15,7 @@ from interlock.work.tickets.skills import prompt
 from interlock.work.way.stations import Stop
 from interlock.work.workshop import Workshop
 
-__all__ = ["last_move", "run_command"]
+__all__ = ["end_left", "last_move", "run_command"]
 
 _ATTEMPTS = 2
 _LEASE_SECONDS = 600.0
@@ -82,6 +82,23 @@ def _tried(journal: Journal, ticket: Instance, command: str) -> int:
 def _role(journal: Journal, session: Instance) -> str | None:
     role = journal.history(session.id)[0].decoded_evidence().data.get("role")
     return str(role) if role is not None else None
+
+
+def end_left(workshop: Workshop, ticket: str) -> None:
+    """End what a walker that died left of its agents; while any lives, they are that one's."""
+    journal = workshop.journal
+    if not left_errands(journal, ticket):
+        return
+    try:
+        lease = journal.acquire(_PREPARING, process_holder(), _LEASE_SECONDS, is_present)
+    except JournalError as error:
+        if error.code != "lease_held":
+            raise
+        return
+    try:
+        end_left_errands(journal, ticket, workshop.state_directory)
+    finally:
+        journal.release(lease)
 
 
 @contextmanager

@@ -13,9 +13,10 @@ from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire, spoken
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.queries import View, view
+from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
 from interlock.work.way.building import Choices, finish, lead, open_thread_for, plan_text
-from interlock.work.way.commands import last_move, run_command
+from interlock.work.way.commands import end_left, last_move, run_command
 from interlock.work.way.stations import Stop, What, station_of, too_large
 from interlock.work.workshop import Workshop
 
@@ -42,8 +43,15 @@ def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices
             stop = _go_on(workshop, ticket, known, person, choices)
         except Refusal as error:
             stop = _unpaid(error)
+        finally:
+            _show(workshop)
         if stop is not None:
             return Walked(view(workshop.journal, called, comments=0), stop)
+
+
+def _show(workshop: Workshop) -> None:
+    for trouble in show(workshop.journal, workshop.settings, workshop.environment):
+        workshop.tell(trouble)
 
 
 def divide(workshop: Workshop, called: str | int, person: Person, choices: Choices) -> Walked:
@@ -68,8 +76,9 @@ def _unpaid(error: Refusal) -> Stop:
 
 
 def _settled(workshop: Workshop, called: str | int) -> Instance:
-    """A ticket, without the lock of anybody who is gone."""
+    """A ticket, without the agents and the lock of anybody who is gone."""
     ticket = known_ticket(workshop.journal, called)
+    end_left(workshop, ticket.id)
     workshop.journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
     return workshop.journal.instance(ticket.id)
 
