@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
@@ -15,6 +16,10 @@ from journal.histories import Clock
 
 # A runner in the background has its children ignore Ctrl+C, and some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session")

@@ -41,7 +41,7 @@ __all__ = [
 
 RALPH = Path(sys.executable).parent / "ralph"
 HOOK = Path(sys.executable).parent / "ralph-hook"
-SECONDS = 60.0
+SECONDS = 180.0
 """How long a program may take at the most; only a hanging one takes so long."""
 
 

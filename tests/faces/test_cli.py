@@ -256,7 +256,7 @@ SLOW = {"demo", "doctor", "check"}
 
 
 @given(st.lists(WORDS, max_size=5).filter(lambda some: not SLOW & set(some)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_call_exits_2_or_leaves_the_catalogue(tmp_path_factory: pytest.TempPathFactory, some: list[str]) -> None:
     place = tmp_path_factory.getbasetemp()
     result = run_here(*some, cwd=place, env=clean_environment(place))

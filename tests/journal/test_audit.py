@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
@@ -93,7 +93,7 @@ def head(shared_journal: Journal) -> int:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 def test_a_change_of_any_column_of_any_entry_is_named(
     shared_address: Address, shared_journal: Journal, head: int, data: st.DataObject
 ) -> None:

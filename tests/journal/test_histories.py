@@ -215,7 +215,7 @@ def _never_seen(holder: Holder) -> None:
 
 def limited(examples: int) -> settings:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=examples, stateful_step_count=30, deadline=None, suppress_health_check=slow)
+    return settings(max_examples=examples, stateful_step_count=30, suppress_health_check=slow)
 
 
 def test_random_histories_hold_on_sqlite(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import math
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -280,7 +280,7 @@ anything = st.recursive(
 
 
 @given(data=st.dictionaries(st.text(max_size=8), anything, max_size=4), reason=st.text() | st.none(), actor=st.text())
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100)
 def test_whatever_is_given_is_kept_as_json_keeps_it_or_refused(
     journal: Journal, address: Address, data: dict[str, Any], reason: str | None, actor: str
 ) -> None:

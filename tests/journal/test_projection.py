@@ -414,13 +414,11 @@ class _Histories(RuleBasedStateMachine):
 def test_after_any_history_the_tables_are_what_the_entries_add_up_to() -> None:
     run_state_machine_as_test(
         _Histories,
-        settings=settings(
-            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
-        ),
+        settings=settings(max_examples=40, stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 6), min_size=1, max_size=5))
 def test_in_both_stores_it_does_not_matter_where_somebody_looks(journal: Journal, counts: list[int]) -> None:
     begun = len(journal.instances("ticket"))

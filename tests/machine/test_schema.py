@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
@@ -100,7 +100,7 @@ def mutated(draw: st.DrawFn) -> Any:
     return raw
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(mutated())
 @example({})
 def test_the_schema_and_the_loader_accept_the_same_files(raw: Any) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 import msgspec
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from interlock.errors import CODES
@@ -28,7 +28,7 @@ from interlock.machine.model import BUILTIN, NOTED
 
 from .walks import TASK, Table, by, event_of, holds, shipped_table
 
-MODEST = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MODEST = settings(max_examples=100)
 
 strange = st.one_of(
     st.text(max_size=20),

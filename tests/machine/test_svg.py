@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.machine.diagram import edges
@@ -196,7 +196,6 @@ graphs = st.integers(1, 12).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(graphs)
 def test_no_graph_is_laid_out_with_one_thing_on_another(
     graph: tuple[int, list[tuple[int, int]], int, list[int]],

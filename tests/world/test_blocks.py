@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from interlock.world import blocks
 from interlock.world.blocks import BlockFault, Fence
 
-MODEST = settings(max_examples=200, deadline=None)
+MODEST = settings(max_examples=200)
 FENCES = st.sampled_from(Fence)
 LINES = st.sampled_from(["", "# Guide", "text", "    <!-- ralph:begin v1 -->", "-- ralph:end", "\ufeff", "\r", "é"])
 TEXTS = st.tuples(

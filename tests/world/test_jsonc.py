@@ -13,7 +13,7 @@ from interlock.world import jsonc
 from interlock.world.jsonc import MISSING, JsonFault, Trail
 from world.documents import VALUES, written, written_objects
 
-MODEST = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 NAMES = st.sampled_from(["ralph", "mcp", "a b", 'quo"te', "é", ""])
 
 

@@ -112,7 +112,7 @@ def _called(agent: Agent, name: str, arguments: dict[str, Any]) -> types.CallToo
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, suppress_health_check=SLOW)
 @given(data=st.data())
 def test_whatever_a_tool_is_given_it_answers_and_a_refusal_leaves_no_trace(
     agent: Agent, served: Served, sessions: list[str], tools: dict[str, types.Tool], name: str, data: st.DataObject
@@ -131,7 +131,7 @@ def test_whatever_a_tool_is_given_it_answers_and_a_refusal_leaves_no_trace(
             assert _written(served) == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     reports=st.lists(st.sampled_from(STATES) | st.sampled_from(["idle", "done", "nope"]), max_size=8),
     outcome=st.sampled_from([None, "success", "failure", "timeout", "cancelled"]),

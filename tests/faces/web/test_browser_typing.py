@@ -183,7 +183,7 @@ def test_whatever_was_shown_becomes_exactly_what_arrives(page: Page, site: Site)
         return [here.innerHTML, expected];
     }"""
 
-    @settings(deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(_TREES, _TREES)
     def becomes(shown: str, wanted: str) -> None:
         made, expected = page.evaluate(swap, [shown, wanted])

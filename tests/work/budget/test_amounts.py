@@ -21,7 +21,7 @@ def _within(one: Amount, most: Amount) -> bool:
     return all(not getattr(most, kind) or getattr(one, kind) <= getattr(most, kind) for kind in KINDS)
 
 
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(600))
 @given(LIMITS, st.lists(st.tuples(st.sampled_from(["begin", "settle", "die"]), st.integers(0, 9), AMOUNTS)))
 def test_no_run_begins_that_would_pass_the_limit(most: Amount, moves: list[tuple[str, int, Amount]]) -> None:
     """And the whole day passes it by no more than what runs used beyond what was reserved for them."""
@@ -54,7 +54,6 @@ def test_no_run_begins_that_would_pass_the_limit(most: Amount, moves: list[tuple
         assert not getattr(most, kind) or sum(getattr(one, kind) for one in costs) <= getattr(most, kind) + beyond
 
 
-@settings(deadline=None)
 @given(st.lists(AMOUNTS, min_size=1, max_size=4))
 def test_the_order_of_settling_changes_nothing(used: list[Amount]) -> None:
     sums = {(sum(order, NOTHING), likely(order)) for order in permutations(used)}

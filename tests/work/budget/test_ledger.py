@@ -96,7 +96,7 @@ AMOUNTS = st.builds(Amount, st.integers(0, 90_000), st.integers(0, 900), st.inte
 MOVES = st.lists(st.tuples(st.sampled_from([DAY, MORROW, "settle", "die"]), st.integers(0, 9), AMOUNTS), max_size=30)
 
 
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(120))
 @given(MOVES, st.integers(1, 6))
 def test_the_journal_adds_up_as_the_arithmetic_does(moves: list[tuple[str, int, Amount]], dollars: int) -> None:
     """Runs of two days, settled in any order, or never because their driver died: what begins is what may."""

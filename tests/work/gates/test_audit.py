@@ -137,7 +137,7 @@ FIELDS = [
 
 
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_any_change_of_a_signed_approval_is_found_even_when_the_chain_was_made_anew(
     played: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -164,7 +164,7 @@ def test_any_change_of_a_signed_approval_is_found_even_when_the_chain_was_made_a
 
 
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_any_change_before_a_signature_is_found_even_when_the_chain_was_made_anew(
     played: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

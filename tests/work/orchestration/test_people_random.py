@@ -204,7 +204,6 @@ def _check(goal: Goal, runs: list[str]) -> None:
 
 @settings(
     max_examples=examples(90),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(acts)

@@ -17,7 +17,7 @@ from interlock.work.setup.targets import all_targets, directories, targets
 from interlock.world import jsonc
 from world.documents import VALUES, written
 
-MODEST = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=60, suppress_health_check=list(HealthCheck))
 OURS = supplies({"PATH": ""})
 EVERYTHING = all_targets(OURS)
 FILES = [target.file for target in EVERYTHING]

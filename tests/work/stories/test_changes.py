@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from msgspec.structs import replace
 
 from interlock.work.stories.changes import ChangeKind, accepted, changes
@@ -100,7 +100,6 @@ def test_a_person_puts_a_story_back_and_never_on(story: StoryProgress, status: S
 
 
 @given(progresses, progresses)
-@settings(deadline=None)
 def test_nobody_completes_a_story_by_hand_and_none_is_lost(before: Progress, after: Progress) -> None:
     result, refused = accepted(before, after)
     was_complete = {one.id for one in before.stories if one.status is Status.COMPLETE}

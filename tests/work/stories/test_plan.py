@@ -136,7 +136,7 @@ _texts = st.one_of(st.just("lost"), st.lists(st.booleans(), min_size=1, max_size
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.lists(_entries, unique_by=lambda one: one.id).map(tuple),
     st.dictionaries(_ids, _texts),
@@ -192,7 +192,7 @@ def test_a_task_is_called_by_its_story_and_its_id() -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_every_name_of_a_task_can_be_counted_for(story_id: str, task_id: str) -> None:
     assert is_task(task_name(story_id, task_id))

@@ -209,7 +209,7 @@ def test_a_text_that_says_it_already_is_left_alone(text: str) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(list(STYLES)), progresses)
 @example("comments everywhere", Progress(current_iteration=Iteration(pending_neo4j_logs=1), metrics=Metrics(1, 2, 3)))
 def test_what_was_written_is_read_again(style: str, progress: Progress) -> None:
@@ -219,7 +219,7 @@ def test_what_was_written_is_read_again(style: str, progress: Progress) -> None:
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(progresses, progresses)
 def test_any_text_that_was_written_can_be_written_again(one: Progress, other: Progress) -> None:
     assert parse(written(written(None, one), other)) == other

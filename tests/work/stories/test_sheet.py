@@ -72,7 +72,6 @@ def test_a_text_is_read_the_short_way_as_it_is_the_long_way(name: str) -> None:
     _agrees(STYLES[name])
 
 
-@settings(deadline=None)
 @given(progresses)
 def test_what_the_loop_writes_is_read_as_it_is_the_long_way(progress: Progress) -> None:
     _agrees(written(None, progress))
@@ -83,7 +82,6 @@ def test_what_the_loop_usually_writes_is_simple() -> None:
     assert _agrees(PLAIN)
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=30).map(lambda parts: "".join(parts) + "\n"))
 @example("stories:\n- id: a\n -  b: c\n")
 @example("a: b\n c: d\n")
@@ -96,7 +94,6 @@ def test_lines_of_any_kind_are_read_as_they_are_the_long_way(text: str) -> None:
     _agrees(text)
 
 
-@settings(deadline=None)
 @given(st.integers(0, len(PLAIN)), st.integers(0, 12), st.sampled_from(FRAGMENTS))
 def test_a_text_with_a_slip_is_read_as_it_is_the_long_way(at: int, length: int, fragment: str) -> None:
     _agrees(PLAIN[:at] + fragment + PLAIN[at + length :])
@@ -120,7 +117,7 @@ def _changes(before: Progress) -> st.SearchStrategy[Progress]:
 
 
 @pytest.mark.parametrize("name", STYLES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_sheet_writes_what_is_written_of_the_whole_text(name: str, data: st.DataObject) -> None:
     text, sheet = STYLES[name], Sheet()

@@ -7,7 +7,7 @@ from contextlib import suppress
 from difflib import ndiff
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError, Refusal
@@ -360,7 +360,6 @@ stories = texts.map(lambda text: f"# T\n## Acceptance Criteria\n1. One\n## Tasks
 items = st.lists(st.text(max_size=10), max_size=3)
 
 
-@settings(deadline=None)
 @given(st.text() | texts)
 def test_whatever_a_text_is_it_is_read_or_refused(text: str) -> None:
     with suppress(InterlockError):
@@ -371,7 +370,6 @@ def test_whatever_a_text_is_it_is_read_or_refused(text: str) -> None:
         assert len({one.id for one in story.tasks}) == len(story.tasks)
 
 
-@settings(deadline=None)
 @given(stories)
 def test_ticking_the_open_tasks_one_by_one_ends_and_touches_boxes_only(text: str) -> None:
     before = parse_story("s", text)
@@ -389,7 +387,6 @@ def test_ticking_the_open_tasks_one_by_one_ends_and_touches_boxes_only(text: str
     assert all(one.done for one in story.tasks)
 
 
-@settings(deadline=None)
 @given(texts, items, items)
 def test_recording_and_the_status_are_the_same_the_second_time(text: str, notes: list[str], files: list[str]) -> None:
     once = recorded(text, notes, files)

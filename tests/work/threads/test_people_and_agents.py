@@ -295,7 +295,6 @@ def test_people_and_agents_at_random_never_get_round_a_gate() -> None:
         settings=settings(
             max_examples=100 if EXHAUSTIVE else 8,
             stateful_step_count=40 if EXHAUSTIVE else 25,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
             derandomize=not EXHAUSTIVE,
         ),

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
@@ -279,7 +279,7 @@ def _put(root: Path, name: str, content: bytes, mode: int, is_link: bool) -> Non
         path.chmod(mode)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 @given(first=FILES, steps=STEPS, attributes=st.sampled_from(["", "* text=auto\n", "* text eol=crlf\n"]))
 def test_whatever_the_tree_and_the_index_are_they_come_back(
     first: dict[str, tuple[bytes, int, bool]],

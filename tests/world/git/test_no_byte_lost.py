@@ -54,9 +54,7 @@ MIXED = Plan(
 
 
 @pytest.mark.exhaustive
-@settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+@settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @example(plan=MIXED)
 @given(plan=PLANS)
 def test_going_back_and_undoing_it_gives_everything_back_or_nothing_happens(plan: Plan) -> None:
