@@ -42,7 +42,6 @@ COMMANDS = {
     ("notify", "status"): (),
     ("telemetry", "status"): (),
     ("doctor", ""): (),
-    ("demo", ""): (),
     ("completion", ""): ("bash",),
 }
 """Every command that gives one result, with the arguments of a right call."""
@@ -55,7 +54,7 @@ ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff"
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
 ELSEWHERE |= {("orchestrate", verb) for verb in verbs_of("orchestrate")}
 ELSEWHERE |= {("notify", "test"), ("notify", "send"), ("work", ""), ("why", ""), ("import", "")}
-ELSEWHERE |= {("telemetry", "test"), ("telemetry", "send")}
+ELSEWHERE |= {("telemetry", "test"), ("telemetry", "send"), ("demo", "")}
 ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
 """Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]
@@ -95,12 +94,14 @@ def test_json_anywhere_gives_one_envelope_on_stdout_and_nothing_else(
 ) -> None:
     words = [noun, *filter(None, [verb]), *COMMANDS[noun, verb]]
     words.insert(position, "--json")
-    result = (run if noun == "demo" else run_here)(*words, cwd=repository, env=environment)
+    result = run_here(*words, cwd=repository, env=environment)
     assert result.data is not None
     assert result.err == ""
 
 
-@pytest.mark.parametrize("words", [["--json", "demo"], ["machine", "--json", "list"], ["log", "--json"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["--json", "doctor"], ["machine", "--json", "list"], ["log", "--json"]], ids=" ".join
+)
 def test_the_program_itself_prints_nothing_but_the_envelope(
     words: list[str], repository: Path, environment: dict[str, str]
 ) -> None:
@@ -283,7 +284,6 @@ def test_no_call_exits_2_or_leaves_the_catalogue(tmp_path_factory: pytest.TempPa
         ["--version"],
         ["--help"],
         ["doctor"],
-        ["demo"],
     ],
     ids=" ".join,
 )

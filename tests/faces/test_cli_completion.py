@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faces.programs import SECONDS, run, run_here
+from faces.programs import SECONDS, clean_environment, run, run_here
 from interlock.faces.cli.main import NOUNS, verbs_of
 from interlock.machine import SHIPPED
 
@@ -22,11 +22,12 @@ printf '%s\\n' "${COMPREPLY[@]}"
 """
 
 
-@pytest.fixture
-def script(tmp_path: Path, outside: Path, environment: dict[str, str]) -> Path:
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The script for bash, in a file."""
-    file = tmp_path / "ralph.bash"
-    file.write_text(run("completion", "bash", cwd=outside, env=environment).out, encoding="utf-8")
+    place = tmp_path_factory.mktemp("bash")
+    file = place / "ralph.bash"
+    file.write_text(run("completion", "bash", cwd=place, env=clean_environment(place)).out, encoding="utf-8")
     return file
 
 

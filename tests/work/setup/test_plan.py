@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.work.setup.agents import EVENTS, Agent, Supplies
 from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import supplies
@@ -17,7 +18,7 @@ from interlock.work.setup.targets import all_targets, directories, targets
 from interlock.world import jsonc
 from world.documents import VALUES, written
 
-MODEST = settings(max_examples=60, suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=examples(120), suppress_health_check=list(HealthCheck))
 OURS = supplies({"PATH": ""})
 EVERYTHING = all_targets(OURS)
 FILES = [target.file for target in EVERYTHING]
@@ -80,6 +81,7 @@ def _undone(texts: dict[str, str | None], record: Record | None) -> dict[str, st
     return _after(texts, plan_undo(EVERYTHING, texts, record))
 
 
+@pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS)
 def test_setting_up_twice_is_setting_up_once(texts: dict[str, str | None], agents: set[Agent]) -> None:
@@ -87,6 +89,7 @@ def test_setting_up_twice_is_setting_up_once(texts: dict[str, str | None], agent
     assert _set_up(first, agents, record) == (first, record)
 
 
+@pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS, SETS)
 def test_undo_gives_every_byte_from_before(texts: dict[str, str | None], some: set[Agent], others: set[Agent]) -> None:
@@ -95,6 +98,7 @@ def test_undo_gives_every_byte_from_before(texts: dict[str, str | None], some: s
     assert _undone(second, record) == texts
 
 
+@pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS)
 def test_undo_in_a_fresh_clone_leaves_nothing_of_ours_and_all_that_others_have(
@@ -122,6 +126,7 @@ def _pruned(value: object) -> object:
     return value
 
 
+@pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS)
 def test_another_installation_takes_our_entries_over(texts: dict[str, str | None], agents: set[Agent]) -> None:
