@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import resource
 import statistics
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from bench.timing import Comparison, alone, at_most, compare
 
-__all__ = ["Times", "compared", "used"]
+__all__ = ["SAMPLE", "WARM_UP", "Laps", "Times", "compared"]
+
+WARM_UP = 3
+SAMPLE = 30
+"""So many steps at the beginning are measured, and so many at the end."""
 
 
 @dataclass(slots=True)
@@ -28,6 +33,29 @@ class Times:
         return Times(self.ours[-most:], self.bare[-most:], self.busy[-most:])
 
 
+@dataclass(slots=True)
+class Laps:
+    """The steps of a driver, timed from the beginning of one to that of the next, with a bare one after each."""
+
+    steps: int
+    bare: Callable[[], float]
+    """Does what a step's agents and tests do, alone; how many milliseconds that took."""
+    times: Times = field(default_factory=Times)
+    _begun: int = 0
+    _at: float = 0.0
+    _busy: float = 0.0
+
+    def begin(self) -> None:
+        """A step begins, and with it ends the one before."""
+        is_wanted = self._begun <= WARM_UP + SAMPLE or self._begun > self.steps - SAMPLE
+        if self._begun > WARM_UP and is_wanted:
+            self.times.ours.append((time.perf_counter() - self._at) * 1000)
+            self.times.busy.append((_used() - self._busy) * 1000)
+            self.times.bare.append(self.bare())
+        self._begun += 1
+        self._at, self._busy = time.perf_counter(), _used()
+
+
 def compared(subject: str, times: Times, aim: float) -> Iterator[Comparison]:
     """A step with the same agents and tests alone, and what it costs beyond them, in milliseconds."""
     yield compare(subject, "the same agents and tests, bare", times.ours, times.bare, unit=" ms")
@@ -36,7 +64,7 @@ def compared(subject: str, times: Times, aim: float) -> Iterator[Comparison]:
     yield alone(f"{subject}: beyond its agents", beyond, " ms", aim=at_most(aim), note=note)
 
 
-def used() -> float:
+def _used() -> float:
     """Seconds of the processor that this process and those that it has waited for have used."""
     both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in both)

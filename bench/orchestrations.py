@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import threading
@@ -12,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.beside import Times, compared, used
+from bench.beside import SAMPLE, Laps, Times, compared
+from bench.project import begun, environment
 from bench.timing import Comparison, Effort
 from interlock.journal import open_journal
 from interlock.work.orchestration.beginning import begin, session_name
@@ -21,12 +21,10 @@ from interlock.work.orchestration.record import Run
 from interlock.work.settings import SETTINGS, Settings
 from interlock.work.workshop import Workshop
 
-__all__ = ["Ground", "measure"]
+__all__ = ["measure"]
 
 _FEW = 35
 _MANY = {"full": 300, "quick": 150}
-_WARM_UP = 3
-_SAMPLE = 30
 _AIM_MILLISECONDS = 150.0
 _VERIFIER = "grep -q . work.txt"
 _AGENT = """\
@@ -57,45 +55,33 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
     place = directory.resolve() / "orchestrations"
     place.mkdir()
     many = _MANY["full" if effort.sizes[-1] > 10_000 else "quick"]
-    yield from compared("a task", _timed(Ground(place / "few", _FEW)), _AIM_MILLISECONDS)
-    lot = _timed(Ground(place / "many", many))
-    yield from compared(f"a task of {many:,}", lot.first(_SAMPLE), _AIM_MILLISECONDS)
-    yield from compared(f"a task of {many:,}, the others done", lot.last(_SAMPLE), _AIM_MILLISECONDS)
+    yield from compared("a task", _timed(_Ground(place / "few", _FEW)), _AIM_MILLISECONDS)
+    lot = _timed(_Ground(place / "many", many))
+    yield from compared(f"a task of {many:,}", lot.first(SAMPLE), _AIM_MILLISECONDS)
+    yield from compared(f"a task of {many:,}, the others done", lot.last(SAMPLE), _AIM_MILLISECONDS)
 
 
-def _timed(ground: Ground) -> Times:
+def _timed(ground: _Ground) -> Times:
     """Drive a run; each task that counts has its bare one right after it."""
-    times = Times()
-    began = busy = 0.0
-    number, at = 0, None
+    laps = Laps(ground.tasks, ground.bare)
+    at = None
 
     def look(run: Run) -> None:
-        nonlocal began, busy, number, at
-        if run.task is None or run.task == at:
-            return
-        at = run.task
-        is_wanted = number <= _WARM_UP + _SAMPLE or number > ground.tasks - _SAMPLE
-        if number > _WARM_UP and is_wanted:
-            times.ours.append((time.perf_counter() - began) * 1000)
-            times.busy.append((used() - busy) * 1000)
-            times.bare.append(ground.bare())
-        number += 1
-        began, busy = time.perf_counter(), used()
+        nonlocal at
+        if run.task is not None and run.task != at:
+            at = run.task
+            laps.begin()
 
     ground.drive(look)
-    return times
+    return laps.times
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class _Ground:
     """A repository, a plan, and agents that follow it."""
 
     root: Path
     tasks: int
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
 
     def drive(self, look: Callable[[Run], None]) -> None:
         """Drive a run over it to its end, and take everything away."""
@@ -110,7 +96,7 @@ class Ground:
             root=self.root,
             state_directory=self.root / ".ralf",
             settings=Settings({**{setting.key: setting.default for setting in SETTINGS}, **given}),
-            environment=self.environment,
+            environment=environment(),
             tell=lambda what: look(what) if isinstance(what, Run) else None,
             stop=threading.Event(),
             pausing=threading.Event(),
@@ -134,17 +120,13 @@ class Ground:
             (["sh", str(agent)], f"REPORT_PATH: x\n{asked}"),
         ):
             subprocess.run(
-                words, cwd=beside, env=self.environment, check=True, input=given.encode(), stdout=subprocess.DEVNULL
+                words, cwd=beside, env=environment(), check=True, input=given.encode(), stdout=subprocess.DEVNULL
             )
         return (time.perf_counter() - began) * 1000
 
     def _make(self) -> None:
-        (self.root / ".ralf").mkdir(parents=True)
-        for words in (("init", "-q"), ("config", "user.name", "Ann"), ("config", "user.email", "ann@example.org")):
-            self._git(*words)
-        (self.root / ".gitignore").write_text(".ralf/\n")
-        self._git("add", "-A")
-        self._git("commit", "-qm", "start")
+        self.root.mkdir(parents=True)
+        begun(self.root)
         tasks = [
             {"id": f"task-{number}", "description": f"Write part {number}", "criteria": ["It is there"]}
             for number in range(1, self.tasks + 1)
@@ -152,6 +134,3 @@ class Ground:
         plan = {"status": "completed", "goal": "All of it is there", "plan": "# Plan\n\nWrite it.", "tasks": tasks}
         (self.root / ".ralf" / "plan.json").write_text(json.dumps(plan))
         (self.root / ".ralf" / "agent.sh").write_text(_AGENT)
-
-    def _git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.root, env=self.environment, check=True)

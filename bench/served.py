@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import interlock.faces.web
+from bench.project import environment
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.orchestration.ledger import RUNS
@@ -59,9 +60,8 @@ class Served:
 @contextmanager
 def _started(words: list[str], directory: Path) -> Iterator[Served]:
     """A server that says its address in its first line; it is ended afterwards."""
-    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-    process = subprocess.Popen(words, cwd=directory, env=environment, stdin=pipe, stdout=pipe, stderr=nothing)
+    process = subprocess.Popen(words, cwd=directory, env=environment(), stdin=pipe, stdout=pipe, stderr=nothing)
     assert process.stdin is not None
     assert process.stdout is not None
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.beside import Times, compared, used
+from bench.beside import SAMPLE, WARM_UP, Laps, Times, compared
+from bench.project import begun, environment
 from bench.timing import Comparison, Effort, alone, at_most
 from interlock.journal import open_journal
 from interlock.work.stories.loop import begin, drive
@@ -32,8 +32,6 @@ _FEW = 5
 _MANY = {"full": (1_000, 300), "quick": (100, 100)}
 """Stories, and iterations over them."""
 _LOUD = {"full": 1_000_000_000, "quick": 100_000_000}
-_WARM_UP = 3
-_SAMPLE = 30
 _AIM_MILLISECONDS = 100.0
 _AIM_MEGABYTES = at_most(100)
 
@@ -46,35 +44,20 @@ def measure(effort: Effort, directory: Path) -> Iterator[Comparison]:
     place.mkdir()
     how = "full" if effort.sizes[-1] > 10_000 else "quick"
     many, long = _MANY[how]
-    few = _timed(Field(place / "few", stories=_FEW, iterations=_WARM_UP + _SAMPLE))
+    few = _timed(Field(place / "few", stories=_FEW, iterations=WARM_UP + SAMPLE))
     yield from compared("an iteration", few, _AIM_MILLISECONDS)
     lot = _timed(Field(place / "many", stories=many, iterations=long))
-    yield from compared(f"an iteration, {many:,} stories", lot.first(_SAMPLE), _AIM_MILLISECONDS)
+    yield from compared(f"an iteration, {many:,} stories", lot.first(SAMPLE), _AIM_MILLISECONDS)
     late = f"an iteration, {many:,} stories and {long:,} iterations done"
-    yield from compared(late, lot.last(_SAMPLE), _AIM_MILLISECONDS)
+    yield from compared(late, lot.last(SAMPLE), _AIM_MILLISECONDS)
     yield _talked(place / "loud", _LOUD[how])
 
 
 def _timed(place: Field) -> Times:
     """Drive a loop. Others use this machine too, so each iteration has its bare one at its side."""
-    times = Times()
-    began = busy = 0.0
-    number = 0
-
-    def look(loop: Loop) -> None:
-        nonlocal began, busy, number
-        if loop.state != "MEMORY_LOAD":
-            return
-        is_wanted = number <= _WARM_UP + _SAMPLE or number > place.iterations - _SAMPLE
-        if number > _WARM_UP and is_wanted:
-            times.ours.append((time.perf_counter() - began) * 1000)
-            times.busy.append((used() - busy) * 1000)
-            times.bare.append(place.bare())
-        number += 1
-        began, busy = time.perf_counter(), used()
-
-    place.drive(look)
-    return times
+    laps = Laps(place.iterations, place.bare)
+    place.drive(lambda loop: laps.begin() if loop.state == "MEMORY_LOAD" else None)
+    return laps.times
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +68,6 @@ class Field:
     stories: int
     iterations: int
     agent: str = _AGENT
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
 
     def drive(self, look: Callable[[Loop], None]) -> None:
         """Drive a loop over them for so many iterations, and take everything away."""
@@ -112,7 +91,7 @@ class Field:
             limits=Limits(iterations=0),
             memory=EmbeddedMemory(),
             is_server=False,
-            environment=self.environment,
+            environment=environment(),
             tell=hear,
             stop=stop,
             wait=lambda seconds: None,
@@ -130,16 +109,12 @@ class Field:
         began = time.perf_counter()
         for words in (self.agent, _TEST):
             subprocess.run(
-                ["/bin/sh", "-c", words], cwd=beside, env=self.environment, check=True, stdout=subprocess.DEVNULL
+                ["/bin/sh", "-c", words], cwd=beside, env=environment(), check=True, stdout=subprocess.DEVNULL
             )
         return (time.perf_counter() - began) * 1000
 
     def _make(self) -> None:
-        self.root.mkdir(parents=True)
-        self._git("init", "-q")
-        self._git("config", "user.name", "Ann")
-        self._git("config", "user.email", "ann@example.org")
-        (self.root / "stories").mkdir()
+        (self.root / "stories").mkdir(parents=True)
         boxes = "".join(f"- [ ] Task {number}: part {number}\n" for number in range(1, _TASKS + 1))
         files = {f"story-1-{number}": f"stories/1-{number}-part.md" for number in range(1, self.stories + 1)}
         for id_, name in files.items():
@@ -147,12 +122,7 @@ class Field:
                 f"# {id_}\n\n## Acceptance Criteria\n\n1. They are there\n\n## Tasks\n\n{boxes}"
             )
         (self.root / "progress.txt").write_text(template("bench", files.items(), "2026-01-01T00:00:00Z"))
-        (self.root / ".gitignore").write_text(".ralf/\n")
-        self._git("add", "-A")
-        self._git("commit", "-qm", "start")
-
-    def _git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.root, env=self.environment, check=True)
+        begun(self.root)
 
 
 def _talked(directory: Path, size: int) -> Comparison:

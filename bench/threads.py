@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import statistics
 import subprocess
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.project import begun, environment
 from bench.timing import Comparison, Effort, Side, alone, at_least, at_most, by_turns, compare, grown
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
@@ -50,21 +50,9 @@ class _Place:
     """When each iteration began."""
 
     def __post_init__(self) -> None:
-        for words in (("init", "-q"), ("config", "user.name", "Ann"), ("config", "user.email", "ann@example.org")):
-            self.git(*words)
-        (self.root / ".git" / "info" / "exclude").write_text(".ralf/\n")
         (self.root / "README").write_text("a project\n")
-        self.git("add", "-A")
-        self.git("commit", "-qm", "start")
-        (self.root / ".ralf").mkdir()
+        begun(self.root)
         (self.root / ".ralf" / "agent.json").write_text(json.dumps({"iterations": [_STEPS]}))
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-
-    def git(self, *words: str) -> None:
-        subprocess.run(["git", *words], cwd=self.root, env=self.environment, check=True)
 
     def workshop(self, journal: Journal, iterations: int) -> Workshop:
         given: dict[str, Any] = {
@@ -79,7 +67,7 @@ class _Place:
             root=self.root,
             state_directory=self.root / ".ralf",
             settings=Settings({**known, **given}),
-            environment=self.environment,
+            environment=environment(),
             tell=self._hear,
             stop=threading.Event(),
             pausing=threading.Event(),

@@ -12,7 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from faces.journals import journal_file
 from faces.programs import run, run_in_terminal
-from interlock.faces.cli.plots import bar, count_text, shares, span_text, sparkline
+from interlock.faces.amounts import count_text, span_text
+from interlock.faces.cli.plots import bar, shares, sparkline
 from interlock.journal import open_journal
 from journal.histories import Clock
 from work.orchestration.runs_made import Made

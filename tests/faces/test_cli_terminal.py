@@ -64,3 +64,27 @@ def test_json_in_a_terminal_is_json_alone(outside: Path, environment: dict[str, 
     assert code == 0
     assert screen.startswith('{"ok":true,"data":[')
     assert "\x1b" not in screen
+
+
+def test_a_refusal_breaks_between_words_and_never_within_a_command(outside: Path, environment: dict[str, str]) -> None:
+    code, screen = run_in_terminal("wrk", cwd=outside, env=environment, columns=60)
+    lines = screen.replace("\r", "").rstrip("\n").split("\n")
+    assert code == 64
+    assert lines[1].startswith("  → Did you mean `ralph work`?")
+    assert lines[2].startswith("    ")
+    assert max(map(len, lines)) <= 60
+    piped = run("wrk", cwd=outside, env=environment).err
+    assert " ".join(screen.split()) == " ".join(piped.split())
+
+
+def test_no_line_of_what_somebody_wrote_can_be_taken_for_an_entry(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    said = f"{'all is well ' * 8}\n{'x' * 90}"
+    with opened(repository) as journal:
+        journal.append(write_session(journal), reports("reviewing", said))
+    _, screen = run_in_terminal("log", cwd=repository, env={**environment, "NO_COLOR": "1"}, columns=60)
+    lines = STYLE.sub("", screen).replace("\r", "").split("\n")
+    told = [line for line in lines if "well" in line or "xxx" in line]
+    assert len(told) >= 4
+    assert all(line.startswith("        │ ") and len(line) <= 60 for line in told)

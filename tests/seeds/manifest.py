@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-__all__ = ["BEHAVIOUR", "ENTRIES", "REQUIREMENTS", "TRANSITIONS", "Requirement", "carried"]
+__all__ = ["ENTRIES", "REQUIREMENTS", "TRANSITIONS", "Requirement", "carried"]
 
 Requirement = dict[str, Any]
 
@@ -19,9 +19,8 @@ ENTRIES = _MANIFEST["entry"]
 """What stands at a path in a machine's file, as a whole (`is`) or in parts (`has`)."""
 TRANSITIONS = _MANIFEST["transition"]
 """The moves of a machine: `from`, `to` and `on`, and `when`, of which the row may ask for more."""
-BEHAVIOUR = _MANIFEST["behaviour"]
-"""What a system does, held by tests all over the tree that carry the id."""
 REQUIREMENTS = [one for kind in _MANIFEST.values() for one in kind]
+"""All of them; the others say what a system does, and are held by tests all over the tree that carry the id."""
 
 
 def carried(requirements: list[Requirement]) -> list[ParameterSet]:

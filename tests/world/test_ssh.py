@@ -155,16 +155,22 @@ def test_what_is_no_signature_does_not_hold(key: tuple[PublicKey, Path], text: s
     assert not is_signed(b"approve", text, key[0])
 
 
-@given(data=st.data())
-@settings(max_examples=15)
-def test_a_signature_in_which_one_character_was_changed_does_not_hold(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[PublicKey, list[str]]:
+    """A key, and the lines of a signature with it: the same for all examples, as Hypothesis wants it."""
     if shutil.which("ssh-keygen") is None:
         pytest.skip("not run: OpenSSH's client is missing")
     directory = tmp_path_factory.mktemp("keys")
     public = make_key(directory / "key")
-    lines = sign(b"approve", public, directory / "key.pub").text.splitlines()
+    return public, sign(b"approve", public, directory / "key.pub").text.splitlines()
+
+
+@given(data=st.data())
+@settings(max_examples=15)
+def test_a_signature_in_which_one_character_was_changed_does_not_hold(
+    signed: tuple[PublicKey, list[str]], data: st.DataObject
+) -> None:
+    public, lines = signed
     body = "".join(lines[1:-1])
     at = data.draw(st.integers(0, len(body) - 4), label="where")  # the last ones may be filling
     other = data.draw(st.sampled_from([one for one in "ABCxyz019+/" if one != body[at]]), label="what")

@@ -3,7 +3,11 @@
     Journal       create, append, transact; instance, entries, history, follow; verify, rebuild
     Projection    tables made of entries, caught up by whoever asks them
     Store         where it is kept: SQLite by default, PostgreSQL when several hosts share it
-    peek          one look at one session's state, for the hook, which has no time for more
+    leases, outbox
+                  who drives an instance, and how far each channel has told what happened
+    search, audit
+                  looking through the entries, and looking at all of them
+    peek          one look at one session or ticket, for the hook, which has no time for more
 
 It imports `machine` and `errors` and nothing else of Interlock. Every move of an instance is one `append`:
 compare the version, step the machine, write the entry, move the instance, commit, sync, acknowledge.

@@ -17,7 +17,6 @@ __all__ = [
     "Entry",
     "Instance",
     "Recorded",
-    "decode_snapshot",
     "encode",
     "hash_of",
     "instance_columns",
@@ -42,7 +41,7 @@ def encode(value: object) -> str:
     return _encoder.encode(value).decode()
 
 
-def decode_snapshot(text: str) -> Snapshot:
+def _decode_snapshot(text: str) -> Snapshot:
     return _snapshots.decode(text)
 
 
@@ -112,7 +111,7 @@ class Instance(msgspec.Struct, frozen=True):
 
     @property
     def snapshot(self) -> Snapshot:
-        return decode_snapshot(self.data)
+        return _decode_snapshot(self.data)
 
 
 instance_columns = ", ".join(Instance.__struct_fields__)

@@ -1,4 +1,18 @@
 """Effects: what Interlock sees of the machine it runs on and does to it.
 
+    agents       one run of one coding agent
+    git          the repository, asked and told so that nothing of it runs
+    github       a tracker's board
+    memory       what the story loop remembers, on a server or embedded
+    notices      telling people; `telemetry` tells a collector of traces
+    repository   where the repository is, and the state directory in it; `folder` and `files` write below it
+    machines     the machines in force; `definitions` reads what is shipped beside them
+    commands     one shell command; `processes`, `ancestry` and `people` say who runs and who calls
+    inbox        what the hooks saw; `watching` hears when files change
+    ssh          keys that sign for a person
+    blocks, jsonc
+                 our own parts in files of others
+    redaction    no secrets in what is kept or shown; `addresses` says where one may be sent
+
 It may import `errors` and `machine`, and neither `journal` nor anything above.
 """

@@ -6,7 +6,7 @@ import ipaddress
 
 import httpx
 
-__all__ = ["is_loopback", "safe_address"]
+__all__ = ["safe_address"]
 
 
 def safe_address(address: str) -> httpx.URL | None:
@@ -16,11 +16,11 @@ def safe_address(address: str) -> httpx.URL | None:
     except (httpx.InvalidURL, TypeError, ValueError):
         return None
     has_tls = url.scheme == "https"
-    is_safe = url.host and not url.userinfo and (has_tls or (url.scheme == "http" and is_loopback(url.host)))
+    is_safe = url.host and not url.userinfo and (has_tls or (url.scheme == "http" and _is_loopback(url.host)))
     return url if is_safe else None
 
 
-def is_loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Whether a host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback

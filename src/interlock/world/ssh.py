@@ -22,7 +22,6 @@ from tempfile import TemporaryDirectory
 from interlock.errors import InterlockError, UsageError
 
 __all__ = [
-    "NAMESPACE",
     "Guard",
     "PublicKey",
     "Signature",
@@ -36,7 +35,7 @@ __all__ = [
     "sign",
 ]
 
-NAMESPACE = "interlock"
+_NAMESPACE = "interlock"
 """What a signature is for: one made for git or for a file proves nothing here."""
 _PARTS = {
     "ssh-ed25519": 2,
@@ -240,7 +239,7 @@ def is_signed(statement: bytes, signature: str, key: PublicKey) -> bool:
         return False
     with TemporaryDirectory(prefix="ralph-") as scratch:
         signers, written = Path(scratch) / "signers", Path(scratch) / "signature"
-        signers.write_text(f'person namespaces="{NAMESPACE}" {key.line}\n', encoding="ascii")
+        signers.write_text(f'person namespaces="{_NAMESPACE}" {key.line}\n', encoding="ascii")
         written.write_text(signature + "\n", encoding="ascii")
         arguments = ("verify", "-f", str(signers), "-I", "person", "-s", str(written))
         return _run(arguments, statement, os.environ, _SECONDS, is_alone=True).returncode == 0
@@ -259,7 +258,7 @@ def _run(
     is_shown: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
     verb, *rest = arguments
-    command = ("ssh-keygen", "-Y", verb, "-n", NAMESPACE, *rest)
+    command = ("ssh-keygen", "-Y", verb, "-n", _NAMESPACE, *rest)
     return _start(command, feed, environment, seconds, is_alone=is_alone, is_shown=is_shown)
 
 

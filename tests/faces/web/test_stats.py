@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from faces.journals import journal_file
 from faces.programs import clean_environment
-from interlock.faces.web.pages.stats import count_text, span_text
+from interlock.faces.amounts import count_text, span_text
 from interlock.faces.web.plots import HEIGHT, WIDTH, Part, plot_of
 from interlock.journal import open_journal
 from interlock.work.orchestration.ledger import all_runs, recent_runs
@@ -75,7 +75,7 @@ def test_the_five_metrics_are_told(counted: Site) -> None:
     assert facts["Tasks that succeed"] == "100%"
     assert facts["Rework"] == "67%"
     assert facts["Q&amp;A cycles"] == str(overall.all_cycles) == "1"
-    assert facts["End to end"] == "67 min"
+    assert facts["End to end"] == "1 h 07 min"
     for state in ("Planning", "Executing", "Reviewing"):
         assert state in page.split("<h2>Time in each state")[1].split("</table>")[0]
 

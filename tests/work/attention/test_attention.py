@@ -17,6 +17,7 @@ from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.verbs import create as create_ticket
 from interlock.work.watching import Watch
+from journal.histories import Clock
 from work.tickets.boards import way_to
 
 from .standings import AGENT, DRIVER, PERSON, loop_in, noted, run_in, thread_in
@@ -27,25 +28,14 @@ HUMAN = [name for name, state in THREAD.states.items() if state.human]
 OPEN = [name for name, state in THREAD.states.items() if not state.terminal]
 
 
-class Time:
-    """A clock that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_700_000_000.0
-
-    def __call__(self) -> int:
-        self.seconds += 0.001
-        return int(self.seconds * 1e9)
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
-
-
-@pytest.fixture
-def journal(tmp_path: Path, time: Time) -> Iterator[Journal]:
-    found = open_journal(tmp_path / "journal.db", now=time)
+def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
+    found = open_journal(tmp_path / "journal.db", now=clock)
     yield found
     found.close()
 
@@ -205,28 +195,28 @@ def test_an_agent_at_work_is_told_with_its_role_and_what_it_works_on(journal: Jo
     assert one.driver.startswith("ralph ")
 
 
-def test_an_agent_that_is_silent_for_longer_than_usual_is_stuck(journal: Journal, time: Time) -> None:
+def test_an_agent_that_is_silent_for_longer_than_usual_is_stuck(journal: Journal, clock: Clock) -> None:
     session = journal.transact(create(Caller(AGENT, "claude"))).session_id
     journal.transact(update(session, "testing", AGENT))
     assert not _looked(journal).stuck
-    time.seconds += 301
+    clock.forward(301)
     [one] = _looked(journal).stuck
     assert one.of is not None
     assert (one.of.machine, one.of.id) == ("session", session)
     assert "silent in testing" in one.why
 
 
-def test_a_ticket_that_lies_is_stuck_and_one_that_waits_for_a_person_is_not(journal: Journal, time: Time) -> None:
+def test_a_ticket_that_lies_is_stuck_and_one_that_waits_for_a_person_is_not(journal: Journal, clock: Clock) -> None:
     lying, _ = _ticket(journal, "Ready for Plan"), _ticket(journal, "Human Needed")
     assert not _looked(journal).stuck
-    time.seconds += 49 * HOUR
+    clock.forward(49 * HOUR)
     assert [one.of.number for one in _looked(journal).stuck if one.of] == [lying]
 
 
 # Today
 
 
-def test_what_today_cost_is_told_by_day_with_its_limits(journal: Journal, time: Time) -> None:
+def test_what_today_cost_is_told_by_day_with_its_limits(journal: Journal, clock: Clock) -> None:
     loop = loop_in(journal, "STORY_SELECT")
     told = {"iteration": 1, "role": "implementer", "agent": "claude", "task": "1"}
     reserved = {"seconds": 0.0, "tokens": 0, "usd": 0.0}
@@ -237,7 +227,7 @@ def test_what_today_cost_is_told_by_day_with_its_limits(journal: Journal, time: 
     [spent] = _looked(journal, settings=settings).spending
     assert (spent.what, spent.usd, spent.tokens, spent.seconds, spent.runs) == ("story loops", 1.5, 700, 60.0, 1)
     assert spent.share == 0.5
-    time.seconds += 24 * HOUR
+    clock.forward(24 * HOUR)
     [tomorrow] = _looked(journal, settings=settings).spending
     assert (tomorrow.usd, tomorrow.share) == (0.0, 0.0)
 
@@ -245,7 +235,7 @@ def test_what_today_cost_is_told_by_day_with_its_limits(journal: Journal, time: 
 # Looking again
 
 
-def test_looking_again_with_what_is_at_hand_says_the_same_as_looking_anew(journal: Journal, time: Time) -> None:
+def test_looking_again_with_what_is_at_hand_says_the_same_as_looking_anew(journal: Journal, clock: Clock) -> None:
     watch = Watch()
     thread, run = thread_in(journal, "Running"), run_in(journal, "Planning")
     journal.transact(create(Caller(DRIVER, "codex"), parent=thread, role="implementer"))

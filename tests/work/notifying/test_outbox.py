@@ -25,22 +25,12 @@ from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.verbs import create as create_ticket
 from interlock.world.notices.notice import Notice, Trouble
+from journal.histories import Clock
 from work.attention.standings import AGENT, DRIVER, PERSON, loop_in, noted, run_in, thread_in
 from work.tickets.boards import way_to
 
 ALL = frozenset({"needed", "stuck", "budget", "done"})
 THREAD = load_shipped("thread")
-
-
-class Time:
-    """A clock that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_700_000_000.0
-
-    def __call__(self) -> int:
-        self.seconds += 0.001
-        return int(self.seconds * 1e9)
 
 
 @dataclass
@@ -61,13 +51,13 @@ class Box:
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def journal(tmp_path: Path, time: Time) -> Iterator[Journal]:
-    found = open_journal(tmp_path / "journal.db", now=time)
+def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
+    found = open_journal(tmp_path / "journal.db", now=clock)
     yield found
     found.close()
 
@@ -172,7 +162,7 @@ def test_a_ticket_that_an_agent_hands_to_people_says_what_leads_on(journal: Jour
 
 
 def test_a_failure_is_tried_again_by_the_journals_clock_and_holds_up_no_other_channel(
-    journal: Journal, time: Time
+    journal: Journal, clock: Clock
 ) -> None:
     post, box = _post(journal)
     other, second = _post(journal, Box("other"))
@@ -185,14 +175,14 @@ def test_a_failure_is_tried_again_by_the_journals_clock_and_holds_up_no_other_ch
     assert len(second.told) == 1
     kept = next(one for one in journal.outboxes() if one.channel == "box")
     assert (kept.tries, kept.trouble) == (1, "it answers 500")
-    time.seconds += 6
+    clock.forward(6)
     box.trouble = Trouble("it answers 429", retry_after=600.0)
     assert post.turn() == 0
     assert box.tried == 2
-    time.seconds += 300
+    clock.forward(300)
     assert post.turn() == 0
     assert box.tried == 2
-    time.seconds += 301
+    clock.forward(301)
     box.trouble = None
     assert post.turn() == 1
     assert post.turn() == 0
@@ -200,17 +190,17 @@ def test_a_failure_is_tried_again_by_the_journals_clock_and_holds_up_no_other_ch
     assert (kept.tries, kept.trouble, kept.sent) == (0, "", 1)
 
 
-def test_what_is_older_than_a_day_is_dropped_and_that_is_written_down(journal: Journal, time: Time) -> None:
+def test_what_is_older_than_a_day_is_dropped_and_that_is_written_down(journal: Journal, clock: Clock) -> None:
     post, box = _post(journal)
     run_in(journal, "Failed")
-    time.seconds += DAY + 1
+    clock.forward(DAY + 1)
     run_in(journal, "Exit")
     assert _told(journal, post, box) == [("done", "Exit")]
     [kept] = journal.outboxes()
     assert (kept.dropped, kept.sent) == (1, 1)
 
 
-def test_a_burst_is_told_as_one_and_the_same_one_again(journal: Journal, time: Time) -> None:
+def test_a_burst_is_told_as_one_and_the_same_one_again(journal: Journal, clock: Clock) -> None:
     post, box = _post(journal)
     for _ in range(12):
         run_in(journal, "Failed")
@@ -225,7 +215,7 @@ def test_a_burst_is_told_as_one_and_the_same_one_again(journal: Journal, time: T
     box.send = send  # type: ignore[method-assign]
     post.turn()
     run_in(journal, "Exit")
-    time.seconds += 10
+    clock.forward(10)
     box.trouble = None
     assert post.turn() == 13
     assert [one.count for one in box.told] == [12, 1]
@@ -282,7 +272,7 @@ def test_a_kill_between_sending_and_noting_tells_the_same_again(tmp_path: Path) 
 def test_notices_are_the_same_however_often_and_in_which_parts_they_are_made(
     tmp_path_factory: pytest.TempPathFactory, made: list[str], data: st.DataObject
 ) -> None:
-    journal = open_journal(tmp_path_factory.mktemp("journal") / "journal.db", now=Time())
+    journal = open_journal(tmp_path_factory.mktemp("journal") / "journal.db", now=Clock())
     try:
         post, box = _post(journal)
         for state in made:

@@ -26,9 +26,9 @@ from interlock.work.telemetry.exporting import WEEK, Export, export_of
 from interlock.work.threads.loop import drive
 from interlock.work.tickets.locks import process_holder
 from interlock.world.telemetry.collector import collector_of
+from journal.histories import Clock
 from work.attention.standings import run_in, thread_in
 from work.notifying.receivers import Receiver, receiver
-from work.notifying.test_outbox import Time
 from work.threads.benches import DONE, PASS, Bench, Steps
 
 from .collectors import Read, read
@@ -46,13 +46,13 @@ FIRST: Steps = [
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture
-def journal(tmp_path: Path, time: Time) -> Iterator[Journal]:
-    found = open_journal(tmp_path / "journal.db", now=time)
+def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
+    found = open_journal(tmp_path / "journal.db", now=clock)
     yield found
     found.close()
 
@@ -168,7 +168,7 @@ def _again(journal: Journal) -> None:
     journal.release(lease)
 
 
-def test_what_hooks_saw_of_tools_is_told_with_its_times_and_its_ends(journal: Journal, time: Time) -> None:
+def test_what_hooks_saw_of_tools_is_told_with_its_times_and_its_ends(journal: Journal, clock: Clock) -> None:
     with receiver() as there:
         export = _export(journal, there)
         session = _session(journal)
@@ -186,7 +186,7 @@ def test_what_hooks_saw_of_tools_is_told_with_its_times_and_its_ends(journal: Jo
         saw("tool_start", "Task", "e", 29)
         journal.transact(complete(session, "success", Actor(ActorKind.AGENT, "claude", Channel.MCP)))
         assert export.turn() == 0, "its driver has not written down what came of the run"
-        time.seconds += 20
+        clock.forward(20)
         journal.transact(note(session, RUN, DRIVER, data_of(Ran("claude", "timed_out_idle", "opus"))))
         assert export.turn() == 6
     spans = read(there.got)
@@ -225,7 +225,7 @@ def test_what_works_for_a_ticket_is_in_the_tickets_trace(journal: Journal) -> No
     assert abandoned.attributes["ralph.outcome"] == "abandoned"
 
 
-def test_nothing_is_lost_while_a_collector_is_down_slow_or_at_fault(journal: Journal, time: Time) -> None:
+def test_nothing_is_lost_while_a_collector_is_down_slow_or_at_fault(journal: Journal, clock: Clock) -> None:
     with receiver() as gone:
         pass  # nobody listens there any more
     with receiver((500, {}), (503, {"Retry-After": "600"}), (302, {"Location": "http://127.0.0.1:1/"})) as there:
@@ -238,17 +238,17 @@ def test_nothing_is_lost_while_a_collector_is_down_slow_or_at_fault(journal: Jou
         for number, (wait, trouble) in enumerate(((6, "500"), (11, "503"), (601, "302"))):
             assert export.turn() == 0
             assert len(there.got) == number, "it is left alone for a while"
-            time.seconds += wait
+            clock.forward(wait)
             assert export.turn() == 0
             assert journal.outboxes()[0].trouble.startswith(f"it answers {trouble}")
-        time.seconds += 900
+        clock.forward(900)
         assert export.turn() == 1
         [box] = journal.outboxes()
         assert (box.tries, box.trouble, box.sent, box.dropped) == (0, "", 1, 0)
     assert len({one.id for one in read(there.got)}) == 1, "it is the same span each time"
 
 
-def test_a_collector_that_hangs_is_left_behind(journal: Journal, time: Time) -> None:
+def test_a_collector_that_hangs_is_left_behind(journal: Journal, clock: Clock) -> None:
     with receiver((0, {})) as hanging:
         collector = collector_of(hanging.url, {}, journal.now)
         export = Export(journal, replace(collector, seconds=0.2))
@@ -257,12 +257,12 @@ def test_a_collector_that_hangs_is_left_behind(journal: Journal, time: Time) -> 
         assert export.turn() == 0
         assert journal.outboxes()[0].trouble == "no answer within 0.2 s"
         hanging.release.set()
-        time.seconds += 10
+        clock.forward(10)
         assert export.turn() == 1
 
 
 def test_what_is_refused_or_too_old_is_counted_and_holds_up_nothing(
-    journal: Journal, time: Time, caplog: pytest.LogCaptureFixture
+    journal: Journal, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     with receiver((400, {})) as there:
         export = _export(journal, there)
@@ -274,7 +274,7 @@ def test_what_is_refused_or_too_old_is_counted_and_holds_up_nothing(
         assert journal.outboxes()[0].trouble == "1 spans were refused: no  [31m room"
         there.body = b'{"partialSuccess": {"rejectedSpans": {}}}' + b" " * 100_000
         _ended(journal)
-        time.seconds += WEEK + 10
+        clock.forward(WEEK + 10)
         _ended(journal)
         assert export.turn() == 1
         [box] = journal.outboxes()

@@ -77,7 +77,7 @@ def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary
     done = bench.act(second, "approve", "commit")
     assert done.state == "Done"
     assert done.commit is not None
-    assert verbs.blob_at(bench.root, done.commit, "greeting.txt") == b"hello\n"
+    assert verbs.contents(bench.root, done.commit, ["greeting.txt"]) == {"greeting.txt": b"hello\n"}
     assert not canary.exists(), canary.read_text()
     assert outside(bench) == before
 

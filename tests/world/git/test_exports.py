@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.world.git import blob_at, export_tree, tree_hash
+from interlock.world.git import export_tree, tree_hash
 from world.git.repositories import git, made, picture, write
 
 ODD: dict[str, str | bytes] = {
@@ -126,23 +126,3 @@ def test_submodules_are_empty_directories_and_sparse_rules_do_not_count(tmp_path
     export_tree(root, git("rev-parse", "HEAD^{tree}", cwd=root), tmp_path / "out")
     assert (tmp_path / "out" / "out" / "b").read_text() == "1"
     assert list((tmp_path / "out" / "lib").iterdir()) == []
-
-
-def test_one_file_of_a_commit_is_read(tmp_path: Path) -> None:
-    root = made(tmp_path / "r", {**ODD, "crlf.txt": b"1\r\n", "d/x": "deep", ".gitattributes": "*.txt text eol=crlf\n"})
-    (root / "link").symlink_to("d/x")
-    git("add", "-A", cwd=root)
-    git("commit", "-q", "--amend", "-m", "first", cwd=root)
-    commit = git("rev-parse", "HEAD", cwd=root)
-    write(root, {"d/x": "changed"})
-    for path, content in ODD.items():
-        assert blob_at(root, commit, path) == (content.encode() if isinstance(content, str) else content)
-    assert blob_at(root, commit, "d/x") == b"deep"
-    assert blob_at(root / "d", commit, "d/x") == b"deep", "paths are relative to the root"
-    assert blob_at(root, commit, "crlf.txt") == b"1\n", "as it is stored"
-    assert blob_at(root, commit, "link") == b"d/x"
-    for path in ("d", "d/", "missing", "", "../r/d/x", "/d/x", "./d/x", "d/*", "d/x\0"):
-        assert blob_at(root, commit, path) is None, path
-    with pytest.raises(InterlockError) as caught:
-        blob_at(root, "HEAD", "d/x")
-    assert caught.value.code == "git_failed"

@@ -30,8 +30,6 @@ VERBS: dict[str, Verb] = {
     "diff": verbs.diff,
     "diff of commits": lambda root: verbs.diff(root, "HEAD~1", "HEAD"),
     "log": verbs.log,
-    "has_commits": verbs.has_commits,
-    "branch_exists": lambda root: verbs.branch_exists(root, "main"),
     "files": verbs.files,
     "merged_at": lambda root: verbs.merged_at(root, git("rev-parse", "HEAD", cwd=root.parent / "clean"), "main"),
     "identity": verbs.identity,
@@ -44,7 +42,7 @@ VERBS: dict[str, Verb] = {
     "squash and undo": lambda root: (_squashed(root), verbs.undo(root, "k")),
     "delete_branch": lambda root: _deleted(root),
     "export_tree": lambda root: verbs.export_tree(root, _clean(root, "HEAD~1^{tree}"), root.parent / "out"),
-    "blob_at": lambda root: verbs.blob_at(root, _clean(root, "HEAD"), "old.evil"),
+    "contents": lambda root: verbs.contents(root, "HEAD", ["old.evil"]),
     "fingerprint_of_settings": verbs.fingerprint_of_settings,
     "add_work_tree": lambda root: _added(root),
     "remove_work_tree": lambda root: verbs.remove_work_tree(root, _added(root), "k"),
@@ -173,7 +171,7 @@ def test_a_tree_that_only_a_filter_could_write_is_not_written(hostile: Path, can
         WRITERS[name](hostile, place)
     assert caught.value.code == "git_unsafe"
     assert not place.exists()
-    assert not verbs.branch_exists(hostile, THREAD)
+    assert not (hostile / ".git" / "refs" / "heads" / THREAD).exists()
     assert not canary.exists(), canary.read_text()
 
 

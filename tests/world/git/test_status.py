@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.world.git import Operation, branch_exists, has_commits, state
+from interlock.world.git import Operation, state
 from world.git.repositories import environment, git, made, write
 
 ODD = ["with space", "new\nline", "tab\there", "-x", ":(glob)*", "é", os.fsdecode(b"\xff\xfe"), 'quo"te', "back\\slash"]
@@ -28,17 +28,12 @@ def test_an_unborn_branch_has_no_head(tmp_path: Path) -> None:
     write(tmp_path, {"a": "1"})
     found = state(tmp_path)
     assert (found.head, found.branch, found.untracked) == (None, "trunk", ("a",))
-    assert not has_commits(tmp_path)
 
 
 def test_a_detached_head_has_no_branch(tmp_path: Path) -> None:
     root = made(tmp_path / "r")
     git("checkout", "-q", "--detach", cwd=root)
     assert state(root).branch is None
-    assert has_commits(root)
-    assert branch_exists(root, "main")
-    assert not branch_exists(root, "mai")
-    assert not branch_exists(root, "--all")
 
 
 def test_what_differs_is_told_apart(tmp_path: Path) -> None:

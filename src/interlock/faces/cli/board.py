@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from interlock.faces.cli.looks import shade
+from interlock.faces.cli.looks import quoted, shade
 from interlock.faces.cli.output import Output, clean, one_line
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _WIDEST_BAR = 12
 
 def _state(machine: Machine, name: str) -> Text:
     state = machine.states.get(name)
-    return Text(f"{state.icon if state and state.icon else '·'} {one_line(name)}", shade(machine, name))
+    return Text(f"{state.icon if state and state.icon else '·'} {one_line(name)}", shade(state))
 
 
 def age(hours: float) -> str:
@@ -123,7 +123,7 @@ def show_board(output: Output, board: Dashboard, machine: Machine) -> None:
 
 def _phase(phase: Phase, machine: Machine, most: int, widths: tuple[int, int, int]) -> Iterator[Text]:
     filled = max(1, round(phase.count * widths[2] / most)) if phase.count else 0
-    bar = Text("█" * filled, shade(machine, phase.state))
+    bar = Text("█" * filled, shade(machine.states.get(phase.state)))
     number = str(phase.count) if phase.count else "·"
     count = Text(number.rjust(widths[1]), "bold" if phase.count else "dim")
     cards = [_card(one) for one in phase.tickets]
@@ -188,9 +188,9 @@ def _show_comments(output: Output, found: View) -> None:
     for one in found.comments:
         console.print(Text(f"{one.at[:10]} {one.at[11:19]}  {one_line(one.author)}", "dim"), soft_wrap=True)
         # Every line is set off, so that none can be taken for something that the program says.
-        for line in clean(one.body).splitlines():
-            if not line.startswith("<!--"):
-                console.print(Text(f"  │ {line.replace('**', '') if one.is_audit else line}"), soft_wrap=True)
+        body = "\n".join(line for line in clean(one.body).splitlines() if not line.startswith("<!--"))
+        for line in quoted(body.replace("**", "") if one.is_audit else body, "  │ ", output.width):
+            console.print(Text(line), soft_wrap=True)
 
 
 def _show_guidance(output: Output, states: Sequence[str], commands: Sequence[str]) -> None:

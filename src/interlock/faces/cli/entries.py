@@ -8,7 +8,8 @@ import msgspec
 from rich.text import Text
 
 from interlock.errors import Tampered
-from interlock.faces.cli.output import clean, one_line
+from interlock.faces.cli.looks import quoted
+from interlock.faces.cli.output import one_line
 from interlock.machine.model import NOTED
 
 if TYPE_CHECKING:
@@ -60,5 +61,5 @@ def show_entry(console: Console, entry: Entry, machine: str) -> None:
         line.append("  ⚠ off path", "bold red")
     console.print(line, soft_wrap=True)
     # Every line of a reason is set off, so that none can be taken for an entry.
-    for said in clean(entry.reason or "").splitlines():
-        console.print(Text(f"        │ {said}", "italic dim"), soft_wrap=True)
+    for said in quoted(entry.reason or "", "        │ ", console.width if console.is_terminal else None):
+        console.print(Text(said, "italic dim"), soft_wrap=True)

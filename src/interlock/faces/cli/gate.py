@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from interlock.work.gates.overview import Overview
     from interlock.work.gates.presence import Presence
 
-__all__ = ["VERBS", "enrolled", "key_data"]
+__all__ = ["VERBS", "enrolled"]
 
 _SHOWN = 10
 _FORGEABLE = "forgeable: it signs for every program that runs as you; give it a passphrase, or take it out of the agent"
@@ -27,7 +27,7 @@ def _enroll(call: Call) -> None:
     with writable(call) as place:
         key = enrolled(call, place.journal, call.arguments.key)
     said = f"✓ {key.fingerprint} signs at the gates from now on; what guards it: {key.guard}."
-    call.output.result(key_data(key), lambda: call.output.text(said))
+    call.output.result(_key_data(key), lambda: call.output.text(said))
     _warn(call.output, key)
 
 
@@ -60,7 +60,7 @@ def _revoke(call: Call) -> None:
         presence = _person(call, place.journal)
         key = revoke(place.journal, presence, call.arguments.fingerprint)
     said = f"✓ {key.fingerprint} signs at no gate any more; what it signed before still holds."
-    call.output.result(key_data(key), lambda: call.output.text(said))
+    call.output.result(_key_data(key), lambda: call.output.text(said))
 
 
 def _list(call: Call) -> None:
@@ -70,14 +70,14 @@ def _list(call: Call) -> None:
     with opened(call) as journal:
         seen = overview(journal) if journal else Overview(Trust(), [], [])
     data = {
-        "keys": [key_data(key) for key in seen.trust.keys.values()],
+        "keys": [_key_data(key) for key in seen.trust.keys.values()],
         "passed": [asdict(one) for one in seen.passed],
         "refused": [asdict(one) for one in seen.refused],
     }
     call.output.result(data, lambda: _show(call.output, seen))
 
 
-def key_data(key: Key) -> dict[str, Any]:
+def _key_data(key: Key) -> dict[str, Any]:
     """What is told of a key."""
     return {
         "fingerprint": key.fingerprint,

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from interlock.faces.amounts import span_text
 from interlock.faces.cli.output import clean, one_line
-from interlock.faces.cli.plots import span_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from interlock.machine import Machine
+    from interlock.machine.form import State
     from interlock.work.references import Reference
 
-__all__ = ["lasting", "named", "set_off", "shade", "state_text"]
+__all__ = ["lasting", "named", "quoted", "set_off", "shade", "state_text"]
 
 _COLORS = {"gray": "bright_black", "orange": "dark_orange", "purple": "medium_purple"}
 _NARROWEST = 30
 
 
-def shade(machine: Machine, state: str) -> str:
-    """The colour of a state, as terminals know it."""
-    found = machine.states.get(state)
-    color = (found.color or "") if found is not None else ""
+def shade(state: State | None) -> str:
+    """The colour of a state, as terminals know it; none where there is no such state, or it has none."""
+    color = (state.color or "") if state is not None else ""
     return _COLORS.get(color, color)
 
 
@@ -34,7 +34,7 @@ def state_text(machine: Machine, state: str) -> Text:
     """A state with its icon, in its colour; one that the machine does not know, for another version did, is plain."""
     found = machine.states.get(state)
     icon, label = (found.icon or "•", machine.label(state)) if found is not None else ("?", state)
-    return Text(f"{one_line(icon)} {one_line(label)}", shade(machine, state))
+    return Text(f"{one_line(icon)} {one_line(label)}", shade(found))
 
 
 def named(of: Reference, *, title: bool = True) -> str:
@@ -50,12 +50,18 @@ def lasting(since: str | None, now: float) -> str:
     return span_text(max(0, int((now - datetime.fromisoformat(since).timestamp()) * 1000)))
 
 
-def set_off(text: str, before: str, width: int | None, most: int | None = None) -> Iterator[str]:
+def quoted(text: str, before: str, width: int | None) -> Iterator[str]:
     """Text that somebody wrote, every line of it set off by the same, within the terminal where there is one."""
-    lines = [line.strip() for line in clean(text).splitlines() if line.strip()]
     room = None if width is None else max(_NARROWEST, width - len(before))
-    folded = [part for line in lines for part in (wrap(line, room) if room is not None else [line])]
-    for line in folded[:most]:
-        yield f"{before}{line}"
-    if most is not None and len(folded) > most:
+    for line in clean(text).splitlines():
+        for part in wrap(line, room) if room is not None and len(line) > room else [line]:
+            yield f"{before}{part}"
+
+
+def set_off(text: str, before: str, width: int | None, most: int | None = None) -> Iterator[str]:
+    """The same of what matters in it: without empty lines and indents, and at most so many lines."""
+    lines = [line.strip() for line in clean(text).splitlines() if line.strip()]
+    shown = list(quoted("\n".join(lines), before, width))
+    yield from shown[:most]
+    if most is not None and len(shown) > most:
         yield f"{before}…"

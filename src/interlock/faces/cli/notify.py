@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from interlock.work.notifying.outbox import Post
     from interlock.work.outgoing import Sender
 
-__all__ = ["VERBS", "posts_of", "senders_of", "telling"]
+__all__ = ["VERBS", "senders_of", "telling"]
 
 _HINT = "Set one in ralph.toml, such as notify.desktop, then `ralph config accept`."
 
 
-def posts_of(call: Call, place: Place) -> list[Post]:
+def _posts_of(call: Call, place: Place) -> list[Post]:
     """What this process sends, a post for each channel that is set."""
     from interlock.work.notifying.channels import CHANNELS, channels, is_on
 
@@ -38,7 +38,7 @@ def posts_of(call: Call, place: Place) -> list[Post]:
 
 def senders_of(call: Call, place: Place) -> list[Sender]:
     """All that this process sends of what happens: to people, and to a collector of traces."""
-    posts: list[Sender] = list(posts_of(call, place))
+    posts: list[Sender] = list(_posts_of(call, place))
     if place.settings.text("telemetry.traces") == "off":
         return posts
     from interlock.work.telemetry.exporting import export_of
@@ -66,7 +66,7 @@ def _test(call: Call) -> None:
 
     with readable(call) as place:
         named = call.arguments.channel
-        found = [one for one in posts_of(call, place) if named in (None, one.channel.name)]
+        found = [one for one in _posts_of(call, place) if named in (None, one.channel.name)]
         at = time_text(int(place.journal.now() * 1e9))
     if not found:
         what = f"The channel {named} is off." if named else "No channel is set on which people could be told."
@@ -85,7 +85,7 @@ def _test(call: Call) -> None:
 def _status(call: Call) -> None:
     with readable(call) as place:
         known = {one.channel: one for one in place.journal.outboxes()}
-        rows = [_row(one, known) for one in posts_of(call, place)]
+        rows = [_row(one, known) for one in _posts_of(call, place)]
     data = {"channels": rows}
 
     def show() -> None:
@@ -124,7 +124,7 @@ def _said(row: dict[str, Any]) -> str:
 
 def _send(call: Call) -> None:
     with writable(call) as place:
-        posts = posts_of(call, place)
+        posts = _posts_of(call, place)
         if not posts:
             raise UsageError("notify_off", "No channel is set on which people could be told.", _HINT)
         sent = {one.channel.name: one.turn() for one in posts}

@@ -16,23 +16,16 @@ __all__ = ["Output", "builtins", "clean", "columns", "one_line"]
 
 _WIDTH = 120
 _NARROWEST = 20
-_BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f")
 
 
 def clean(text: str) -> str:
     """Text that an agent may have written, made safe for a terminal: no control characters, no bidi overrides."""
-    return "".join(_visible(character) for character in text)
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
 
 
 def one_line(text: str) -> str:
     """Such text where a line break would let it pass for something else."""
     return clean(text).replace("\n", "\ufffd").replace("\t", " ")
-
-
-def _visible(character: str) -> str:
-    if character in "\n\t" or (character.isprintable() and character not in _BIDI):
-        return character
-    return "\ufffd"
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
@@ -45,6 +38,25 @@ def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> str:
 
         lines = [fill(line, width, subsequent_indent=" " * indent, drop_whitespace=True) for line in lines]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _width_of(stream: TextIO) -> int | None:
+    return (os.get_terminal_size(stream.fileno()).columns or None) if stream.isatty() else None
+
+
+def _folded(text: str, indent: str, width: int | None) -> str:
+    """Sentences within a terminal's width; a command in backticks stays in one piece, to be copied."""
+    if width is None or width < 2 * _NARROWEST:
+        return f"{text}\n"
+    import re
+    from textwrap import fill
+
+    whole = re.sub(r"`[^`\n]+`", lambda found: found[0].replace(" ", "\0"), text)
+    lines = (
+        fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+        for line in whole.split("\n")
+    )
+    return "\n".join(lines).replace("\0", " ") + "\n"
 
 
 def builtins(value: object) -> Any:
@@ -75,9 +87,10 @@ class Output:
             said: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
             self.line({"ok": False, "error": said | ({"details": error.details} if error.details else {})})
             return
-        self.stderr.write(f"ralph: {clean(error.message)} [{error.code}]\n")
+        width = _width_of(self.stderr)
+        self.stderr.write(_folded(f"ralph: {clean(error.message)} [{error.code}]", "", width))
         if error.hint:
-            self.stderr.write(f"  → {clean(error.hint)}\n")
+            self.stderr.write(_folded(f"  → {clean(error.hint)}", "    ", width))
 
     def line(self, data: object) -> None:
         """One line of JSON."""
@@ -95,7 +108,7 @@ class Output:
     @property
     def width(self) -> int | None:
         """How wide the terminal is; None where stdout is none, or where it does not say."""
-        return (os.get_terminal_size(self.stdout.fileno()).columns or None) if self.stdout.isatty() else None
+        return _width_of(self.stdout)
 
     def console(self) -> Console:
         """A console for what is worth looking at; plain where stdout is no terminal."""

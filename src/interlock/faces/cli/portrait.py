@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import one_line
 from interlock.machine import Machine, Transition
 from interlock.machine.check import Finding, Report
@@ -20,11 +21,6 @@ from interlock.machine.form import MachineForm
 
 __all__ = ["show_machine", "show_report"]
 
-_COLORS = {
-    "gray": "bright_black",
-    "orange": "dark_orange",
-    "purple": "magenta",
-}
 _COLUMNS = 4
 _ACTORS = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("system", "cyan")}
 
@@ -70,7 +66,7 @@ def _show_heading(console: Console, text: str) -> None:
 
 def _show_state(console: Console, machine: Machine, name: str) -> None:
     state = machine.states[name]
-    color = _COLORS.get(state.color or "", state.color or "default")
+    color = shade(state) or "default"
     title = Text.assemble((f"{state.icon or '•'} {machine.label(name)}", f"bold {color}"))
     if state.label and state.label != name:
         title.append(f" {name}", "dim")
@@ -94,7 +90,7 @@ def _show_state(console: Console, machine: Machine, name: str) -> None:
 
 def _cells(machine: Machine, transition: Transition) -> tuple[Text, Text, Text, Text]:
     target = machine.states[transition.to]
-    color = _COLORS.get(target.color or "", target.color or "default")
+    color = shade(target) or "default"
     gate = Text(f"◈ {transition.on}", "bold red") if transition.gate else Text(f"  {transition.on}", "bold")
     arrow = Text("↻ stays", "dim") if transition.stays else Text.assemble("→ ", (machine.label(transition.to), color))
     who = Text(", ").join(Text(*_ACTORS[kind]) for kind in transition.by)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from interlock.faces.cli.command import Call
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
 from interlock.machine import load_shipped
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from interlock.journal import Entry, Journal
 
-__all__ = ["duration", "line_of", "looks", "show_record", "watch"]
+__all__ = ["line_of", "looks", "show_record", "watch"]
 
-_COLORS = {"gray": "bright_black", "purple": "magenta"}
 _POLL_SECONDS = 0.2
 _FRAMES_SECOND = 4
 _UPKEEP_SECONDS = 1.0
@@ -35,7 +35,7 @@ def looks() -> Mapping[str, State]:
     return load_shipped("session").states
 
 
-def duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """A time that people can read at a glance."""
     whole = int(seconds)
     if whole < 60:
@@ -50,7 +50,7 @@ def _look(state: str, known: Mapping[str, State]) -> tuple[str, str, str]:
     look = known.get(state)
     if look is None:
         return "?", state, "white"
-    return look.icon or "?", look.label or state, _COLORS.get(look.color or "", look.color or "white")
+    return look.icon or "?", look.label or state, shade(look) or "white"
 
 
 def line_of(record: Record, known: Mapping[str, State], now: float) -> Text:
@@ -59,7 +59,7 @@ def line_of(record: Record, known: Mapping[str, State], now: float) -> Text:
     spent = sum(record.totals(now).values()) if record.outcome else record.durations(now)[-1][1]
     line = Text.assemble(
         (f"{icon} {label:<12}", color),
-        (f" {duration(spent):>7}", "dim" if record.outcome else ""),
+        (f" {_duration(spent):>7}", "dim" if record.outcome else ""),
         (f"  …{record.id[-6:]}", "magenta"),
         f"  {one_line(str(record.ticket_id or '–'))}",
         (f"  {one_line(record.agent)}" if record.agent else "", "yellow"),
@@ -68,7 +68,7 @@ def line_of(record: Record, known: Mapping[str, State], now: float) -> Text:
         line.append(f"  {record.outcome}", "red")
     usual = known[record.state].typical_seconds if record.state in known else None
     if usual and record.quiet(now) > usual[-1]:
-        line.append(f"  ⚠ silent for {duration(record.quiet(now))}", "bold red")
+        line.append(f"  ⚠ silent for {_duration(record.quiet(now))}", "bold red")
     if record.findings:
         line.append(f"  ⚠ {len(record.findings)} found", "bold red")
     _append_last(line, record)
@@ -114,7 +114,7 @@ def _history_row(stay: Stay, seconds: float, known: Mapping[str, State]) -> Text
     row = Text.assemble(
         (f"  {stay.since[11:19]}  ", "dim"),
         (f"{icon} {stay.state:<13}", color),
-        f"{'' if ended else duration(seconds):>8}",
+        f"{'' if ended else _duration(seconds):>8}",
     )
     said = stay.metadata.get("message") or stay.metadata.get("error")
     row.append(f"  {one_line(str(said))}" if said else "", "dim")
@@ -256,6 +256,6 @@ class _View:
         when = note.time[11:19] if note else record.updated[11:19]
         said = f"  {note.type}: {_words(note)}" if note and note.type != "state_change" else ""
         icon, label, _ = _look(record.state, self._known)
-        spent = duration(record.durations(self._journal.now())[-1][1])
+        spent = _duration(record.durations(self._journal.now())[-1][1])
         ticket = one_line(str(record.ticket_id or "–"))
         self._call.output.text(f"{when}  {icon} {label:<12} {spent:>7}  …{record.id[-6:]}  {ticket}{said}")

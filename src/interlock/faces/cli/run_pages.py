@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from interlock.work.orchestration.standing import Counts, Standing
     from interlock.work.orchestration.values import Task
 
-__all__ = ["counted", "need_lines", "show_run", "show_runs", "spent_line", "task_lines"]
+__all__ = ["counted", "show_run", "show_runs", "spent_line", "task_lines"]
 
 _STYLES = {"x": "green", "P": "cyan", "/": "yellow", "F": "bold red", "C": "dim", " ": ""}
 _CLOSED = "xC"
@@ -73,7 +73,7 @@ def spent_line(invocations: int, spent: tuple[float, float, int]) -> Text:
     return Text(f"{runs} of agents, {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens", "dim")
 
 
-def need_lines(need: Need) -> Iterator[Text]:
+def _need_lines(need: Need) -> Iterator[Text]:
     """What a run that failed needs of a person."""
     yield Text(one_line(need.says), "bold red")
     for line in need.details:
@@ -103,7 +103,7 @@ def _page(standing: Standing, *, all_tasks: bool) -> Iterator[Text]:
     if run.verdict:
         yield Text(f"last verdict  {_short(run.verdict)}", "dim")
     if standing.need is not None:
-        yield from need_lines(standing.need)
+        yield from _need_lines(standing.need)
     elif run.reason and run.outcome:
         yield Text(_short(run.reason), "green")
     for wish in run.untold:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
 from interlock.faces.cli.command import Call, Verb
+from interlock.faces.web.reach import LOOPBACK, TOKEN
 
 if TYPE_CHECKING:
     from interlock.faces.cli.place import Place
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERBS"]
 
-TOKEN = "RALPH_SERVE_TOKEN"
 _PORT = 7411
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHORTEST = 16
 _BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 75
@@ -32,7 +31,7 @@ _KEEP_ALIVE_SECONDS = 75
 def _serve(call: Call) -> None:
     token = call.environment.get(TOKEN) or None
     host: str = call.arguments.host
-    if host not in _LOOPBACK and token is None:
+    if host not in LOOPBACK and token is None:
         message = f"{host} can be reached from other machines, and {TOKEN} is not set."
         raise UsageError("address_refused", message, f"Leave --host out, or set {TOKEN} to a long secret.")
     if token is not None and len(token) < _SHORTEST:

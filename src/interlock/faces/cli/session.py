@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from interlock.work.sessions.record import Record
     from interlock.work.sessions.verbs import Moved
 
-__all__ = ["VERBS", "bring_up_to_date", "record_data"]
+__all__ = ["VERBS", "bring_up_to_date"]
 
 _MOST = 20
 
@@ -31,7 +31,7 @@ def _list(call: Call) -> None:
         found = _chosen(call, journal) if journal else []
         records = [record_of(journal.history(one.id)) for one in found] if journal else []
         now = journal.now() if journal else 0.0
-    data = [record_data(record, now) for record in records]
+    data = [_record_data(record, now) for record in records]
     call.output.result(data, lambda: _show_list(call, records, now))
 
 
@@ -87,10 +87,10 @@ def _show(call: Call) -> None:
         session = find_session(journal, call.arguments.session)
         record = record_of(journal.history(session.id))
         now = journal.now()
-    call.output.result(record_data(record, now), lambda: show_record(call.output, record, now))
+    call.output.result(_record_data(record, now), lambda: show_record(call.output, record, now))
 
 
-def record_data(record: Record, now: float) -> dict[str, Any]:
+def _record_data(record: Record, now: float) -> dict[str, Any]:
     """A session as data: where it is, how it came there, how long each state took, what was seen."""
     return {
         "id": record.id,

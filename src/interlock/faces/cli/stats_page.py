@@ -9,8 +9,10 @@ from typing import Final
 
 from rich.text import Text
 
+from interlock.faces.amounts import count_text, span_text
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, one_line
-from interlock.faces.cli.plots import bar, count_text, shares, span_text, sparkline
+from interlock.faces.cli.plots import bar, shares, sparkline
 from interlock.machine import load_shipped
 from interlock.machine.form import State
 from interlock.work.orchestration.metrics import ENDS, Metrics, Overall, Session, Task, rate, sessions_of
@@ -29,7 +31,6 @@ _RECENT: Final = 8
 _WIDEST_PLOT: Final = 32
 _JOINED: Final = "\u00a0"
 """Between words of a sentence that stay in one line."""
-_COLORS: Final = {"gray": "bright_black", "purple": "magenta"}
 _OUTCOMES: Final = {
     "success": ("●", "green", "met their goal"),
     "failure": ("✕", "red", "failed"),
@@ -183,8 +184,7 @@ def _show_times(page: _Page, overall: Overall) -> None:
 
 
 def _state(name: str, state: State) -> Text:
-    color = state.color or ""
-    return Text(f"{state.icon or '·'} {name}", _COLORS.get(color, color))
+    return Text(f"{state.icon or '·'} {name}", shade(state))
 
 
 # Tasks

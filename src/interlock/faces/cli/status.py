@@ -49,7 +49,7 @@ def _advice(place: Place, seen: Attention, under_way: Tree) -> tuple[tuple[str, 
     if place.journal.head():
         return (('ralph ticket create "…"', "says what is to be done next"),)
     return (
-        ('ralph ticket create "…"', "says what is to be done; `ralph work 1` then leads it to a commit"),
+        ('ralph ticket create "…"', "says what is to be done; `ralph work 1` then does it"),
         ("ralph init", "sets up this repository and its agents"),
         ("ralph demo", "shows the whole way first, in a temporary repository"),
     )

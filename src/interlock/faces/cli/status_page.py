@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from interlock.faces.amounts import count_text, span_text
 from interlock.faces.cli.looks import lasting, named, set_off, state_text
 from interlock.faces.cli.output import Output, one_line
-from interlock.faces.cli.plots import count_text, span_text
 
 if TYPE_CHECKING:
     from interlock.machine import Machine

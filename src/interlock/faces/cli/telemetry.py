@@ -63,8 +63,9 @@ def _status(call: Call) -> None:
 
 def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     content = "with what was asked and said" if data["content"] else "without content"
-    lines = [("traces", f"on, {content}" if data["traces"] else "off: telemetry.traces")]
-    lines += [("metrics", "on: /metrics of `ralph serve`" if data["metrics"] else "off: telemetry.metrics")]
+    off = "off; telemetry.{} in ralph.toml turns them on"
+    lines = [("traces", f"on, {content}" if data["traces"] else off.format("traces"))]
+    lines += [("metrics", "on: /metrics of `ralph serve`" if data["metrics"] else off.format("metrics"))]
     if data["traces"]:
         last = f", the last at {data['told']}" if data["told"] else ""
         lines += [("spans", f"{data['waiting']} wait, {data['sent']} sent{last}, {data['dropped']} lost")]

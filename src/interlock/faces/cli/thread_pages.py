@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from interlock.work.threads.record import Thread
     from interlock.work.threads.ticketed import Above
 
-__all__ = ["NEXT", "diagnosis_text", "show_diff", "show_list", "show_menu", "show_review", "show_thread"]
+__all__ = ["NEXT", "diagnosis_text", "show_list", "show_review", "show_thread"]
 
 _BOX = 53
 _SHOWN_CRITERIA = 40
@@ -38,7 +38,7 @@ def _bar(machine: Machine, state: str) -> Text:
     for place, phase in enumerate(phases):
         mark, style = ("●", "green") if place < here else ("○", "dim")
         if place == here:
-            mark, style = machine.states[state].icon or "◑", f"bold {shade(machine, state)}"
+            mark, style = machine.states[state].icon or "◑", f"bold {shade(machine.states[state])}"
         bar.append("" if not place else " ── ", "dim").append(f"{mark} {phase}", style)
     return bar
 
@@ -59,7 +59,7 @@ def show_thread(
     say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"), soft_wrap=True)
     say(_bar(machine, thread.state), soft_wrap=True)
     limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
-    where = Text(machine.label(thread.state), f"bold {shade(machine, thread.state)}")
+    where = Text(machine.label(thread.state), f"bold {shade(machine.states.get(thread.state))}")
     where.append(f"  {machine.states[thread.state].description}", "dim")
     if thread.state in ("Running", "Paused", "Verifying"):
         where.append(f"  iteration {snapshot.counters.get('iteration', 1)}/{limit or '∞'}")
@@ -75,7 +75,7 @@ def show_thread(
     for line in (*_details(thread), *_child(child)):
         say(line, soft_wrap=True)
     if thread.state in ("Stuck", "Paused"):
-        show_menu(output, thread, machine, snapshot)
+        _show_menu(output, thread, machine, snapshot)
     say("")
     for verb, does in NEXT.get(thread.state, ()):
         say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"), soft_wrap=True)
@@ -126,7 +126,7 @@ def _criteria(thread: Thread) -> Iterator[Text]:
         yield line
 
 
-def show_menu(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot) -> None:
+def _show_menu(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot) -> None:
     """The choices that a person has, in a box."""
     for line in menu_lines(thread, machine, snapshot):
         output.console().print(Text(line), soft_wrap=True)
@@ -179,12 +179,12 @@ def show_review(output: Output, thread: Thread, receipt: str, diff: str, *, reco
     if recommend:
         say(Text(" Recommend Approve ", "bold black on green"))
     say(Text(clean(receipt)), soft_wrap=True)
-    show_diff(output, diff)
+    _show_diff(output, diff)
     if thread.refused:
         say(Text(f"attempts at a gate that were refused: {len(thread.refused)}; `ralph thread show` has them", "red"))
 
 
-def show_diff(output: Output, diff: str) -> None:
+def _show_diff(output: Output, diff: str) -> None:
     """A patch with its colours."""
     lines = diff.splitlines()
     for line in lines[:_SHOWN_DIFF]:
@@ -207,5 +207,7 @@ def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) 
             continue
         mark = "▸" if row["is_active"] else " "
         state = row["phase"]
-        line = Text(f"{mark} {row['id'][-8:]}  ").append(f"{machine.label(state):<16}", shade(machine, state))
+        line = Text(f"{mark} {row['id'][-8:]}  ").append(
+            f"{machine.label(state):<16}", shade(machine.states.get(state))
+        )
         output.console().print(line.append(f"  {one_line(row['title'])}"), soft_wrap=True)

@@ -59,8 +59,9 @@ def _kin_data(one: Kin) -> dict[str, Any]:
 
 def _show(call: Call, found: Why, now: float) -> None:
     console = call.output.console()
-    for line in _page(found, now, call.output.width):
-        console.print(line, soft_wrap=True)
+    width = call.output.width
+    for line in _page(found, now, width):
+        console.print(line, soft_wrap=width is None)
 
 
 def _page(found: Why, now: float, width: int | None) -> Iterator[Text]:
@@ -97,7 +98,7 @@ def _page(found: Why, now: float, width: int | None) -> Iterator[Text]:
             yield from _kin(" ", one)
     if found.possible:
         yield Text("\nPossible next", "bold")
-        yield from _possible(found.possible)
+        yield from _possible(found.possible, width)
     yield Text("\nIt waits for", "bold")
     yield from _missing(found, width)
 
@@ -136,13 +137,14 @@ def _kin(before: str, one: Kin) -> Iterator[Text]:
         yield Text(f"  ⚠ {one_line(one.differs)}", "yellow")
 
 
-def _possible(possible: tuple[Allowed, ...]) -> Iterator[Text]:
+def _possible(possible: tuple[Allowed, ...], width: int | None) -> Iterator[Text]:
     from rich.text import Text
 
     from interlock.faces.cli.output import columns, one_line
 
     rows = dict.fromkeys((f"  {one.event} → {one.to}", _takes(one)) for one in possible)
-    for line in columns([(one_line(what), one_line(takes)) for what, takes in list(rows)[:_MOST]]).splitlines():
+    told = [(one_line(what), one_line(takes)) for what, takes in list(rows)[:_MOST]]
+    for line in columns(told, width).splitlines():
         yield Text(line)
     if len(rows) > _MOST:
         yield Text(f"  and {len(rows) - _MOST} more", "dim")
@@ -150,7 +152,8 @@ def _possible(possible: tuple[Allowed, ...]) -> Iterator[Text]:
 
 def _takes(one: Allowed) -> str:
     """Who may do it, and what it takes."""
-    who = " or ".join(_PEOPLE.get(kind, kind) for kind in one.by)
+    *others, last = (_PEOPLE.get(kind, kind) for kind in one.by)
+    who = f"{', '.join(others)} or {last}" if others else last
     parts = [f"at the gate {one.gate}" if one.gate else "", f"when {one.when}" if one.when else ""]
     parts += [f"by {', '.join(one.commands)}" if one.commands else ""]
     parts += [f"needs {', '.join(one.needs)}" if one.needs else ""]

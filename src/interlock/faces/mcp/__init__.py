@@ -1,10 +1,12 @@
 """How agents reach Interlock: an MCP server, the same over stdio and HTTP.
 
-    tools       the table of tools: name, arguments, result, what it does
-    shapes      what the tools are given and what they give
+    tools       the table of tools: those of `session_tools` and of `ticket_tools`; `tool` says what one is
+    session_shapes, ticket_shapes
+                what the tools are given and what they give
     arguments   what a tool may be given, checked before anything else looks at it
     desk        the journal and the caller, for the tools
     resources   what can be read: sessions, their journal, the machines and their diagrams
+    prompts     how to report progress, and each ticket command as a text to follow
     server      the SDK's server, with these in it
     stdio       the server over stdio
 

@@ -23,9 +23,9 @@ from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import Machine
 from interlock.work.sessions.record import UPDATE
 
-__all__ = ["INSTRUCTIONS", "make_server"]
+__all__ = ["make_server"]
 
-INSTRUCTIONS = """\
+_INSTRUCTIONS = """\
 Report your work as you do it. Call create_ralph_session before you start on a ticket (unless you were given a session \
 id), update_session_state each time you enter a phase (analyzing, implementing, testing, committing, reviewing), and \
 complete_ralph_session when you are done or cannot go on.
@@ -53,7 +53,7 @@ def make_server(desk: Desk, machines: Callable[[str], Machine]) -> Server[Any]:
         "ralph",
         version=__version__,
         title="Interlock",
-        instructions=INSTRUCTIONS,
+        instructions=_INSTRUCTIONS,
         get_tool_input_schema=lambda name: None,
         on_list_tools=face.list_tools,
         on_call_tool=face.call_tool,

@@ -25,9 +25,9 @@ from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, Question, question_at
 from interlock.work.workshop import Workshop
 
-__all__ = ["LOGIN", "Acting", "Done", "Hands", "offered"]
+__all__ = ["Acting", "Done", "Hands", "offered"]
 
-LOGIN: Final = "login"
+_LOGIN: Final = "login"
 _MOST_KEPT: Final = 100
 _NOBODY: Final = Actor(ActorKind.AGENT, "unknown", Channel.WEB)
 """Who sends a form without being known: for all that a request shows, an agent."""
@@ -72,13 +72,13 @@ class Acting:
     def print_login(self) -> None:
         """Print a new code that makes a browser the person's; the one before it is void."""
         self.must_be_offered()
-        code = self.logins.issue(LOGIN, "")
+        code = self.logins.issue(_LOGIN, "")
         self.tell(f"To act from a browser: open {self.url}/login and type, once, within ten minutes: {code}\n")
 
     def log_in(self, typed: str) -> str:
         """The secret of a browser whose person knows the code."""
         self.must_be_offered()
-        self.logins.take(LOGIN, "", typed)
+        self.logins.take(_LOGIN, "", typed)
         self.tell("A browser is yours now. If it was not you, end this with Ctrl+C.\n")
         return self.browsers.admit()
 

@@ -29,15 +29,16 @@ from interlock.faces.mcp.desk import Desk
 from interlock.faces.web.acting import Hands
 from interlock.faces.web.browsers import Browsers
 from interlock.faces.web.forms import Forms
-from interlock.faces.web.guards import LOOPBACK, failure, guards
+from interlock.faces.web.guards import failure, guards
 from interlock.faces.web.hub import Hub
 from interlock.faces.web.page import NEEDED, Asked, Page, Sight
 from interlock.faces.web.pages import PAGES
-from interlock.faces.web.pages.machines import TRIAL, drawn, without_trial
-from interlock.faces.web.rendering import Renderer
+from interlock.faces.web.pages.machines import TRIAL, without_trial
+from interlock.faces.web.reach import LOOPBACK
+from interlock.faces.web.rendering import Renderer, drawn
 from interlock.faces.web.trial import Trials
 
-__all__ = ["LOOPBACK", "make_app"]
+__all__ = ["make_app"]
 
 _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _MOST_SHOWN: Final = 50

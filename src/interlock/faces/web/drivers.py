@@ -19,13 +19,13 @@ from typing import Final
 import msgspec
 
 from interlock.errors import CODES, Exit, InterlockError
+from interlock.faces.web.reach import TOKEN
 from interlock.journal import Instance, Journal
 from interlock.work.sessions.verbs import is_present
 from interlock.work.tickets.numbers import number_of
 
-__all__ = ["TOKEN", "Drivers"]
+__all__ = ["Drivers"]
 
-TOKEN: Final = "RALPH_SERVE_TOKEN"
 _PRIVATE: Final = frozenset({TOKEN})
 """What agents must not find in their environment."""
 _WORDS: Final = {

@@ -30,7 +30,7 @@ from interlock.faces.web.moves import (
 from interlock.faces.web.page import Asked
 from interlock.faces.web.rendering import Renderer
 
-__all__ = ["Forms", "read_form"]
+__all__ = ["Forms"]
 
 _MOST: Final = 1_000_000
 _MOST_FIELDS: Final = 50
@@ -82,7 +82,7 @@ class Forms:
             called = request.path_params.get("called", "")
             secret = request.cookies.get(_cookie_of(request))
             try:
-                form = await read_form(request)
+                form = await _read_form(request)
                 if not self._acting.browsers.knows(secret):
                     raise self._unknown()
             except InterlockError as error:
@@ -119,7 +119,7 @@ class Forms:
     async def log_in(self, request: Request) -> Response:
         """A browser becomes the person's by the code; or a new code is printed."""
         try:
-            form = await read_form(request)
+            form = await _read_form(request)
             if form.get("again"):
                 await anyio.to_thread.run_sync(self._acting.print_login)
                 return RedirectResponse("/login", 303)
@@ -130,7 +130,7 @@ class Forms:
 
     async def log_out(self, request: Request) -> Response:
         try:
-            await read_form(request)
+            await _read_form(request)
         except InterlockError as error:
             return self._refused(request, error)
         self._acting.browsers.forget(request.cookies.get(_cookie_of(request)))
@@ -140,7 +140,7 @@ class Forms:
         """A browser that brings the token once need not bring it with each request."""
         assert self._token is not None
         try:
-            form = await read_form(request)
+            form = await _read_form(request)
         except InterlockError as error:
             return self._refused(request, error)
         if not hmac.compare_digest(form.get("token", "").encode(), self._token.encode()):
@@ -158,7 +158,7 @@ def _with_cookie(answer: Response, name: str, secret: str) -> Response:
     return answer
 
 
-async def read_form(request: Request) -> dict[str, str]:
+async def _read_form(request: Request) -> dict[str, str]:
     """What a form of one of our own pages says. Refuses what comes from elsewhere, is too much, or takes too long."""
     _must_be_ours(request)
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _KIND:

@@ -18,10 +18,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.faces.web.browsers import Browsers, cookie_name
+from interlock.faces.web.reach import LOOPBACK
 
-__all__ = ["LOOPBACK", "failure", "guards"]
+__all__ = ["failure", "guards"]
 
-LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

@@ -26,7 +26,7 @@ from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Entry
 from interlock.world.inbox import place
-from interlock.world.notice import Notice
+from interlock.world.watching import Watch
 
 __all__ = ["Hub", "View"]
 
@@ -119,16 +119,16 @@ class Hub:
     async def run(self) -> None:
         """Follow the journal until the server ends."""
         self.head = await self._desk.read(self._desk.journal.head)
-        with closing(Notice()) as notice:
+        with closing(Watch()) as watch:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hear, notice)
+                tasks.start_soon(self._hear, watch)
                 tasks.start_soon(self._await_end)
-                await self._follow(notice)
+                await self._follow(watch)
                 tasks.cancel_scope.cancel()
         self._happened.wake()
         self._made.wake()
 
-    async def _follow(self, notice: Notice) -> None:
+    async def _follow(self, watch: Watch) -> None:
         aged, pause = anyio.current_time(), _POLL_SECONDS
         while not self._ending.is_set():
             self._written = anyio.Event()  # before looking, so that nothing falls between
@@ -143,24 +143,24 @@ class Hub:
                 for view in [one for one in self._views.values() if one.page.ages]:
                     await self.refresh(view)
             else:
-                most = _SELDOM_SECONDS if self._is_told(notice) else _POLL_SECONDS
+                most = _SELDOM_SECONDS if self._is_told(watch) else _POLL_SECONDS
                 with anyio.move_on_after(min(pause, most)):
                     await self._written.wait()
                 # What is written can be read when it is safe on the disk, and nothing tells when that is.
                 pause = _SOON_SECONDS if self._written.is_set() else 2 * min(pause, most)
 
-    def _is_told(self, notice: Notice) -> bool:
+    def _is_told(self, watch: Watch) -> bool:
         """Whether the system tells when an entry is written, and when a hook has seen something."""
         file, directory = self._desk.journal.file, self._desk.state_directory
         inbox = Path(place(str(directory)))
-        if file is None or not notice.covers(file.with_name(f"{file.name}-wal"), directory):
+        if file is None or not watch.covers(file.with_name(f"{file.name}-wal"), directory):
             return False
-        return notice.covers(inbox) or not inbox.exists()
+        return watch.covers(inbox) or not inbox.exists()
 
-    async def _hear(self, notice: Notice) -> None:
-        while notice.descriptor is not None:
-            await anyio.wait_readable(notice.descriptor)
-            notice.forget()
+    async def _hear(self, watch: Watch) -> None:
+        while watch.descriptor is not None:
+            await anyio.wait_readable(watch.descriptor)
+            watch.forget()
             self._written.set()
 
     async def _await_end(self) -> None:

@@ -6,29 +6,19 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from interlock.faces.web.looks import Look, look_of
 from interlock.journal import Entry
 from interlock.machine import Machine
 from interlock.machine.model import NOTED
 from interlock.work.gates.approval import REFUSED
 
-__all__ = ["HOMES", "Line", "StateLook", "line_of", "look_of_state", "pretty"]
+__all__ = ["HOMES", "Line", "line_of"]
 
 HOMES: Final = {"thread": "/thread/", "story": "/story/", "orchestrator": "/run/", "session": "/session/"}
 """Where the instances of machines have a page of their own, by their ids."""
-_COLORS: Final = frozenset({"blue", "cyan", "gray", "green", "orange", "purple", "red", "yellow"})
 _MOST_EVIDENCE: Final = 20_000
 _MOST_REASON: Final = 2_000
 _MOST_TOLD: Final = 160
-
-
-@dataclass(frozen=True, slots=True)
-class StateLook:
-    """A state as it is shown; one that the machine does not know, for another version of it did, is plain."""
-
-    name: str
-    label: str
-    icon: str
-    color: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +27,9 @@ class Line:
 
     entry: Entry
     machine: str
-    source: StateLook | None
+    source: Look | None
     """None where the instance began with it."""
-    target: StateLook
+    target: Look
     reason: str
     told: str
     """What a note says, in a few words."""
@@ -53,14 +43,6 @@ class Line:
         return self.entry.from_state != self.entry.to_state
 
 
-def look_of_state(machine: Machine | None, state: str) -> StateLook:
-    found = machine.states.get(state) if machine is not None else None
-    if found is None:
-        return StateLook(state, state, "", "gray")
-    color = found.color if found.color in _COLORS else "gray"
-    return StateLook(state, found.label or state, found.icon or "", color or "gray")
-
-
 def line_of(entry: Entry, machine: str, definition: Machine | None) -> Line:
     """An entry as a page prints it; also one that somebody changed behind our back."""
     evidence = _decoded(entry.evidence)
@@ -68,11 +50,11 @@ def line_of(entry: Entry, machine: str, definition: Machine | None) -> Line:
     return Line(
         entry=entry,
         machine=machine,
-        source=None if entry.from_state is None else look_of_state(definition, entry.from_state),
-        target=look_of_state(definition, entry.to_state),
+        source=None if entry.from_state is None else look_of(definition, entry.from_state),
+        target=look_of(definition, entry.to_state),
         reason=_cut(entry.reason or "", _MOST_REASON),
         told=_told(data) if entry.event == NOTED and isinstance(data, dict) else "",
-        evidence="" if entry.evidence == "{}" else pretty(evidence if evidence is not None else entry.evidence),
+        evidence="" if entry.evidence == "{}" else _pretty(evidence if evidence is not None else entry.evidence),
         marks=tuple(_marks(entry, data if isinstance(data, dict) else {})),
     )
 
@@ -106,7 +88,7 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def pretty(value: object) -> str:
+def _pretty(value: object) -> str:
     """A value as JSON that people can read."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)

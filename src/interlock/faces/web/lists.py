@@ -13,11 +13,11 @@ from interlock.journal import Entry, Instance
 from interlock.machine import Machine
 from interlock.work.watching import INCOMPLETE
 
-__all__ = ["PAGE", "Listed", "Row", "drawn", "folded", "newest", "rows_of", "topic"]
+__all__ = ["Listed", "Row", "folded", "machine_of", "newest", "rows_of", "topic"]
 
 Folded = TypeVar("Folded")
 
-PAGE: Final = 50
+_PAGE: Final = 50
 _LONGEST: Final = 300
 _WHOLE: Final = 26
 
@@ -57,10 +57,10 @@ class Listed:
 def newest(sight: Sight, asked: Asked, path: str, *machines: str) -> Listed:
     """The newest instances of some machines, from the one on that the address names."""
     before = asked.query.get("before", "")[:64] or None
-    found = [one for name in machines for one in sight.journal.recent(name, PAGE + 1, before=before)]
-    shown = nlargest(PAGE + 1, found, key=lambda one: one.id)
-    older = f"{path}?before={shown[PAGE - 1].id}" if len(shown) > PAGE else None
-    return Listed(rows_of(sight, shown[:PAGE]), older, before is None)
+    found = [one for name in machines for one in sight.journal.recent(name, _PAGE + 1, before=before)]
+    shown = nlargest(_PAGE + 1, found, key=lambda one: one.id)
+    older = f"{path}?before={shown[_PAGE - 1].id}" if len(shown) > _PAGE else None
+    return Listed(rows_of(sight, shown[:_PAGE]), older, before is None)
 
 
 def rows_of(sight: Sight, instances: Sequence[Instance]) -> list[Row]:
@@ -94,7 +94,7 @@ def _row(sight: Sight, one: Instance, title: str) -> Row:
     )
 
 
-def drawn(sight: Sight, instance: Instance) -> Machine:
+def machine_of(sight: Sight, instance: Instance) -> Machine:
     """The machine of an instance; the one in force where it is the same, as that has its states in their order."""
     own = sight.journal.machine_of(instance)
     now = sight.machines(instance.machine)

@@ -27,9 +27,9 @@ class Look:
     terminal: bool = False
 
 
-def look_of(machine: Machine, state: str) -> Look:
+def look_of(machine: Machine | None, state: str) -> Look:
     """How a state looks; one that the machine does not know, because another version of it did, is plain."""
-    found = machine.states.get(state)
+    found = machine.states.get(state) if machine is not None else None
     if found is None:
         return Look(state, state, "gray", "?", "")
     color = found.color if found.color in _COLORS else "gray"

@@ -11,7 +11,7 @@ from interlock.machine import Machine, Transition
 from interlock.machine.check import Report
 from interlock.machine.form import MachineForm
 
-__all__ = ["portrait_of", "report_of", "table_of"]
+__all__ = ["portrait_of", "report_of"]
 
 Row = tuple[str, ...]
 
@@ -51,7 +51,7 @@ def _state(machine: Machine, name: str) -> dict[str, Any]:
     }
 
 
-def table_of(title: str, columns: Row, rows: Iterable[Row]) -> dict[str, Any]:
+def _table_of(title: str, columns: Row, rows: Iterable[Row]) -> dict[str, Any]:
     """A table: its title, its columns and its rows, all of text."""
     return {"title": title, "columns": columns, "rows": list(rows)}
 
@@ -59,28 +59,28 @@ def table_of(title: str, columns: Row, rows: Iterable[Row]) -> dict[str, Any]:
 def _tables(machine: Machine) -> Iterator[dict[str, Any]]:
     form = machine.form
     columns = ("From", "Event", "To", "By", "Under which conditions, and what it does")
-    yield table_of("Transitions", columns, (_transition(one) for one in machine.transitions))
-    yield table_of("Refusals", ("From", "Event", "By", "Because"), _refusals(form))
-    yield table_of("Gates and receipts", ("", "Name", "Of the", "Needed for", "What it is"), _proofs(form))
+    yield _table_of("Transitions", columns, (_transition(one) for one in machine.transitions))
+    yield _table_of("Refusals", ("From", "Event", "By", "Because"), _refusals(form))
+    yield _table_of("Gates and receipts", ("", "Name", "Of the", "Needed for", "What it is"), _proofs(form))
     counters = (
         (name, str(one.start), str(one.limit) if one.limit else "none", one.per or "", one.description)
         for name, one in form.counters.items()
     )
-    yield table_of("Counters", ("Name", "From", "Limit", "Per", "What it counts"), counters)
+    yield _table_of("Counters", ("Name", "From", "Limit", "Per", "What it counts"), counters)
     facts = ((name, ", ".join(one.values), one.description) for name, one in form.facts.items())
-    yield table_of("Facts that decide", ("Name", "Values", "What it says"), facts)
+    yield _table_of("Facts that decide", ("Name", "Values", "What it says"), facts)
     settings = ((name, ", ".join(one.values), one.default, one.description) for name, one in form.settings.items())
-    yield table_of("Settings", ("Name", "Values", "Default", "What it does"), settings)
+    yield _table_of("Settings", ("Name", "Values", "Default", "What it does"), settings)
     commands = (
         (name, ", ".join(one.inputs), one.lock or "", ", ".join(one.outputs), one.description)
         for name, one in form.commands.items()
     )
-    yield table_of("Commands", ("Name", "From", "Lock", "To", "What it does"), commands)
+    yield _table_of("Commands", ("Name", "From", "Lock", "To", "What it does"), commands)
     intents = (
         (name, ", ".join(f"{command} → {to}" for command, to in one.commands.items()), one.description)
         for name, one in form.intents.items()
     )
-    yield table_of("Intents", ("Name", "What commands mean by it", "What it says"), intents)
+    yield _table_of("Intents", ("Name", "What commands mean by it", "What it says"), intents)
 
 
 def _transition(one: Transition) -> Row:

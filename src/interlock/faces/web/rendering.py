@@ -14,9 +14,9 @@ from markupsafe import Markup
 from interlock import __version__
 from interlock.work.gates.presence import visible
 
-__all__ = ["LIVE", "Renderer"]
+__all__ = ["Renderer", "drawn"]
 
-LIVE: Final = "live_"
+_LIVE: Final = "live_"
 """How the names of blocks begin that are regions."""
 _MOST: Final = 40_000
 _UNITS: Final = ((86_400, "d"), (3600, "h"), (60, "min"))
@@ -45,8 +45,8 @@ class Renderer:
         """The parts of a page that live."""
         template = self._template(name)
         context = template.new_context(dict(given))
-        blocks = {block: make for block, make in template.blocks.items() if block.startswith(LIVE)}
-        return {block.removeprefix(LIVE): "".join(make(context)) for block, make in blocks.items()}
+        blocks = {block: make for block, make in template.blocks.items() if block.startswith(_LIVE)}
+        return {block.removeprefix(_LIVE): "".join(make(context)) for block, make in blocks.items()}
 
     def _template(self, name: str) -> Template:
         return self._environment.get_template(name)
@@ -57,6 +57,11 @@ def _safe(value: object) -> object:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value if value is not None else ""
     return visible(value if len(value) <= _MOST else f"{value[:_MOST]} …")
+
+
+def drawn(text: str) -> Markup:
+    """A drawing to be put into a page: our own, in which every word is escaped, without what cannot be seen."""
+    return Markup(visible(text))
 
 
 def duration(seconds: float) -> str:

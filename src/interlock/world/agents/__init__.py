@@ -1,6 +1,13 @@
 """One coding agent, run once: started, followed, bounded in time and memory, and ended with all that it started.
 
-`running.run` does it, for any agent of `catalogue`. An adapter is pure: a command line, and a reader that turns what
-the agent prints into happenings. All care for processes is in `running`, `pipes` and `tree`, and there alone.
+    running       `run`: one run, for any agent of `catalogue`; `pipes`, `tree`, `adopting` care for processes
+    assignment    what a run is given; `result` how it ended; `happenings` what happens in between
+    agent         the seam: a command line, and a reader of what it prints
+    claude, codex, gemini, opencode, acp, command, scripted
+                  the adapters, which are pure; `message`, `wire`, `lines`, `tools` and `refusing` help them read
+    hearing       what is printed, taken in; `account` adds it up, `transcript` keeps it
+    limits        the usage limits that agents tell of; `promise` how they say that an iteration ended
+    registration  our server and our hook, as each agent wants them written down
+
 It may import what `world` may. Nothing is imported here, so that the scripted agent starts fast.
 """

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from interlock.world.git.blobs import contents
     from interlock.world.git.branches import Baseline, baseline, begin_branch, delete_branch
     from interlock.world.git.commits import Identity, commit, find_commit, identity
-    from interlock.world.git.exports import blob_at, export_tree
+    from interlock.world.git.exports import export_tree
     from interlock.world.git.history import (
         Change,
         Commit,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from interlock.world.git.private import Repository, opened
     from interlock.world.git.settings import user_email, user_signing_key
     from interlock.world.git.squashes import squash
-    from interlock.world.git.status import Operation, State, branch_exists, changed_paths, has_commits, state
+    from interlock.world.git.status import Operation, State, state
     from interlock.world.git.tampering import fingerprint_of_settings
     from interlock.world.git.trees import tree_hash
     from interlock.world.git.worktrees import Removed, add_work_tree, remove_work_tree
@@ -76,11 +76,8 @@ __all__ = [
     "add_work_tree",
     "baseline",
     "begin_branch",
-    "blob_at",
-    "branch_exists",
     "changed_between",
     "changed_by",
-    "changed_paths",
     "commit",
     "contents",
     "delete_branch",
@@ -90,7 +87,6 @@ __all__ = [
     "find_commit",
     "fingerprint_of_settings",
     "go_back",
-    "has_commits",
     "identity",
     "keep",
     "log",
@@ -123,11 +119,8 @@ _HOMES = {
     "add_work_tree": "worktrees",
     "baseline": "branches",
     "begin_branch": "branches",
-    "blob_at": "exports",
-    "branch_exists": "status",
     "changed_between": "history",
     "changed_by": "history",
-    "changed_paths": "status",
     "commit": "commits",
     "contents": "blobs",
     "delete_branch": "branches",
@@ -137,7 +130,6 @@ _HOMES = {
     "find_commit": "commits",
     "fingerprint_of_settings": "tampering",
     "go_back": "backward",
-    "has_commits": "status",
     "identity": "commits",
     "keep": "kept",
     "log": "history",

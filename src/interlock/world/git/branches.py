@@ -28,7 +28,6 @@ __all__ = [
     "move_branch",
     "our_branch",
     "refuse_checked_out_elsewhere",
-    "refuse_operation",
     "refuse_reftable",
     "remove_branch",
     "switch_head",
@@ -81,7 +80,7 @@ def begin_branch(root: Path, name: str, at: str, *, sleep: Callable[[float], Non
             if move == underway(repository):
                 end(repository)
             return
-        refuse_operation(repository, "a new branch")
+        _refuse_operation(repository, "a new branch")
         if now.commit != the_commit(repository, at):
             message = f"HEAD of {repository.work_tree} is at {now.commit[:12]} and no longer at {at[:12]}."
             raise InterlockError("git_conflict", message, "Take the baseline again.")
@@ -180,7 +179,7 @@ def refuse_reftable(repository: Repository) -> None:
         raise InterlockError("git_failed", message, "Use a repository that was made with `--ref-format=files`.")
 
 
-def refuse_operation(repository: Repository, what: str) -> None:
+def _refuse_operation(repository: Repository, what: str) -> None:
     """Refuse while a merge or the like is under way."""
     operation = operation_of(repository)
     if operation is not None:

@@ -1,4 +1,4 @@
-"""Files of a tree, out of the repository: into a directory of their own, or one at a time."""
+"""Files of a tree, out of the repository: into a directory of their own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import shutil
 from pathlib import Path
 
 from interlock.errors import InterlockError, UsageError
-from interlock.world.git.branches import the_commit
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.trees import refuse_filters
 
-__all__ = ["blob_at", "checkout_index", "export_tree"]
+__all__ = ["checkout_index", "export_tree"]
 
 
 def export_tree(root: Path, tree: str, directory: Path) -> None:
@@ -41,20 +40,6 @@ def export_tree(root: Path, tree: str, directory: Path) -> None:
             partial.replace(place)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
-
-
-def blob_at(root: Path, commit: str, path: str) -> bytes | None:
-    """The content of a file in a commit, as it is stored, or where a link leads; None where there is no such file."""
-    with opened(root) as repository:
-        if "\0" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            return None
-        listed = repository.run("ls-tree", "-z", "--full-tree", the_commit(repository, commit), "--", path)
-        for record in listed.split(b"\0")[:-1]:
-            described, _, name = record.partition(b"\t")
-            _, kind, made = described.decode("ascii").split(" ")
-            if kind == "blob" and name == os.fsencode(path):
-                return repository.run("cat-file", "blob", made)
-        return None
 
 
 def checkout_index(repository: Repository, tree: str) -> Path:

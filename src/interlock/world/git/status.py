@@ -17,10 +17,7 @@ __all__ = [
     "Operation",
     "State",
     "Status",
-    "branch_exists",
     "branch_of",
-    "changed_paths",
-    "has_commits",
     "head_of",
     "hidden_of",
     "operation_of",
@@ -119,24 +116,6 @@ def state(root: Place) -> State:
             nested=tuple(one.path for one in all_of_them if one.is_nested),
             hidden=hidden_of(repository),
         )
-
-
-def has_commits(root: Place) -> bool:
-    """Whether the branch checked out has a commit."""
-    with opened(root) as repository:
-        return head_of(repository) is not None
-
-
-def branch_exists(root: Place, name: str) -> bool:
-    """Whether there is a branch of that name here."""
-    with opened(root) as repository:
-        return repository.ask("show-ref", "--verify", "--quiet", f"refs/heads/{name}").status == 0
-
-
-def changed_paths(root: Place) -> tuple[str, ...]:
-    """What is not as HEAD has it: staged, changed or untracked; not what has a conflict, nor a nested repository."""
-    with opened(root) as repository:
-        return tuple(one.path for one in statuses(repository) if not one.is_nested and not one.is_conflict)
 
 
 def head_of(repository: Repository) -> str | None:

@@ -21,10 +21,10 @@ from interlock.errors import TrackerError
 from interlock.world.addresses import safe_address
 from interlock.world.github.answers import Answer, Limited, Unreadable, Unwell, meaning
 
-__all__ = ["QUICK", "TIME_OUTS", "URL", "Transport", "safe"]
+__all__ = ["QUICK", "URL", "Transport", "safe"]
 
 URL = "https://api.github.com/graphql"
-TIME_OUTS = httpx.Timeout(30.0, connect=10.0)
+_TIME_OUTS = httpx.Timeout(30.0, connect=10.0)
 QUICK = httpx.Timeout(5.0, connect=2.0)
 """For whoever has something else to do than to wait."""
 _MOST_BYTES = 20_000_000
@@ -54,7 +54,7 @@ class Transport:
         url: str = URL,
         patience: float = 60.0,
         attempts: int = 4,
-        time_outs: httpx.Timeout = TIME_OUTS,
+        time_outs: httpx.Timeout = _TIME_OUTS,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,

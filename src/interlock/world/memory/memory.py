@@ -9,13 +9,13 @@ from typing import Protocol, TypeVar
 
 from interlock.errors import InterlockError, UsageError
 
-__all__ = ["ISSUES", "MOST", "PAUSE", "EventType", "Memory", "MemoryEvent", "Node", "Value", "node_of", "once_more"]
+__all__ = ["ISSUES", "MOST", "EventType", "Memory", "MemoryEvent", "Node", "Value", "node_of", "once_more"]
 
 MOST = 10
 """How many nodes an answer has at most, in both of the seed's queries."""
 ISSUES = ("blocker", "bug", "technical_debt")
 """The memory types that are known issues."""
-PAUSE = 3.0
+_PAUSE = 3.0
 """How long the seed waits for a memory that does not answer, before it asks once more."""
 
 Value = str | int | float | bool | tuple[str, ...]
@@ -139,5 +139,5 @@ def once_more(ask: Callable[[], T], sleep: Callable[[float], None]) -> T:
     except InterlockError as error:
         if error.code != "memory_unreachable":
             raise
-    sleep(PAUSE)
+    sleep(_PAUSE)
     return ask()

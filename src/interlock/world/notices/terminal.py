@@ -10,7 +10,7 @@ from typing import Final
 
 from interlock.world.notices.notice import Notice, Trouble
 
-__all__ = ["SEQUENCES", "Terminal"]
+__all__ = ["Terminal"]
 
 _SHOWN: Final = 200
 _TERMINAL: Final = "/dev/tty"
@@ -21,7 +21,7 @@ def _line(text: str) -> str:
     return "".join(one if one.isprintable() and one != ";" else " " for one in text)[:_SHOWN]
 
 
-SEQUENCES: Final[Mapping[str, Callable[[Notice], str]]] = {
+_SEQUENCES: Final[Mapping[str, Callable[[Notice], str]]] = {
     "bell": lambda notice: "\a",
     "osc9": lambda notice: f"\x1b]9;{_line(f'{notice.title}: {notice.body}')}\x1b\\",
     "osc777": lambda notice: f"\x1b]777;notify;{_line(notice.title)};{_line(notice.body)}\x1b\\",
@@ -46,7 +46,7 @@ class Terminal:
         return True
 
     def send(self, notice: Notice) -> Trouble | None:
-        said = SEQUENCES[self.sequence](notice).encode()
+        said = _SEQUENCES[self.sequence](notice).encode()
         # A process in the background would be stopped for writing, where the terminal is set so.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
         try:

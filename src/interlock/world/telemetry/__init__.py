@@ -1,4 +1,7 @@
-"""Traces as OpenTelemetry has them: what a span is, its form on the wire, and one collector that takes them.
+"""Traces as OpenTelemetry has them.
 
-It imports nothing of `work` and below it only `errors`; nothing imports it where traces are off.
+    span         what a span is, and its form on the wire
+    collector    one that takes them
+
+Nothing imports it where traces are off.
 """

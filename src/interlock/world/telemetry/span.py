@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["SCHEMA", "Moment", "Span", "Value", "encoded", "span_id", "trace_id"]
+__all__ = ["Moment", "Span", "Value", "encoded", "span_id", "trace_id"]
 
-SCHEMA: Final = "https://opentelemetry.io/schemas/1.41.0"
+_SCHEMA: Final = "https://opentelemetry.io/schemas/1.41.0"
 """The version of the semantic conventions that names are taken from."""
 _INTERNAL: Final = 1
 _ERROR: Final = 2
@@ -61,7 +61,7 @@ class Span:
 def encoded(spans: Iterable[Span], resource: Attributes, version: str) -> bytes:
     """The body of one request."""
     scope = {"scope": {"name": "interlock", "version": version}, "spans": [_span(one) for one in spans]}
-    known = {"resource": {"attributes": _pairs(resource)}, "scopeSpans": [{**scope, "schemaUrl": SCHEMA}]}
+    known = {"resource": {"attributes": _pairs(resource)}, "scopeSpans": [{**scope, "schemaUrl": _SCHEMA}]}
     return msgspec.json.encode({"resourceSpans": [known]})
 
 

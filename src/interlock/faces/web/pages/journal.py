@@ -13,7 +13,7 @@ from interlock.faces.web.page import EVERYTHING, Asked, Page, Sight
 from interlock.journal import Entry, Found, Sought
 from interlock.machine import INTERNAL, SHIPPED, Machine
 
-__all__ = ["PAGES", "current_machine", "number_in"]
+__all__ = ["PAGES", "number_in"]
 
 _MOST: Final = 50
 _LONGEST: Final = 200
@@ -33,7 +33,7 @@ class _Ways:
     """The same page, which then stays as it is."""
 
 
-def current_machine(sight: Sight, name: str) -> Machine | None:
+def _current_machine(sight: Sight, name: str) -> Machine | None:
     """The machine in force of a name that an instance has; its states may look otherwise than they did."""
     return sight.machines(name) if name in SHIPPED + INTERNAL else None
 
@@ -49,7 +49,7 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     before, after = number_in(asked, "before"), number_in(asked, "after")
     sought = Sought(**{**filled, "instance": _whole(sight, filled["instance"])})
     found = sight.journal.search(sought, before=before, after=after, most=_MOST)
-    machines = {name: current_machine(sight, name) for name in {machine for machine, _ in found.entries}}
+    machines = {name: _current_machine(sight, name) for name in {machine for machine, _ in found.entries}}
     return {
         "filled": filled,
         "is_filtered": not sought.is_anything,
@@ -102,7 +102,7 @@ def _look_at_one(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     machine, entry = found
     earlier, later = sight.journal.entry(seq - 1), sight.journal.entry(seq + 1)
     return {
-        "line": line_of(entry, machine, current_machine(sight, machine)),
+        "line": line_of(entry, machine, _current_machine(sight, machine)),
         "is_whole": entry.computed_hash() == entry.hash,
         "earlier": _neighbour(sight, earlier),
         "follows": earlier is None or earlier[1].hash == entry.previous,
@@ -113,7 +113,7 @@ def _look_at_one(sight: Sight, asked: Asked) -> Mapping[str, Any]:
 
 
 def _neighbour(sight: Sight, found: tuple[str, Entry] | None) -> object:
-    return None if found is None else line_of(found[1], found[0], current_machine(sight, found[0]))
+    return None if found is None else line_of(found[1], found[0], _current_machine(sight, found[0]))
 
 
 PAGES = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from markupsafe import Markup
-
 from interlock.errors import NotFound
-from interlock.faces.web.lists import drawn, folded, newest, rows_of, topic
+from interlock.faces.web.lists import folded, machine_of, newest, rows_of, topic
+from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.rendering import drawn
 from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
 from interlock.machine.svg import svg
@@ -62,13 +62,13 @@ def _number(asked: Asked, name: str) -> int | None:
 
 def _around(sight: Sight, asked: Asked, instance: Instance, entries: Sequence[Entry], state: str) -> dict[str, Any]:
     """What every page of a loop shows: the machine with its state lit, its thread, its sessions, what is said."""
-    machine = drawn(sight, instance)
+    machine = machine_of(sight, instance)
     above = [] if instance.parent is None else [sight.journal.instance(instance.parent)]
     return {
         "id": instance.id,
         "machine": machine,
-        "state": machine.states[state],
-        "diagram": Markup(svg(machine, current=state, is_styled=False)),
+        "look": look_of(machine, state),
+        "diagram": drawn(svg(machine, current=state, is_styled=False)),
         "at": None if _is_now(asked) else len(entries),
         "versions": instance.version,
         "trouble": sight.trouble(instance) if len(entries) == instance.version else "",

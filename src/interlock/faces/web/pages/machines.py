@@ -7,23 +7,16 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from markupsafe import Markup
-
 from interlock.errors import NotFound
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.portraits import portrait_of, report_of
+from interlock.faces.web.rendering import drawn
 from interlock.faces.web.trial import MOST_BYTES
 from interlock.machine import INTERNAL, SHIPPED, Machine
 from interlock.machine.svg import svg
-from interlock.work.gates.presence import visible
 from interlock.world.machines import checked, is_warning
 
-__all__ = ["PAGES", "TRIAL", "drawn", "without_trial"]
-
-
-def drawn(text: str) -> Markup:
-    """A drawing to be put into a page: our own, in which every word is escaped, without what cannot be seen."""
-    return Markup(visible(text))
+__all__ = ["PAGES", "TRIAL", "without_trial"]
 
 
 @lru_cache(maxsize=32)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
-from interlock.faces.web.lines import look_of_state
+from interlock.faces.amounts import count_text, span_text
+from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.plots import HEIGHT, WIDTH, Part, Plot, plot_of
 from interlock.journal.ids import is_suffix, time_text
@@ -15,7 +16,7 @@ from interlock.work.orchestration.ledger import recent_runs
 from interlock.work.orchestration.metrics import Metrics, Overall, over, rate
 from interlock.work.orchestration.trends import Day, by_day
 
-__all__ = ["PAGES", "count_text", "span_text"]
+__all__ = ["PAGES"]
 
 _MOST_RUNS: Final = 300
 """So many runs are looked at, the newest; older ones are on a page of their own."""
@@ -56,7 +57,7 @@ def _states(machine: Machine, overall: Overall) -> list[tuple[Any, str, int, str
     for name in known:
         spent = overall.states.get(name, 0)
         share = _percent(rate(spent, overall.worked - spent))
-        found.append((look_of_state(machine, name), span_text(spent), overall.entered[name], share, spent / most * 100))
+        found.append((look_of(machine, name), span_text(spent), overall.entered[name], share, spent / most * 100))
     return found
 
 
@@ -129,7 +130,7 @@ def _run(run: Metrics, sight: Sight) -> dict[str, Any]:
     return {
         "id": run.id,
         "goal": run.goal,
-        "look": look_of_state(sight.machines("orchestrator"), run.state),
+        "look": look_of(sight.machines("orchestrator"), run.state),
         "is_resting": run.is_resting,
         "began": time_text(run.began * 1_000_000),
         "took": span_text(run.duration),
@@ -145,26 +146,6 @@ def _percent(share: float | None) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}"
-
-
-def span_text(milliseconds: float) -> str:
-    """How long, in the two units that say it best."""
-    seconds = round(milliseconds / 1000)
-    if seconds < 120:
-        return f"{seconds} s"
-    if seconds < 2 * 3600:
-        return f"{seconds // 60} min"
-    if seconds < 48 * 3600:
-        return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
-    return f"{seconds // 86_400} d {seconds % 86_400 // 3600} h"
-
-
-def count_text(number: float) -> str:
-    """A large number, short."""
-    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
-        if number >= size:
-            return f"{number / size:.{0 if number >= 10 * size else 1}f} {unit}"
-    return f"{number:,.0f}"
 
 
 PAGES = (Page("/stats", "stats.html", _look, lambda asked: frozenset({"orchestrator"}), heading="Stats", key="c"),)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from interlock.errors import InterlockError, NotFound
-from interlock.faces.web.lists import drawn, folded, newest, rows_of, topic
+from interlock.faces.web.lists import folded, machine_of, newest, rows_of, topic
+from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
@@ -54,7 +55,7 @@ def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
 
 def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     instance = find_thread(sight.journal, asked.names["id"])
-    machine = drawn(sight, instance)
+    machine = machine_of(sight, instance)
     entries = sight.journal.history(instance.id)
     at = _number(asked, "at")
     if at is not None:
@@ -67,7 +68,7 @@ def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     return {
         "thread": thread,
         "machine": machine,
-        "state": machine.states[thread.state],
+        "look": look_of(machine, thread.state),
         "phases": _phases(machine, thread.state, [one.to for one in moves]),
         "moves": moves[::-1],
         "at": None if at is None else len(entries),

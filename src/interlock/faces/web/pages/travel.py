@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from interlock.errors import UsageError
-from interlock.faces.web.lines import HOMES, line_of, look_of_state
+from interlock.faces.web.lines import HOMES, line_of
+from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import EVERYTHING, Asked, Page, Sight
 from interlock.faces.web.pages.journal import number_in
 from interlock.journal import Entry, Instance
@@ -38,8 +39,7 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "moment": moment,
         "instance": instance,
         "at": moment.entry.version,
-        "state": look_of_state(machine, moment.snapshot.state),
-        "description": machine.states[moment.snapshot.state].description,
+        "state": look_of(machine, moment.snapshot.state),
         "line": line_of(moment.entry, instance.machine, machine),
         "came": line_of(moment.came, instance.machine, machine),
         "way": [line_of(one, instance.machine, machine) for one in reversed(moment.way)],
@@ -95,8 +95,8 @@ def _compared(sight: Sight, sides: Sequence[Instance]) -> dict[str, Any]:
     longest = max([1.0, *(second for one in spent for second in one.seconds)])
     return {
         "sides": sides,
-        "looks": [look_of_state(machine, one.state) for one in sides],
-        "stays": [(look_of_state(machine, one.state), one) for one in spent],
+        "looks": [look_of(machine, one.state) for one in sides],
+        "stays": [(look_of(machine, one.state), one) for one in spent],
         "longest": longest,
         "pairs": [_shown(pair, sides[0].machine, machine) for pair in pairs],
         "different": sum(pair.kind != "same" or bool(pair.differs) for pair in pairs),
