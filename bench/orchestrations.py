@@ -18,7 +18,7 @@ from interlock.journal import open_journal
 from interlock.work.orchestration.beginning import begin, session_name
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.record import Run
-from interlock.work.settings import SETTINGS, Settings
+from interlock.work.settings import Settings
 from interlock.work.workshop import Workshop
 
 __all__ = ["measure"]
@@ -95,7 +95,7 @@ class _Ground:
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
-            settings=Settings({**{setting.key: setting.default for setting in SETTINGS}, **given}),
+            settings=Settings({**Settings().values, **given}),
             environment=environment(),
             tell=lambda what: look(what) if isinstance(what, Run) else None,
             stop=threading.Event(),

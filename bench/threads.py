@@ -19,7 +19,7 @@ from bench.timing import Comparison, Effort, Side, alone, at_least, at_most, by_
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import stage, staged
-from interlock.work.settings import SETTINGS, Settings
+from interlock.work.settings import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
 from interlock.work.workshop import Workshop
@@ -61,12 +61,11 @@ class _Place:
             "verify.commands": (_VERIFIER,),
             "thread.iterations": iterations,
         }
-        known = {setting.key: setting.default for setting in SETTINGS}
         return Workshop(
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
-            settings=Settings({**known, **given}),
+            settings=Settings({**Settings().values, **given}),
             environment=environment(),
             tell=self._hear,
             stop=threading.Event(),

@@ -177,6 +177,15 @@ def test_every_module_says_what_it_is(name: str) -> None:
     assert said.splitlines()[0].endswith((".", ":", "?"))
 
 
+def test_every_package_of_the_systems_names_its_modules() -> None:
+    for package, path in MODULES.items():
+        if path.name != "__init__.py" or not package.startswith("interlock.work"):
+            continue
+        words = set(re.findall(r"\w+", ast.get_docstring(_tree(package)) or ""))
+        inside = {name.rpartition(".")[2] for name in MODULES if name.rpartition(".")[0] == package}
+        assert inside <= words, f"{package} does not name {sorted(inside - words)}"
+
+
 @pytest.mark.parametrize("name", ["machine", "journal", "world", "work", "faces"])
 def test_every_layer_says_what_it_may_import(name: str) -> None:
     said = ast.get_docstring(_tree(f"interlock.{name}")) or ""

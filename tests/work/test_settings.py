@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.work.settings import FILE, SETTINGS, Settings, read, read_file, template
+from interlock.work.settings import FILE, Settings, read, read_file, template
+from interlock.work.settings_table import SETTINGS
 
 
 def test_a_new_file_sets_every_setting_to_its_default() -> None:

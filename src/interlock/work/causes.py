@@ -156,10 +156,10 @@ def _pending(journal: Journal, of: Reference, instance: Instance) -> str:
 
 def _before_ticket(journal: Journal, number: int, ticket: Instance) -> str:
     """Who holds a ticket, or which others come before it."""
-    known, machine = view(journal, number, comments=0, with_group=False), journal.machine_of(ticket)
+    known = view(journal, number, comments=0, with_group=False)
     if known.held_by is not None:
         return f"{known.held_by}, who holds it"
-    blockers = [one.number for one in known.blocked_by if not machine.states[one.workflow_state].terminal]
+    blockers = known.blockers(journal.machine_of(ticket))
     return f"{', '.join(f'#{one}' for one in blockers)} to be done before it" if blockers else ""
 
 

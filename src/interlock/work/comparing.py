@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
 from typing import Final
 
 from interlock.journal import Entry
+from interlock.work.times import seconds_of
 
 __all__ = ["Pair", "Stay", "Told", "aligned", "stays"]
 
@@ -75,7 +75,7 @@ def _told(entries: Sequence[Entry]) -> list[Told]:
 
 
 def _time(entry: Entry) -> float:
-    return datetime.fromisoformat(entry.time).timestamp()
+    return seconds_of(entry.time)
 
 
 def stays(left: Sequence[Entry], right: Sequence[Entry], until: tuple[float, float]) -> list[Stay]:

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Entry, Journal, Transaction
-from interlock.journal.ids import time_text
-from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.budget import NOTHING, Amount, reserve
 from interlock.work.sessions.findings import Written, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.upkeep import take_in, written_beside, written_since
-from interlock.work.sessions.verbs import Caller, complete, create, keep_findings, note
+from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
 from interlock.work.setup.outfits import outfit_for
+from interlock.work.times import day_of
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
 from interlock.world.agents.happenings import Happening, Said, UsedTool, Warned
@@ -30,7 +29,6 @@ from interlock.world.git import Repository
 
 __all__ = ["DRIVER", "KEEPS", "TREES", "Begin", "Errand", "Heard", "end_left_errands", "left_errands", "run_errand"]
 
-DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
 KEEPS = 32_000
 """How many characters of what an agent said last are kept where nobody needs more."""
 TREES = "worktrees"
@@ -178,7 +176,7 @@ def _opening(journal: Journal, errand: Errand) -> Callable[[Transaction], str]:
     caller = Caller(DRIVER, errand.agent.name, None, str(errand.directory))
 
     def work(transaction: Transaction) -> str:
-        kept = reserve(transaction, time_text(int(journal.now() * 1e9))[:10], errand.budget)
+        kept = reserve(transaction, day_of(journal.now()), errand.budget)
         return create(caller, parent=errand.parent, role=errand.role, kept=kept)(transaction).session_id
 
     return work

@@ -17,9 +17,8 @@ from msgspec.structs import replace
 
 from interlock.errors import LeaseHeld
 from interlock.journal import Journal, Lease, Outbox
+from interlock.work.leases import is_present, process_holder
 from interlock.work.quoting import sayable
-from interlock.work.sessions.verbs import is_present
-from interlock.work.tickets.locks import process_holder
 from interlock.world.notices.notice import Trouble
 from interlock.world.redaction import redacted
 

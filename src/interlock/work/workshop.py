@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,7 @@ from interlock.world.agents.catalogue import find_agent
 from interlock.world.agents.running import Stop
 from interlock.world.git import Repository
 
-__all__ = ["Workshop", "sha"]
-
-
-def sha(text: str) -> str:
-    """The hash by which a text is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+__all__ = ["Workshop"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ import pytest
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.attention import Attention, Waiting, attention
-from interlock.work.sessions.verbs import Caller, create, is_present, update
+from interlock.work.leases import is_present, process_holder
+from interlock.work.sessions.verbs import Caller, create, update
 from interlock.work.settings import Settings
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.verbs import create as create_ticket
 from interlock.work.watching import Watch
 from journal.histories import Clock

@@ -17,11 +17,11 @@ from msgspec.structs import replace
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event, Evidence, load_shipped
+from interlock.work.leases import is_present, process_holder
 from interlock.work.notifying.outbox import DAY, Post
 from interlock.work.outgoing import lease_of
-from interlock.work.sessions.verbs import Caller, is_present
+from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.verbs import create as create_ticket
 from interlock.world.notices.notice import Notice, Trouble

@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import Any
 
 from interlock.journal import Entry, Journal
+from interlock.work.leases import is_present
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.sessions.verbs import is_present
 from work.threads.benches import Bench
 
 __all__ = ["JOURNEYS", "MOVE_BY_MOVE", "SMALL", "Answers", "Leg", "Server", "Stage", "set_up", "travelled"]

@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.hashing import sha256_of
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.session import Session, rendered
-from interlock.work.orchestration.store import SessionFiles, sha256_of
+from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Question, Report, Task, Verdict
 from world.failing import failing
 

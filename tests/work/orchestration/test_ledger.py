@@ -7,11 +7,10 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event
+from interlock.work.leases import is_present, process_holder
 from interlock.work.orchestration.ledger import RUNS, all_runs, runs_of_session
 from interlock.work.orchestration.metrics import measured
 from interlock.work.orchestration.tally import tally_of
-from interlock.work.sessions.verbs import is_present
-from interlock.work.tickets.locks import process_holder
 from journal.databases import Address
 from journal.histories import HUMAN, Clock
 from work.orchestration.runs_made import Made

@@ -19,9 +19,10 @@ from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.metrics import Metrics, measured, over, rate, sessions_of
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.tally import Tally, milliseconds, take, tally_of
+from interlock.work.orchestration.tally import Tally, take, tally_of
 from interlock.work.orchestration.values import Task
 from interlock.work.orchestration.verbs import resume
+from interlock.work.times import milliseconds_of
 from journal.histories import Clock
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.orchestration.runs_made import Made, note
@@ -79,7 +80,7 @@ def test_a_run_is_counted_as_it_was_driven(bench: Bench) -> None:
         journal.close()
     assert _thousands(run) == {"Planning": 3, "Executing": 3, "Reviewing": 3, "Complete": 1}
     assert (run.rested, run.cycles) == (0, 1)
-    assert run.duration == milliseconds(ended.moves[-1][2]) - milliseconds(ended.started)
+    assert run.duration == milliseconds_of(ended.moves[-1][2]) - milliseconds_of(ended.started)
     assert {one.id: (one.end, one.attempts, one.rework) for one in run.tasks} == {
         "task-1": ("qualified", 2, 1),
         "task-2": ("qualified", 1, 0),
@@ -337,7 +338,7 @@ def _histories(draw: st.DrawFn) -> list[Entry]:
 
 @given(_histories(), st.booleans())
 def test_every_millisecond_of_a_run_is_in_one_state_or_rest(entries: list[Entry], is_driven: bool) -> None:
-    times = [milliseconds(one.time) for one in entries]
+    times = [milliseconds_of(one.time) for one in entries]
     run = measured("r", tally_of(entries), NOW, is_driven=is_driven)
     end = NOW if run.outcome is None else max(times)
     assert sum(run.states.values()) + run.rested == run.duration == end - times[0]

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
+from interlock.work.hashing import sha256_of
 from interlock.work.orchestration.edits import read_back
-from interlock.work.orchestration.store import Restored, SessionFiles, sha256_of
+from interlock.work.orchestration.store import Restored, SessionFiles
 from interlock.work.orchestration.values import Mark, Task
 from world.failing import failing
 

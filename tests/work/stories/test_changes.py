@@ -1,4 +1,4 @@
-"""What a person changed in `progress.txt` is said for each story, and only what a person may do counts."""
+"""Of what a person changed in `progress.txt`, only what a person may do counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from interlock.work.stories.changes import ChangeKind, accepted, changes
+from interlock.work.stories.changes import accepted
 from interlock.work.stories.progress import Metrics, Progress, Status, StoryProgress, parse, written
 
 from .progress_texts import SPEC, progresses
@@ -30,37 +30,8 @@ def as_status(story: StoryProgress, status: Status) -> StoryProgress:
     return StoryProgress(story.id, status, story.file, current_task="9", blocker_reason="because")
 
 
-def said(after: Progress) -> list[tuple[str, str]]:
-    return [(str(one.kind), one.story) for one in changes(BEFORE, after)]
-
-
 def test_no_change_is_no_change() -> None:
-    assert changes(BEFORE, BEFORE) == ()
     assert accepted(BEFORE, BEFORE) == (BEFORE, [])
-
-
-@pytest.mark.parametrize(
-    ("after", "expected"),
-    [
-        ((OPEN, ACTIVE, as_status(BLOCKED, Status.IN_PROGRESS), DONE), [("unblocked", "blocked")]),
-        ((OPEN, ACTIVE, as_status(BLOCKED, Status.NOT_STARTED), DONE), [("unblocked", "blocked")]),
-        ((OPEN, ACTIVE, as_status(BLOCKED, Status.COMPLETE), DONE), [("status", "blocked")]),
-        ((OPEN, as_status(ACTIVE, Status.NOT_STARTED), BLOCKED, DONE), [("status", "active")]),
-        ((OPEN, replace(ACTIVE, retry_count=0), BLOCKED, DONE), [("edited", "active")]),
-        ((ACTIVE, OPEN, BLOCKED, DONE), [("reordered", "open")]),
-        ((DONE, OPEN, ACTIVE, BLOCKED), [("reordered", "open"), ("reordered", "active"), ("reordered", "blocked")]),
-        ((OPEN, StoryProgress("new", Status.NOT_STARTED), ACTIVE, BLOCKED, DONE), [("added", "new")]),
-        ((ACTIVE, DONE), [("removed", "open"), ("removed", "blocked")]),
-    ],
-)
-def test_each_change_is_named(after: tuple[StoryProgress, ...], expected: list[tuple[str, str]]) -> None:
-    assert said(edited(*after)) == expected
-
-
-def test_a_change_has_the_story_as_it_was_and_as_it_is() -> None:
-    freed = as_status(BLOCKED, Status.IN_PROGRESS)
-    [one] = changes(BEFORE, edited(OPEN, ACTIVE, freed, DONE))
-    assert (one.kind, one.before, one.after) == (ChangeKind.UNBLOCKED, BLOCKED, freed)
 
 
 @pytest.mark.requirement("story:blocker:resolution")
@@ -108,7 +79,7 @@ def test_nobody_completes_a_story_by_hand_and_none_is_lost(before: Progress, aft
     assert set(ids) == {one.id for one in (*before.stories, *after.stories)}
     assert len(ids) == len(set(ids))
     assert [id_ for id_ in ids if after.story(id_)] == [one.id for one in after.stories]
-    removed = [one for one in changes(before, after) if one.kind is ChangeKind.REMOVED]
+    removed = [one for one in before.stories if after.story(one.id) is None]
     assert len(refused) >= len(removed)
     assert parse(written(None, result)) == result
 

@@ -17,14 +17,14 @@ from faces.programs import RALPH, clean_environment, run_here
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.errands import DRIVER
+from interlock.work.leases import is_present, process_holder
 from interlock.work.notifying.sending import sending
 from interlock.work.outgoing import lease_of
 from interlock.work.sessions.runs import RUN, Ran, data_of
-from interlock.work.sessions.verbs import Caller, complete, create, is_present, note
+from interlock.work.sessions.verbs import Caller, complete, create, note
 from interlock.work.settings import Settings
 from interlock.work.telemetry.exporting import WEEK, Export, export_of
 from interlock.work.threads.loop import drive
-from interlock.work.tickets.locks import process_holder
 from interlock.world.telemetry.collector import collector_of
 from journal.histories import Clock
 from work.attention.standings import run_in, thread_in

@@ -15,7 +15,7 @@ from typing import Any, Self
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import stage, staged
-from interlock.work.settings import SETTINGS, Settings
+from interlock.work.settings import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
@@ -131,12 +131,11 @@ class Bench:
         return open_journal(path) if self.now is None else open_journal(path, now=self.now)
 
     def workshop(self, journal: Journal) -> Workshop:
-        known = {setting.key: setting.default for setting in SETTINGS}
         return Workshop(
             journal=journal,
             root=self.root,
             state_directory=self.state_directory,
-            settings=Settings({**known, **self.settings}),
+            settings=Settings({**Settings().values, **self.settings}),
             environment=self.environment,
             tell=self._tell,
             stop=self.stop,

@@ -16,7 +16,7 @@ from typing import Any
 
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.gates import audit
-from interlock.work.sessions.verbs import is_present
+from interlock.work.leases import is_present
 from interlock.work.threads.phases import load
 from interlock.work.threads.reading import read_thread
 from mortality import moments_in

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from interlock.work.hashing import sha256_of
 from interlock.work.threads.phases import Iterated, Phase, ThreadView, written
-from interlock.work.threads.projection import Projection, project, sha256_of
+from interlock.work.threads.projection import Projection, project
 from interlock.work.threads.store import ThreadFiles
 from work.threads.views import ANSWERED, ASKED, HEADING, RUN, view
 from world.failing import failing

@@ -13,6 +13,7 @@ from interlock.errors import Refusal
 from interlock.journal import Holder, Instance, Transaction
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.attention.waiting import waiting
+from interlock.work.leases import process_holder
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.threads.loop import drive
@@ -20,7 +21,7 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.ticketed import ticket_of
 from interlock.work.threads.verbs import act, pause
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import expire_lost, process_holder
+from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.queries import view
 from interlock.work.tickets.verbs import create

@@ -13,9 +13,10 @@ import pytest
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.leases import process_holder
 from interlock.work.sessions import verbs as sessions
 from interlock.work.sessions.verbs import Caller
-from interlock.work.tickets.locks import expire_lost, identities, process_holder
+from interlock.work.tickets.locks import expire_lost, identities
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.queries import Filters, listed, view

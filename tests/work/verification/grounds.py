@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlock.work.settings import Settings, read
+from interlock.work.settings import Settings
 from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.request import Plan, Request, plan_of
 from interlock.work.verification.verifying import verify
@@ -97,7 +97,7 @@ class Ground:
         self.told.append(said)
 
     def plan(self, *commands: str, settings: str = "", **more: Any) -> Plan:
-        whole = Settings({**Settings().values, **read(settings)}) if settings else Settings()
+        whole = Settings.of(settings)
         return plan_of(whole, commands=commands or (PYTEST,), **more)
 
     def request(

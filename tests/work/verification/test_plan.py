@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.work.settings import Settings, read
+from interlock.work.settings import Settings
 from interlock.work.verification.counting import checks, number_of_tests, skips
 from interlock.work.verification.globs import matching
 from interlock.work.verification.request import Plan, name_of, plan_of
@@ -19,7 +19,7 @@ DEFAULTS = Settings().texts("verify.tests")
 
 
 def _plan(text: str, **more: tuple[str, ...]) -> Plan:
-    return plan_of(Settings({**Settings().values, **read(text)}), **more)
+    return plan_of(Settings.of(text), **more)
 
 
 def test_a_plan_is_what_the_settings_say_and_what_the_spec_adds() -> None:

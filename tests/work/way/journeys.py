@@ -20,8 +20,8 @@ from typing import Any
 from faces.journals import settle
 from interlock.journal import Instance, Journal
 from interlock.work.gates import audit
+from interlock.work.leases import is_present
 from interlock.work.orchestration.replay import run_of
-from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.replay import loop_of
 from interlock.work.threads.reading import read_thread
 from interlock.work.tickets.queries import view

@@ -88,6 +88,16 @@ def test_an_agent_that_hands_nothing_on_is_tried_twice_and_then_a_person_is_need
         assert len(journal.instances("session")) == 2
 
 
+def test_an_agent_that_is_not_installed_is_named_and_the_ticket_stays_where_it_is(tmp_path: Path) -> None:
+    way = made(tmp_path / "repository", **{"agent.command": "no-such-agent-is-anywhere"})
+    for _ in range(3):
+        walked = way.walk(agent="command")
+        assert (walked.ticket.workflow_state, walked.stop.failed) == ("Backlog", True)
+        assert walked.stop.why == "the agent command cannot be started: it is not installed"
+        assert "--agent NAME" in walked.stop.hint
+    assert way.walk().ticket.workflow_state == "Plan in Review", "no try of it counts"
+
+
 def test_what_an_agent_held_and_left_is_let_go(way: Way) -> None:
     way.play(commands()[0], [handed("research", "--intent", "lock"), {"finish": True}])
     walked = way.walk()

@@ -10,7 +10,8 @@ __all__ = ["VERBS"]
 
 
 def _show(call: Call) -> None:
-    from interlock.work.settings import SETTINGS, read
+    from interlock.work.settings import read
+    from interlock.work.settings_table import SETTINGS
 
     with readable(call) as place:
         found = place.standing

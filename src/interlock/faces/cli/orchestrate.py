@@ -223,9 +223,9 @@ def _list(call: Call) -> None:
 
 def _add(call: Call) -> None:
     """New requirements: the planner hears of them before anything else is begun."""
+    from interlock.work.leases import is_present
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import add
-    from interlock.work.sessions.verbs import is_present
 
     with writable(call) as place:
         run = known_run(place.journal, call.arguments.run)

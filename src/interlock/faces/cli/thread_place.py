@@ -103,7 +103,7 @@ def plain(value: object) -> Any:
 def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -> None:
     """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
     from interlock.faces.cli.thread_pages import show_thread
-    from interlock.work.sessions.verbs import is_present
+    from interlock.work.leases import is_present
     from interlock.work.threads.children import shown_child
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.ticketed import ticket_of

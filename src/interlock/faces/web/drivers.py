@@ -21,7 +21,7 @@ import msgspec
 from interlock.errors import CODES, Exit, InterlockError
 from interlock.faces.web.reach import TOKEN
 from interlock.journal import Instance, Journal
-from interlock.work.sessions.verbs import is_present
+from interlock.work.leases import is_present
 from interlock.work.tickets.numbers import number_of
 
 __all__ = ["Drivers"]

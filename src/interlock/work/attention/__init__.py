@@ -1,7 +1,13 @@
 """What waits for a person, who is at work, what does not move, and what today cost: one look over the whole journal.
 
-Every face that tells people what is going on asks here: the dashboard's first page, `ralph status`, later what
-notifies people. It reads and changes nothing, and it is flat: each list has an end, and says how much more there is.
+    values    what is told (PURE)
+    waiting   what waits for a person
+    working   who is at work, and what does not move though it should
+    spending  what today cost
+    tree      everything that is under way, as a tree
+
+Every face that tells people what is going on asks here. It reads and changes nothing, and it is flat: each list has an
+end, and says how much more there is.
 """
 
 from __future__ import annotations
@@ -9,13 +15,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.journal import Journal
-from interlock.journal.ids import time_text
 from interlock.work.attention.spending import spending
 from interlock.work.attention.tree import Node, Tree, tree
 from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working, counted
 from interlock.work.attention.waiting import waiting
 from interlock.work.attention.working import stuck, working
 from interlock.work.settings import Settings
+from interlock.work.times import day_of
 from interlock.work.watching import Watch
 
 __all__ = ["Attention", "Node", "Spending", "Stuck", "Tree", "Waiting", "Working", "asking", "attention", "tree"]
@@ -33,7 +39,7 @@ def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | N
             working=busy,
             more_working=others,
             stuck=stuck(journal, watch, busy, now),
-            spending=spending(journal, watch, settings, time_text(int(now * 1e9))[:10]),
+            spending=spending(journal, watch, settings, day_of(now)),
         )
 
 

@@ -11,9 +11,9 @@ from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.machine.commands import Handoff
 from interlock.work.attention.values import Waiting
 from interlock.work.configuration import standing
+from interlock.work.leases import is_driven
 from interlock.work.orchestration.needs import need_of
 from interlock.work.references import Reference, called
-from interlock.work.sessions.verbs import is_present
 from interlock.work.threads.upcoming import next_command
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
@@ -58,8 +58,8 @@ def wait_of(journal: Journal, watch: Watch, instance: Instance) -> Waiting | Non
             return _run(journal, watch, instance) if is_asking else None
         case "thread" if instance.outcome is None:
             is_asking = machine.states[instance.state].human
-            is_driven = journal.is_held(f"thread:{instance.id}", is_present)
-            return _thread(journal, watch, instance) if is_asking or not is_driven else None
+            is_asking = is_asking or not is_driven(journal, "thread", instance.id)
+            return _thread(journal, watch, instance) if is_asking else None
         case "ticket" if instance.outcome is None:
             thread = open_thread(journal, instance.id)
             if thread is not None:
@@ -91,7 +91,7 @@ def _threads(journal: Journal, watch: Watch) -> tuple[list[Waiting], int, set[st
     machine = journal.current("thread")
     count, asking = journal.standing("thread", open_states(machine, human=True), _MOST)
     _, others = journal.standing("thread", open_states(machine, human=False), _MOST)
-    resting = [one for one in others if not journal.is_held(f"thread:{one.id}", is_present)]
+    resting = [one for one in others if not is_driven(journal, "thread", one.id)]
     found = [_thread(journal, watch, one) for one in (*asking, *resting)]
     return found, count - len(asking), {one.parent for one in (*asking, *others) if one.parent is not None}
 
@@ -199,7 +199,7 @@ def _loop(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
     if loop.paused is not None:
         why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
         return Waiting(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
-    if not journal.is_held(f"story:{instance.id}", is_present):
+    if not is_driven(journal, "story", instance.id):
         return Waiting(of, loop.state, "nobody drives it", loop.updated, "ralph story run", is_gate=False)
     if blocked:
         why = f"{', '.join(blocked[:5])} {'is' if len(blocked) == 1 else 'are'} blocked; the others go on"
@@ -226,7 +226,7 @@ def _run(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
         return Waiting(of, run.state, why, run.updated, command)
     if run.stopped is not None:
         return Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
-    if not journal.is_held(f"orchestrator:{instance.id}", is_present):
+    if not is_driven(journal, "orchestrator", instance.id):
         command = f"ralph orchestrate resume {end}"
         return Waiting(of, run.state, "nobody drives it", run.updated, command, is_gate=False)
     return None

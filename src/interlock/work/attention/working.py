@@ -7,16 +7,16 @@ from typing import Final
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
-from interlock.journal.ids import time_text
 from interlock.work.attention.values import Stuck, Working
 from interlock.work.attention.waiting import open_states
+from interlock.work.leases import driver_lease
 from interlock.work.references import Reference, called
 from interlock.work.sessions.summary import summary_of
-from interlock.work.sessions.verbs import is_present
 from interlock.work.stories.stuck import standstill
 from interlock.work.tickets.dashboard import STUCK_HOURS
 from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.shelf import TICKETS, Line, by_ids
+from interlock.work.times import text_of
 from interlock.work.watching import Watch
 
 __all__ = ["driver_of", "stuck", "working"]
@@ -64,7 +64,7 @@ def driver_of(journal: Journal, instance: Instance) -> str:
     """The process that drives an instance; empty where none does."""
     if instance.machine not in _DRIVEN:
         return ""
-    lease = journal.held(f"{instance.machine}:{instance.id}", is_present)
+    lease = driver_lease(journal, instance.machine, instance.id)
     return "" if lease is None else str(lease.holder)
 
 
@@ -100,7 +100,7 @@ def _lying(journal: Journal, now: float) -> Iterator[Stuck]:
     """Tickets that have not moved for long, where no person is waited for; the longest first."""
     machine = journal.current("ticket")
     moving = [one for one in open_states(machine, human=False) if one != escalated(machine)]
-    before = time_text(int((now - STUCK_HOURS * 3600) * 1e9))
+    before = text_of(now - STUCK_HOURS * 3600)
     found: list[Line] = []
     with journal.projected(TICKETS) as sql:
         for state in moving:

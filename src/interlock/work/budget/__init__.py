@@ -1,12 +1,13 @@
-"""One budget a day for all work in a repository, whichever driver, process or work tree it is for.
+"""What agents may use: one budget a day for all work in a repository, and the books of each loop and run.
 
 amounts   PURE. What runs of agents use, in whole units; whether one more may begin
+books     PURE. What one loop or run used, by task and by day
 ledger    what all runs used, from the journal; a run is reserved in the transaction that begins it
 """
 
 from __future__ import annotations
 
-from interlock.work.budget.amounts import NOTHING, Amount, Standing, likely, limits_of, refusal
+from interlock.work.budget.amounts import NOTHING, Amount, Standing, has_room, likely, limits_of, refusal
 from interlock.work.budget.ledger import RUNS_OF_AGENTS, reserve, standing
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "RUNS_OF_AGENTS",
     "Amount",
     "Standing",
+    "has_room",
     "likely",
     "limits_of",
     "refusal",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ import msgspec
 from interlock.errors import Refusal
 from interlock.work.settings import Settings
 
-__all__ = ["NOTHING", "Amount", "Standing", "likely", "limits_of", "refusal"]
+__all__ = ["NOTHING", "Amount", "Standing", "has_room", "likely", "limits_of", "refusal"]
 
 _MINUTE: Final = 60_000
 _DOLLAR: Final = 1_000_000
@@ -44,6 +43,11 @@ class Amount(msgspec.Struct, frozen=True):
     def usd(self) -> float:
         return self.microdollars / _DOLLAR
 
+    @property
+    def data(self) -> dict[str, float]:
+        """It as the entries of loops and runs keep it; `of` takes it back."""
+        return {"seconds": self.seconds, "tokens": self.tokens, "usd": self.usd}
+
 
 NOTHING: Final = Amount()
 """As a limit, none."""
@@ -59,12 +63,16 @@ class Standing:
     likely: Amount = NOTHING
 
 
-def likely(settled: Sequence[Amount]) -> Amount:
+def likely(total: Amount, runs: int) -> Amount:
     """What the next run may use: what others did on the average, rounded up; nothing where there were none."""
-    total, number = sum(settled, NOTHING), len(settled)
-    if not number:
-        return total
-    return Amount(*(-(-part // number) for part in (total.milliseconds, total.tokens, total.microdollars)))
+    if not runs:
+        return NOTHING
+    return Amount(*(-(-part // runs) for part in msgspec.structs.astuple(total)))
+
+
+def has_room(used: float, next_: float, limit: float) -> bool:
+    """Whether one more run may begin, by what it may use; without a limit it may."""
+    return not limit or (used < limit and used + next_ <= limit)
 
 
 def limits_of(settings: Settings) -> Amount:
@@ -77,7 +85,7 @@ def refusal(limits: Amount, day: Standing) -> Refusal | None:
     """Why no run may begin; None while there is room for one more like the others."""
     for setting, kind, unit, said in _KINDS:
         limit, used, next_ = (getattr(one, kind) for one in (limits, day.used, day.likely))
-        if limit and (used >= limit or used + next_ > limit):
+        if not has_room(used, next_, limit):
             most, has, wants = (said.format(one / unit) for one in (limit, used, next_))
             message = f"The budget of the day is used up: {has} of {most} are used or reserved, one run takes {wants}."
             hint = f"budget.{setting} in ralph.toml sets it; it begins anew at midnight (UTC). No agent was started."

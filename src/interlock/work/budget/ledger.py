@@ -15,9 +15,8 @@ import msgspec
 
 from interlock.journal import Entry, Instance, Journal, Sql, Transaction
 from interlock.machine import ActorKind, Channel
-from interlock.machine.model import NOTED
-from interlock.work.budget.amounts import Amount, Standing, likely, refusal
-from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, ran_of
+from interlock.work.budget.amounts import NOTHING, Amount, Standing, likely, refusal
+from interlock.work.sessions.runs import DIED, UNKNOWN, Ran, ran_of
 
 __all__ = ["RUNS_OF_AGENTS", "reserve", "standing"]
 
@@ -62,7 +61,7 @@ class _Runs:
                 continue
             if entry.version == 1 and _RESERVED in entry.evidence:
                 _begin(sql, instance.id, entry.decoded_evidence().data.get(_RESERVED))
-            elif entry.event == NOTED and f'"{RUN}"' in entry.evidence and (found := ran_of([entry])) is not None:
+            elif (found := ran_of([entry])) is not None:
                 _settle(sql, instance.id, found[1])
 
 
@@ -95,7 +94,7 @@ def standing(journal: Journal, day: str) -> Standing:
 def _standing(sql: Sql, day: str) -> Standing:
     [(runs, *used)] = sql.rows(_OF_DAY, (day,))
     newest = [Amount(*row) for row in sql.rows(_NEWEST)]
-    return Standing(Amount(*map(int, used)), runs, likely(newest))
+    return Standing(Amount(*map(int, used)), runs, likely(sum(newest, NOTHING), len(newest)))
 
 
 def reserve(transaction: Transaction, day: str, limits: Amount) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlock.work.settings import SETTINGS, Settings
+from interlock.work.settings import Settings
 
 __all__ = ["Project", "Steps"]
 
@@ -84,6 +84,5 @@ class Project:
 
     def settings(self, **given: Any) -> Settings:
         """The settings of the demo, which nobody else has to accept: it made the repository itself."""
-        known = {setting.key: setting.default for setting in SETTINGS}
         named = {key.replace("__", "."): value for key, value in given.items()}
-        return Settings({**known, "agent.name": "scripted", **named})
+        return Settings({**Settings().values, "agent.name": "scripted", **named})

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from interlock.journal import Journal
-from interlock.journal.ids import time_text
 from interlock.work.demo.project import Project, Steps
 from interlock.work.demo.scenes import Heading, Saw, Scene, moves_since
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import Asked, make_yard
 from interlock.work.stories.progress import FILE, template
 from interlock.work.stories.yard import known_stories
+from interlock.work.times import text_of
 from interlock.world.agents.running import Stop
 from interlock.world.repository import STATE_DIRECTORY
 
@@ -68,7 +68,7 @@ def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
     """One story of two subtasks, from its file to its commits."""
     yield Heading("A loop over stories: the first attempt fails its tests, the second passes; one commit a subtask")
     project.write("stories/1-1-languages.md", _STORY)
-    project.write(FILE, template("demo", known_stories(project.root), time_text(int(journal.now() * 1e9))))
+    project.write(FILE, template("demo", known_stories(project.root), text_of(journal.now())))
     project.git("add", "-A")
     project.git("commit", "-qm", "A story")
     agent = project.script(

@@ -10,12 +10,12 @@ import msgspec
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Instance, Journal
 from interlock.journal.entry import GENESIS
-from interlock.journal.ids import time_text
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.gates.presence import Presence
 from interlock.work.gates.statement import VERSION, Approval, Head, Statement, digest_of
 from interlock.work.gates.trust import Trust, trust_instance, trust_of
+from interlock.work.times import text_of
 from interlock.world.ssh import Signature, is_signed
 
 __all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt"]
@@ -99,7 +99,7 @@ def make_approval(
         shown=digest_of(shown),
         person=presence.actor.id,
         channel=str(presence.actor.channel),
-        time=time_text(int(journal.now() * 1e9)),
+        time=text_of(journal.now()),
         head=_head(journal),
     )
     if not trust.enrolled:

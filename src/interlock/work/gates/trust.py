@@ -100,9 +100,7 @@ def trust_instance(journal: Journal) -> str:
         known = transaction.named(MACHINE, MACHINE)
         if known is not None:
             return known.id
-        event = Event(
-            "created", Actor(ActorKind.SYSTEM, "interlock", Channel.DRIVER), evidence=Evidence(names=(MACHINE,))
-        )
+        event = Event("created", _SYSTEM, evidence=Evidence(names=(MACHINE,)))
         return transaction.create(MACHINE, event).entry.instance
 
     known = journal.named(MACHINE, MACHINE)

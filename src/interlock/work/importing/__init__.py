@@ -3,6 +3,7 @@
 imported     what a piece of work is that comes from elsewhere, and the errors of all readers (PURE)
 prd, fix_plan, spec_kit, backlog, beads, github
              a reader for each form: a text gives pieces of work (PURE)
+records      values of JSON and items of lists, for the readers (PURE)
 forms        the forms by name, and which of them a text has (PURE)
 checking     ids that are there twice, references to nothing, circles (PURE)
 sources      the files that a path names, read with care

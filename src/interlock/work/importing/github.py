@@ -8,9 +8,9 @@ from typing import Any, Final
 from interlock.work.importing.imported import Batch, Imported, Source, invalid, named, one_line
 from interlock.work.importing.records import Record, read_json
 
-__all__ = ["REPOSITORY", "parse"]
+__all__ = ["parse"]
 
-REPOSITORY: Final = re.compile(r"https://[^/\s]+/([\w.-]+/[\w.-]+)/issues/[0-9]+")
+_REPOSITORY: Final = re.compile(r"https://[^/\s]+/([\w.-]+/[\w.-]+)/issues/[0-9]+")
 
 
 def parse(source: Source) -> Batch:
@@ -28,7 +28,7 @@ def _issue(row: Any, where: str) -> tuple[int, Imported]:
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 10**12:
         raise invalid(where, "it needs `number`, the issue's number")
     url = issue.line("url")
-    place = REPOSITORY.fullmatch(url)
+    place = _REPOSITORY.fullmatch(url)
     labels = _words(issue, "labels", "name")
     return number, Imported(
         id=f"{place[1] if place else ''}#{number}",

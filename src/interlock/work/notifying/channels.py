@@ -9,10 +9,10 @@ from typing import Final
 from interlock.work.settings import Settings
 from interlock.world.notices.notice import Channel
 
-__all__ = ["CHANNELS", "SECRETS", "channels", "is_on", "without_secrets"]
+__all__ = ["CHANNELS", "channels", "is_on", "without_secrets"]
 
 CHANNELS: Final = ("desktop", "terminal", "slack", "webhook", "command")
-SECRETS: Final = frozenset({"RALPH_SLACK_WEBHOOK", "RALPH_WEBHOOK_SECRET"})
+_SECRETS: Final = frozenset({"RALPH_SLACK_WEBHOOK", "RALPH_WEBHOOK_SECRET"})
 _OFF: Final = frozenset({"off", ""})
 
 
@@ -23,7 +23,7 @@ def is_on(settings: Settings, channel: str) -> bool:
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment for agents and verifiers: they tell nobody anything in our name."""
-    return {name: value for name, value in environment.items() if name not in SECRETS}
+    return {name: value for name, value in environment.items() if name not in _SECRETS}
 
 
 def channels(

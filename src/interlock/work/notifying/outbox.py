@@ -6,18 +6,17 @@ What is told is pinned first, so that a sender that died is followed by one that
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 from msgspec.structs import replace
 
 from interlock.journal import Entry, Journal, Outbox
 from interlock.journal.entry import encode
-from interlock.journal.ids import time_text
 from interlock.work.notifying.news import may_be_news, news_of
 from interlock.work.notifying.wording import folded, notice_of
 from interlock.work.outgoing import Courier, Keep
 from interlock.work.references import called
+from interlock.work.times import seconds_of, text_of
 from interlock.work.watching import Watch
 from interlock.world.notices.notice import Channel, Notice, Trouble
 
@@ -64,7 +63,7 @@ class Post:
 
     def _tell(self, keep: Keep, box: Outbox, found: list[Notice], upto: int) -> int:
         """Send one batch, pinned first; how many of it went out."""
-        fresh = [one for one in found if self.journal.now() - _seconds(one.at) <= DAY]
+        fresh = [one for one in found if self.journal.now() - seconds_of(one.at) <= DAY]
         box = keep(box, upto=upto, dropped=box.dropped + len(found) - len(fresh))
         batch = fresh if len(fresh) <= _SINGLY else [folded(fresh, self.link)]
         sent = 0
@@ -74,7 +73,7 @@ class Post:
                 self._courier.failed(keep, box, trouble)
                 return sent
             sent += one.count
-            told = time_text(int(self.journal.now() * 1e9))
+            told = text_of(self.journal.now())
             count = box.sent + one.count
             box = keep(box, seq=one.seq, sent=count, told=told, tries=0, due=0, trouble="")
         keep(box, seq=upto)
@@ -113,7 +112,3 @@ class Post:
         then = replace(instance, state=snapshot.state, version=entry.version, outcome=snapshot.outcome)
         then = replace(then, data=encode(snapshot))
         return notice_of(news, entry, machine, then, called(self.journal, self.watch, instance), self.link)
-
-
-def _seconds(at: str) -> float:
-    return datetime.fromisoformat(at).timestamp()

@@ -12,6 +12,7 @@ from interlock.errors import Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
+from interlock.work.hashing import sha256_of
 from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.desk import opened
@@ -25,7 +26,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
 from interlock.work.orchestration.session import beside_of
-from interlock.work.orchestration.store import SessionFiles, sha256_of
+from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.task_edits import TASKS
 from interlock.work.orchestration.values import Mark, Report, Task
 from interlock.work.orchestration.visit import noted

@@ -10,9 +10,9 @@ import msgspec
 from interlock.errors import NotFound
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.journal.store import Row
+from interlock.work.leases import is_driven
 from interlock.work.orchestration.metrics import Metrics, measured
 from interlock.work.orchestration.tally import Tally, take
-from interlock.work.sessions.verbs import is_present
 
 __all__ = ["RUNS", "all_runs", "recent_runs", "runs_of_session"]
 
@@ -86,4 +86,4 @@ def _measured(journal: Journal, rows: list[Row], is_settled: bool) -> list[Metri
 
 def _is_driven(journal: Journal, id_: str, tally: Tally) -> bool:
     """Whether somebody is at work on a run now; the time of one that has ended is settled."""
-    return tally.outcome is not None or journal.is_held(f"{_MACHINE}:{id_}", is_present) is True
+    return tally.outcome is not None or is_driven(journal, _MACHINE, id_)

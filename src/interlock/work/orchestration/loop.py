@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 
-from interlock.errors import InterlockError
 from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.errands import end_left_errands
+from interlock.work.driving import driving
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.desk import Desk, opened
@@ -19,42 +17,30 @@ from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import OPEN_MARKS, Run
 from interlock.work.orchestration.steps import STEPS
 from interlock.work.orchestration.visit import Visit, noted
-from interlock.work.sessions.verbs import is_present
-from interlock.work.tickets.locks import process_holder
 from interlock.work.workshop import Workshop
 
 __all__ = ["MACHINE", "begin", "drive"]
 
-_LEASE_SECONDS = 600.0
-"""How long a driver may be silent besides the longest thing that it waits for."""
-_LONGEST = 86_400.0
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
 
 
 def drive(workshop: Workshop, id_: str) -> Run:
     """Drive a run until it ends or is to stop. Calling it again goes on where it was."""
     journal = workshop.journal
-    seconds = _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
-    lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), seconds, is_present)
-    renewed = journal.now()
-    desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
-    try:
-        end_left_errands(journal, id_, workshop.state_directory)
+    with driving(journal, MACHINE, id_, workshop.state_directory, workshop.time_outs.wall) as right:
+        desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
         is_first = True
-        while True:
-            _settle(_visit(desk, lease), is_first)
-            is_first = False
-            workshop.tell(desk.run)
-            if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
-                return _rested(_visit(desk, lease))
-            _step(_visit(desk, lease))
-            if journal.now() - renewed > _LEASE_SECONDS / 10:
-                journal.renew(lease, seconds)
-                renewed = journal.now()
-    finally:
-        desk.git.shut()
-        with suppress(InterlockError):  # the journal itself has failed, and says so
-            journal.release(lease)
+        try:
+            while True:
+                _settle(_visit(desk, right.lease), is_first)
+                is_first = False
+                workshop.tell(desk.run)
+                if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
+                    return _rested(_visit(desk, right.lease))
+                _step(_visit(desk, right.lease))
+                right.renew()
+        finally:
+            desk.git.shut()
 
 
 def _rested(visit: Visit) -> Run:

@@ -5,7 +5,6 @@ Each of these looks at every task and every dependency a constant number of time
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ __all__ = [
     "Resumed",
     "faults",
     "next_task",
-    "ordered",
     "resumed",
     "waiting",
 ]
@@ -71,38 +69,6 @@ def waiting(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
 
 def _missing(task: Task, over: Collection[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in task.depends_on if name not in over))
-
-
-def ordered(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks in the order in which they are worked on: as planned, but for what must come before.
-
-    Those that wait for each other, or for what is no task, are last, as planned.
-    """
-    place = {one.id: number for number, one in enumerate(tasks)}
-    left, after = _graph(tasks)
-    ready = [number for number, count in enumerate(left) if not count]
-    heapq.heapify(ready)
-    found: list[int] = []
-    while ready:
-        number = heapq.heappop(ready)
-        found.append(number)
-        for other in after.get(tasks[number].id, ()) if place[tasks[number].id] == number else ():
-            left[other] -= 1
-            if not left[other]:
-                heapq.heappush(ready, other)
-    rest = sorted(set(range(len(tasks))) - set(found))
-    return tuple(tasks[number] for number in (*found, *rest))
-
-
-def _graph(tasks: Sequence[Task]) -> tuple[list[int], dict[str, list[int]]]:
-    """How many dependencies each task has, by its place, and whose dependency each id is."""
-    left, after = [], dict[str, list[int]]()
-    for number, one in enumerate(tasks):
-        names = _missing(one, PLANNING)
-        left.append(len(names))
-        for name in names:
-            after.setdefault(name, []).append(number)
-    return left, after
 
 
 def faults(tasks: Sequence[Task]) -> tuple[OrderFault, ...]:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from interlock.work.hashing import sha256_of
 from interlock.work.orchestration.changes import NotTaken
 from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back, with_plain_ends
 from interlock.work.orchestration.papers.outline import Beside
 from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.session import Known, Session, beside_of, rendered
-from interlock.work.orchestration.store import Restored, SessionFiles, sha256_of
+from interlock.work.orchestration.store import Restored, SessionFiles
 from interlock.work.seen import Seen
 
 __all__ = ["Found", "Papers", "session_of"]
@@ -59,7 +60,7 @@ class Found:
 
     @property
     def hashes(self) -> dict[str, str]:
-        return {name: sha256_of(text.encode("utf-8", "surrogateescape")) for name, text in self.texts.items()}
+        return {name: sha256_of(text) for name, text in self.texts.items()}
 
     @property
     def refused(self) -> tuple[NotTaken, ...]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from interlock.work.budget.books import Books
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Report, Task
-from interlock.work.spending import Books
 
 __all__ = ["OPEN_MARKS", "Asked", "Invocation", "Run"]
 

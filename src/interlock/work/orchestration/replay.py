@@ -12,11 +12,11 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
+from interlock.work.budget import Amount
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.record import Asked, Invocation, Run
 from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Report, Standing, Task
-from interlock.work.spending import Spent
 
 __all__ = ["change", "run_of", "take"]
 
@@ -227,14 +227,14 @@ def _tasks(run: Run, entry: Entry, data: Data) -> None:
 def _asked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent")}
     run.at_work, run.is_foreign = Asked(**told, at=entry.time), True
-    run.books.reserve(data["task"] or "", entry.time[:10], msgspec.convert(data["reserved"], Spent))
+    run.books.reserve(data["task"] or "", entry.time[:10], Amount.of(**data["reserved"]))
 
 
 def _invoked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent", "ending", "seconds", "tokens")}
     made = Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time)
     run.invocations.append(made)
-    run.books.settle(made.task or "", entry.time[:10], Spent(made.seconds, made.tokens, made.cost_usd))
+    run.books.settle(made.task or "", entry.time[:10], Amount.of(made.seconds, made.tokens, made.cost_usd))
     run.at_work, run.is_foreign = None, False
 
 

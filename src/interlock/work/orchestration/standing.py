@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from interlock.journal import Journal
 from interlock.journal.leases import Lease
+from interlock.work.leases import driver_lease
 from interlock.work.orchestration.needs import Need, need_of
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.store import DIRECTORY
 from interlock.work.sessions.record import record_of
-from interlock.work.sessions.verbs import is_present
 
 __all__ = ["Counts", "Driver", "Standing", "counts_of", "standing_of"]
 
@@ -73,7 +73,7 @@ def counts_of(journal: Journal, id_: str) -> Counts:
 
 def standing_of(journal: Journal, run: Run, successor: str | None = None) -> Standing:
     """Where a run stands, for somebody who looks at it from outside."""
-    lease = journal.held(f"{MACHINE}:{run.id}", is_present)
+    lease = driver_lease(journal, MACHINE, run.id)
     return Standing(
         run=run,
         counts=counts_of(journal, run.id),

@@ -7,7 +7,6 @@ written again. Nothing is reached through a link. A directory that the source sy
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -17,13 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from interlock.errors import InterlockError
+from interlock.work.hashing import sha256_of
 from interlock.work.orchestration.edits import MOST
 from interlock.work.orchestration.ondisk import OnDisk, read_session
 from interlock.work.orchestration.papers.names import check_session_id, is_session_id, session_id
 from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.world.folder import Folder
 
-__all__ = ["DIRECTORY", "Restored", "SessionFiles", "sha256_of"]
+__all__ = ["DIRECTORY", "Restored", "SessionFiles"]
 
 DIRECTORY: Final = ".ralph-sessions"
 _MOST: Final = 4 * MOST
@@ -42,11 +42,6 @@ class Restored:
     file: str
     kept: str
     message: str
-
-
-def sha256_of(content: str | bytes) -> str:
-    """The hash by which a content is known again."""
-    return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
 
 
 class SessionFiles:

@@ -11,7 +11,6 @@ rest. Until the next entry of a driver, time is `unsettled`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -19,8 +18,9 @@ import msgspec
 from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.orchestration.values import Mark
+from interlock.work.times import milliseconds_of
 
-__all__ = ["Tally", "Tried", "Used", "milliseconds", "take", "tally_of"]
+__all__ = ["Tally", "Tried", "Used", "take", "tally_of"]
 
 Data = dict[str, Any]
 Count = Callable[["Tally", Entry, Data], None]
@@ -82,11 +82,6 @@ class Tally(msgspec.Struct, omit_defaults=True):
     """By role, then by agent."""
 
 
-def milliseconds(time: str) -> int:
-    """A time of an entry as a number."""
-    return round(datetime.fromisoformat(time).timestamp() * 1000)
-
-
 def tally_of(entries: Iterable[Entry]) -> Tally:
     """What these entries, all of one run from its first on, add up to."""
     tally = Tally()
@@ -99,7 +94,7 @@ def take(tally: Tally, entry: Entry) -> None:
     """Count the next entry of a run."""
     data = entry.decoded_evidence().data
     if entry.version == 1:
-        tally.began = tally.last = milliseconds(entry.time)
+        tally.began = tally.last = milliseconds_of(entry.time)
         tally.session = data.get("session") or entry.instance
         tally.goal = data.get("goal", "").strip().partition("\n")[0][:_LONGEST_GOAL]
         tally.state, tally.entered = entry.to_state, {entry.to_state: 1}
@@ -113,7 +108,7 @@ def take(tally: Tally, entry: Entry) -> None:
 
 
 def _pass_time(tally: Tally, entry: Entry) -> None:
-    now = max(tally.last, milliseconds(entry.time))
+    now = max(tally.last, milliseconds_of(entry.time))
     passed, tally.last = now - tally.last, now
     if tally.is_stopped:
         tally.rested += passed

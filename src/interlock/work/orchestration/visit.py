@@ -13,6 +13,7 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED
+from interlock.work.budget import has_room
 from interlock.work.errands import DRIVER, Heard
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
@@ -150,7 +151,7 @@ class Visit:
                 repository=lambda: self.desk.repository,
                 schema=schema_of(role),
                 keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
-                begin=lambda work: self._begun(work, noted("asked", **asked, reserved=run.books.likely())),
+                begin=lambda work: self._begun(work, noted("asked", **asked, reserved=run.books.likely().data)),
             )
         except Refusal as error:
             if error.code != "budget_exhausted":
@@ -213,7 +214,7 @@ class Visit:
         for name, kind, unit in _KINDS:
             limit = settings.number(f"orchestrate.budget_{name}") * unit
             used, likely = getattr(books.total(), kind), getattr(books.likely(), kind)
-            if limit and (used >= limit or used + likely > limit):
+            if not has_room(used, likely, limit):
                 has = f"{used / unit:.2f} of {limit / unit:.0f} {name} are used"
                 why = f"the budget of the run is used up: {has}; orchestrate.budget_{name} in ralph.toml sets it"
                 self.rest(why, cause="budget")

@@ -4,7 +4,11 @@
     record      what a session's entries add up to: states and how long, tools, files, tests
     findings    where what was reported and what was observed do not agree
     upkeep      what hooks saw is taken in; a session whose agent is gone ends as a time-out
-    policy      what a tool call needs, and whether a state allows it; shell reads commands
+    runs        what a driver writes down of an agent's run on its session
+    summary     a session in a line, and its time in each state (PURE)
+    policy      what a tool call needs, and whether a state allows it
+      shell       the text of a command, read as a shell reads it
+      writers     whether a command writes, and what
     prompt      how an agent is told to report
 
 Nothing is imported here, because the hook takes `policy` alone. It may import `journal`, `world` and below.

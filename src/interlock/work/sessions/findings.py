@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from interlock.machine import Machine
-from interlock.work.sessions.record import Record, moment
+from interlock.work.sessions.record import Record
+from interlock.work.times import seconds_of
 
 __all__ = ["Finding", "Written", "of_others", "of_session", "of_stay"]
 
@@ -62,7 +63,7 @@ def of_session(
         message = f"tests were run and no results were reported (runs seen: {record.tests_seen})"
         found.append(Finding("tests_unreported", message, record.state))
     for stay, seconds in record.durations(now):
-        begin = moment(stay.since)
+        begin = seconds_of(stay.since)
         inside = [one for one in written if begin <= one.at < begin + seconds - _SLACK]
         unseen = [one for one in inside if not any(f"/{name}".endswith(f"/{one.path}") for name in record.files)]
         if unseen and not _may_write(machine, stay.state):

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
+from interlock.work.times import seconds_of
 
-__all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "Record", "Stay", "moment", "record_of"]
+__all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "Record", "Stay", "record_of"]
 
 UPDATE = "update_session_state"
 COMPLETE = "complete_ralph_session"
 MOVES = ("created", UPDATE, COMPLETE)
 TYPES = ("thinking", "tool_start", "tool_end", "file_change", "progress", "state_change", "error")
 """The kinds of events that a session can be told of; `denied` and `finding` are ours."""
-
-
-def moment(text: str) -> float:
-    """A time of the journal in seconds since 1970."""
-    return datetime.fromisoformat(text).timestamp()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +30,7 @@ class Stay:
 
     def seconds(self, until: float) -> float:
         """How long it took; a clock that was set back makes it no less than nothing."""
-        return max(0.0, until - moment(self.since))
+        return max(0.0, until - seconds_of(self.since))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +159,11 @@ class Record:
     # How long
 
     def end(self, now: float) -> float:
-        return moment(self.completed) if self.completed else max(now, moment(self.updated))
+        return seconds_of(self.completed) if self.completed else max(now, seconds_of(self.updated))
 
     def durations(self, now: float) -> list[tuple[Stay, float]]:
         """Each stay with the seconds it took, the last one until now or until the session's end."""
-        ends = [*(moment(stay.since) for stay in self.stays[1:]), self.end(now)]
+        ends = [*(seconds_of(stay.since) for stay in self.stays[1:]), self.end(now)]
         return [(stay, stay.seconds(until)) for stay, until in zip(self.stays, ends, strict=True)]
 
     def totals(self, now: float) -> dict[str, float]:
@@ -189,9 +184,9 @@ def _heard(entry: Entry, data: dict[str, Any]) -> float:
     """When it happened: what a hook saw may have waited for somebody to write it down."""
     seen = data.get("at") if entry.event == NOTED and entry.channel == "hook" else None
     try:
-        return moment(seen) if isinstance(seen, str) else moment(entry.time)
+        return seconds_of(seen) if isinstance(seen, str) else seconds_of(entry.time)
     except ValueError:
-        return moment(entry.time)
+        return seconds_of(entry.time)
 
 
 def _said(entry: Entry, data: dict[str, Any]) -> str:

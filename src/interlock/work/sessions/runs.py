@@ -17,7 +17,7 @@ from interlock.machine.model import NOTED
 from interlock.world.agents.happenings import Happening, UsedTool
 from interlock.world.agents.result import Result
 
-__all__ = ["DIED", "RUN", "UNKNOWN", "Called", "Ran", "Tools", "data_of", "ran_of", "result_of"]
+__all__ = ["DIED", "RUN", "UNKNOWN", "Called", "Ran", "Tools", "data_of", "may_tell", "ran_of", "result_of"]
 
 RUN: Final = "run"
 DIED: Final = "driver_died"
@@ -121,10 +121,16 @@ def data_of(ran: Ran) -> dict[str, Any]:
     return {"message": ran.words, **known}
 
 
+def may_tell(entry: Entry) -> bool:
+    """Whether an entry may tell of a run; almost none does, and that is seen without decoding it."""
+    is_drivers = (entry.actor_kind, entry.channel) == (ActorKind.SYSTEM, Channel.DRIVER)
+    return is_drivers and entry.event == NOTED and f'"{RUN}"' in entry.evidence
+
+
 def ran_of(entries: Iterable[Entry]) -> tuple[Entry, Ran] | None:
     """The run that a session's entries tell of, and which entry does; None where none does."""
     for entry in entries:
-        if entry.event != NOTED or (entry.actor_kind, entry.channel) != (ActorKind.SYSTEM, Channel.DRIVER):
+        if not may_tell(entry):
             continue
         data = entry.decoded_evidence().data
         if data.get("type") == RUN:

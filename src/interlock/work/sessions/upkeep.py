@@ -13,9 +13,11 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.journal.ids import time_text
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.leases import is_present
 from interlock.work.sessions.findings import Written
-from interlock.work.sessions.record import moment, record_of
-from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, is_present, note
+from interlock.work.sessions.record import record_of
+from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
+from interlock.work.times import seconds_of
 from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.processes import client_process
@@ -137,7 +139,7 @@ def written_beside(journal: Journal, reference: str, main: Path) -> list[Written
 
 
 def _written(root: Path, started: str, repository: Repository | None = None) -> list[Written]:
-    since = moment(started)
+    since = seconds_of(started)
     names = files(repository or root)[:_MOST_FILES]
     written = [Written(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
     return sorted(written, key=lambda one: one.at)

@@ -16,15 +16,17 @@ from interlock.errors import InterlockError, NotFound, Refusal
 from interlock.journal import Holder, Instance, Journal, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine
 from interlock.machine.model import NOTED
+from interlock.work.leases import is_present
 from interlock.work.sessions.findings import Finding, Written, of_session, of_stay
-from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, Record, moment, record_of
+from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, Record, record_of
 from interlock.work.tickets.numbers import ticket_or_stub
-from interlock.world.processes import Process, is_alive
+from interlock.work.times import seconds_of
+from interlock.world.processes import Process
 from interlock.world.redaction import redacted, redacted_data
 
 __all__ = [
+    "DRIVER",
     "MACHINE",
-    "SYSTEM",
     "TIMEOUT_SECONDS",
     "Caller",
     "Moved",
@@ -34,7 +36,6 @@ __all__ = [
     "create",
     "end_if_gone",
     "find_session",
-    "is_present",
     "keep_findings",
     "note",
     "update",
@@ -43,7 +44,8 @@ __all__ = [
 Result = TypeVar("Result")
 Work = Callable[[Transaction], Result]
 
-SYSTEM = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
+DRIVER = Actor(ActorKind.SYSTEM, "ralph", Channel.DRIVER)
+"""Who writes down what no agent and no person said."""
 MACHINE = "session"
 _FINDING = "finding"
 TIMEOUT_SECONDS = 3600.0
@@ -149,7 +151,7 @@ def update(
         if not recorded.written:
             return _told(recorded, machine, _found_then(transaction, recorded))
         moves = recorded.entry.to_state != recorded.entry.from_state
-        found = of_stay(record, machine, moment(recorded.entry.time), _tests(data)) if moves else []
+        found = of_stay(record, machine, seconds_of(recorded.entry.time), _tests(data)) if moves else []
         return _told(recorded, machine, keep_findings(transaction, session.id, found))
 
     return work
@@ -179,7 +181,7 @@ def complete(
         transaction.vacate(_lease(session.id))
         if not recorded.written:
             return _told(recorded, machine, _found_then(transaction, recorded))
-        now = moment(recorded.entry.time)
+        now = seconds_of(recorded.entry.time)
         found = of_stay(record, machine, now, tests) + of_session(record, machine, now, written, tests != "unknown")
         return _told(recorded, machine, keep_findings(transaction, session.id, found))
 
@@ -276,7 +278,7 @@ def keep_findings(transaction: Transaction, session: str, found: Sequence[Findin
     """Write down what was found; the sentences."""
     for one in found:
         data = {"type": _FINDING, "code": one.code, "message": one.message, "state": one.state}
-        transaction.append(session, Event(NOTED, SYSTEM, evidence=Evidence(data=data)))
+        transaction.append(session, Event(NOTED, DRIVER, evidence=Evidence(data=data)))
     return [one.message for one in found]
 
 
@@ -332,7 +334,7 @@ def end_if_gone(transaction: Transaction, session: str, written: Sequence[Writte
     if transaction.is_held(_lease(session), is_present) is not False:
         return False
     why = "the agent's process ended, or nothing was heard of it for too long, and the session was not completed"
-    complete(session, "timeout", SYSTEM, why, written=written)(transaction)
+    complete(session, "timeout", DRIVER, why, written=written)(transaction)
     return True
 
 
@@ -344,8 +346,3 @@ def _holder(caller: Caller) -> Holder:
     """The agent's process, or nobody that can be seen: then only time tells that it is gone."""
     process = caller.process or Process("", "", 0, "")
     return Holder(process.host, process.boot, process.pid, process.started, caller.agent or "agent")
-
-
-def is_present(holder: Holder) -> bool | None:
-    """Whether the holder of a session's lease lives; None where only time can tell."""
-    return is_alive(Process(holder.host, holder.boot, holder.pid, holder.started))

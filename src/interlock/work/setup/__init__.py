@@ -2,7 +2,8 @@
 
 `agents` says what is registered where; `entries`, `targets` and `plan` are pure and make new texts of old ones;
 `surroundings`, `proposal` and `apply` see and change the world; `outfits` says what a run must be given where nobody
-set anything up. It imports `world`, and nothing of the journal.
+set anything up; `claude_plugin` is all of it as a plugin for Claude Code. It imports `world`, and nothing of the
+journal.
 """
 
 from __future__ import annotations

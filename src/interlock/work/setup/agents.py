@@ -19,7 +19,7 @@ from interlock.world.agents.registration import (
     toml,
 )
 
-__all__ = ["EVENTS", "FILES", "TITLES", "Agent", "Supplies", "handler", "plugin", "server", "server_block"]
+__all__ = ["EVENTS", "FILES", "Agent", "Supplies", "handler", "plugin", "server", "server_block"]
 
 
 class Agent(StrEnum):
@@ -29,8 +29,6 @@ class Agent(StrEnum):
     CODEX = "codex"
     OPENCODE = "opencode"
 
-
-TITLES: Final = {Agent.CLAUDE: "Claude Code", Agent.CODEX: "Codex", Agent.OPENCODE: "OpenCode"}
 
 FILES: Final = {
     Agent.CLAUDE: (".claude", "CLAUDE.md", ".mcp.json"),

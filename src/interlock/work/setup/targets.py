@@ -19,12 +19,12 @@ from interlock.world import blocks, jsonc
 from interlock.world.blocks import Fence
 from interlock.world.jsonc import Trail
 
-__all__ = ["GUIDE", "MEMORY", "Target", "Trace", "all_targets", "directories", "targets"]
+__all__ = ["Target", "Trace", "all_targets", "directories", "targets"]
 
 VERSION = 1
 """The version of our blocks; a block of an older one is replaced."""
-GUIDE = "AGENTS.md"
-MEMORY = "CLAUDE.md"
+_GUIDE = "AGENTS.md"
+_MEMORY = "CLAUDE.md"
 _REFERS = re.compile(r"(?:^|(?<=\s))@(?:\./)?AGENTS\.md\b", re.MULTILINE)
 
 
@@ -293,7 +293,7 @@ _OPENCODE = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
 
 def targets(agents: Collection[Agent], supplies: Supplies, has: Collection[str]) -> list[Target]:
     """The files to edit for these agents; `has` are those that are there."""
-    found: list[Target] = [Whole("ralph.toml", supplies.settings), Fenced(GUIDE, Fence.MARKDOWN, supplies.guide)]
+    found: list[Target] = [Whole("ralph.toml", supplies.settings), Fenced(_GUIDE, Fence.MARKDOWN, supplies.guide)]
     if Agent.CLAUDE in agents:
         found += _claude(supplies)
     if Agent.CODEX in agents:
@@ -318,7 +318,7 @@ def directories(wanted: Iterable[Target]) -> list[str]:
 
 def _claude(supplies: Supplies) -> list[Target]:
     return [
-        Fenced(MEMORY, Fence.MARKDOWN, f"@{GUIDE}", unless=_REFERS),
+        Fenced(_MEMORY, Fence.MARKDOWN, f"@{_GUIDE}", unless=_REFERS),
         Json(".mcp.json", ("mcpServers", "ralph"), server(Agent.CLAUDE, supplies)),
         Json(".claude/settings.json", hooks=_handlers(Agent.CLAUDE, supplies)),
         *(Whole(file, text, renewed=True) for file, text in supplies.claude.items()),

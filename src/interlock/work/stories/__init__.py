@@ -10,7 +10,7 @@ stories      what a story is (PURE)
 plan         what to do next (PURE)
 prompts      what agents are told, and how their judgement is read (PURE)
 stuck        whether attempts get anywhere (PURE)
-budget       what a loop may use
+limits       what a loop may use
 record       a loop as its entries tell it; `replay` folds them (PURE), `reading` finds them
 loop         driving it: read where it stands, do the next effect, write down what came of it
   steps        what is done in each state: `agents`, `testing`, `committing`, `remembering`, `ending`

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
 from interlock.work.stories import prompts
-from interlock.work.stories.budget import overdrawn
 from interlock.work.stories.committing import commit_aside
+from interlock.work.stories.limits import overdrawn
 from interlock.work.stories.record import Ran
 from interlock.work.stories.runs import free_agent, pause, ran
 from interlock.work.stories.stories import Criterion, Story, Task

@@ -6,37 +6,11 @@ a story by hand: that is judged. A story that was taken out stays, because its h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
-
 from msgspec.structs import replace
 
 from interlock.work.stories.progress import SHOWN, Progress, Status, StoryProgress
 
-__all__ = ["Change", "ChangeKind", "accepted", "changes"]
-
-
-class ChangeKind(StrEnum):
-    """What was done to a story."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    REORDERED = "reordered"
-    UNBLOCKED = "unblocked"
-    STATUS = "status"
-    """Another status, and no unblocking."""
-    EDITED = "edited"
-    """Other fields of the same status."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One thing that was done to one story, with the story as it was and as it is."""
-
-    kind: ChangeKind
-    story: str
-    before: StoryProgress | None = None
-    after: StoryProgress | None = None
+__all__ = ["accepted"]
 
 
 _BACK = {
@@ -46,47 +20,6 @@ _BACK = {
     Status.NOT_STARTED: (),
 }
 """Where a person may put a story: only back, never on."""
-
-
-def changes(before: Progress, after: Progress) -> tuple[Change, ...]:
-    """What was done to the stories: in the order of `after`, then what was removed."""
-    old = {one.id: one for one in before.stories}
-    new = {one.id: one for one in after.stories}
-    moved = _moved([one for one in old if one in new], [one for one in new if one in old])
-    found: list[Change] = []
-    for id_, story in new.items():
-        was = old.get(id_)
-        if was is None:
-            found.append(Change(ChangeKind.ADDED, id_, None, story))
-            continue
-        if id_ in moved:
-            found.append(Change(ChangeKind.REORDERED, id_, was, story))
-        if was != story:
-            found.append(Change(_kind(was, story), id_, was, story))
-    return (*found, *(Change(ChangeKind.REMOVED, id_, was) for id_, was in old.items() if id_ not in new))
-
-
-def _moved(before: list[str], after: list[str]) -> set[str]:
-    """The ids that stand before or after others than they did; few of them, though not always the fewest."""
-    found: set[str] = set()
-    rest = iter(before)
-    skipped: set[str] = set()
-    for id_ in after:
-        if id_ in skipped:
-            found.add(id_)
-            continue
-        for other in rest:
-            if other == id_:
-                break
-            skipped.add(other)
-    return found
-
-
-def _kind(before: StoryProgress, after: StoryProgress) -> ChangeKind:
-    if before.status is after.status:
-        return ChangeKind.EDITED
-    is_back = after.status in _BACK[before.status]
-    return ChangeKind.UNBLOCKED if before.status is Status.BLOCKED and is_back else ChangeKind.STATUS
 
 
 def accepted(before: Progress, after: Progress) -> tuple[Progress, list[str]]:

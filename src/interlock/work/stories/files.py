@@ -14,12 +14,13 @@ from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
 from interlock.work.stories.progress import FILE, Progress, Status, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
-from interlock.work.stories.yard import DRIVER, Yard, note, own, own_files, plain, read_text, sha, write_text
+from interlock.work.stories.yard import DRIVER, Yard, note, own, own_files, plain, read_text, write_text
 from interlock.world.files import sweep, write_bytes
 from interlock.world.folder import Folder
 
@@ -55,8 +56,8 @@ def project(yard: Yard, loop: Loop, lease: Lease) -> None:
     current = _current(yard, loop)
     text = None if current is None else _text_of(yard, loop, current)
     if text is not None:
-        note(yard, loop.id, lease, "projected", sha256=sha(text), file=FILE)
-        loop.projected.append(sha(text))
+        note(yard, loop.id, lease, "projected", sha256=sha256_of(text), file=FILE)
+        loop.projected.append(sha256_of(text))
         write_text(yard.progress, text)
 
 
@@ -86,7 +87,7 @@ def move(yard: Yard, id_: str, event: Event, lease: Lease) -> None:
     """
     loop = yard.desk.loop(yard.journal, id_)
     current = _current(yard, loop)
-    is_ours = current is not None and sha(current) in loop.projected
+    is_ours = current is not None and sha256_of(current) in loop.projected
 
     def work(transaction: Transaction) -> str | None:
         entry = transaction.append(id_, event, lease=lease).entry
@@ -95,7 +96,7 @@ def move(yard: Yard, id_: str, event: Event, lease: Lease) -> None:
         take(loop, entry)
         text = _text_of(yard, loop, current) if loop.outcome is None else None
         if text is not None:
-            data = {"type": "projected", "sha256": sha(text), "file": FILE}
+            data = {"type": "projected", "sha256": sha256_of(text), "file": FILE}
             transaction.append(id_, Event(NOTED, DRIVER, evidence=Evidence(data=data)), lease=lease)
         return text
 
@@ -111,7 +112,7 @@ def _read_back(yard: Yard, loop: Loop, lease: Lease) -> bool:
     """Take in what a person changed: unblocked, reordered or added stories. What they may not change is told."""
     try:
         text = read_text(yard.progress)
-        if text is None or sha(text) in loop.projected or not loop.progress.stories:
+        if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
             return False
         theirs = yard.desk.sheet.parse(text)
     except Refusal:
@@ -125,7 +126,7 @@ def _read_back(yard: Yard, loop: Loop, lease: Lease) -> bool:
         for story, task in freed:
             evidence = Evidence(task=plan.task_name(story, task), data={"story": story})
             transaction.append(loop.id, Event("story_unblocked", _PERSON, evidence=evidence), lease=lease)
-        data = {"type": "read_back", "progress": plain(now), "sha256": sha(text), "text": text[:_KEPT]}
+        data = {"type": "read_back", "progress": plain(now), "sha256": sha256_of(text), "text": text[:_KEPT]}
         transaction.append(loop.id, Event(NOTED, _PERSON, evidence=Evidence(data=data)), lease=lease)
 
     yard.journal.transact(work)

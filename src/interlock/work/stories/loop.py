@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
 from interlock.journal import Transaction
-from interlock.journal.ids import time_text
 from interlock.machine import Event, Evidence
 from interlock.work.driven import refuse_on_a_threads_branch
-from interlock.work.errands import end_left_errands
-from interlock.work.sessions.verbs import is_present
+from interlock.work.driving import driving
 from interlock.work.stories.ending import ending
 from interlock.work.stories.files import move, settle, sweep_up
 from interlock.work.stories.plan import task_name
@@ -22,14 +19,10 @@ from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.stories.steps import STEPS
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import DRIVER, Yard, plain, read_text
-from interlock.work.tickets.locks import process_holder
+from interlock.work.stories.yard import DRIVER, Yard, read_text
+from interlock.work.times import day_of
 
 __all__ = ["Driven", "begin", "drive"]
-
-_LEASE_SECONDS = 600.0
-"""How long a driver may be silent besides the longest thing that it waits for."""
-_LONGEST = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +43,7 @@ def begin(yard: Yard, parent: str | None = None, **options: str) -> str:
         known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]
         if known:
             return known[-1].id
-        day = time_text(int(yard.journal.now() * 1e9))[:10]
+        day = day_of(yard.journal.now())
         data = {"options": options, "counters": counted, "carried": _carried(transaction, day)}
         event = Event("created", DRIVER, evidence=Evidence(data=data))
         return transaction.create(MACHINE, event, parent=parent).entry.instance
@@ -64,7 +57,7 @@ def _carried(transaction: Transaction, day: str) -> dict[str, Any] | None:
     if last is None or last.updated[:10] != day:
         return None
     books = loop_of(transaction.history(last.id)).books
-    return {"day": day, "iterations": books.iterations.get(day, 0), **plain(books.of_day(day))}
+    return {"day": day, "iterations": books.iterations.get(day, 0), **books.of_day(day).data}
 
 
 def _counted(yard: Yard) -> dict[str, int]:
@@ -81,36 +74,24 @@ def _counted(yard: Yard) -> dict[str, int]:
 def drive(yard: Yard, id_: str) -> Driven:
     """Drive a loop until it ends, is paused, or is to stop. Calling it again goes on where it was."""
     journal = yard.journal
-    seconds = _lease_seconds(yard)
-    lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), seconds, is_present)
-    renewed = journal.now()
-    try:
-        end_left_errands(journal, id_, yard.state_directory)
-        sweep_up(yard, loop_of(journal.history(id_)))
-        while True:
-            loop = yard.desk.loop(journal, id_)
-            if loop.outcome is not None:
-                yard.tell(ending(loop))
-                return Driven(loop, ended=True)
-            loop = settle(yard, loop, lease)
-            if loop.paused is not None or yard.stop.is_set():
-                return Driven(loop, ended=False)
-            instance = journal.instance(id_)
-            yard.tell(loop)
-            visit = Visit(yard, loop, instance.snapshot, journal.machine_of(instance), lease)
-            event = STEPS[loop.state](visit)
-            if event is not None:
-                move(yard, id_, event, lease)
-            if journal.now() - renewed > _LEASE_SECONDS / 10:
-                journal.renew(lease, seconds)
-                renewed = journal.now()
-    finally:
-        yard.desk.shut()
-        with suppress(InterlockError):  # the journal itself has failed, and says so
-            journal.release(lease)
-
-
-def _lease_seconds(yard: Yard) -> float:
-    """As long as the longest step: nobody on another host takes over while an agent works."""
     longest = (yard.limits.agent_seconds, yard.limits.test_seconds)
-    return _LEASE_SECONDS + max(seconds or _LONGEST for seconds in longest)
+    with driving(journal, MACHINE, id_, yard.state_directory, *longest) as right:
+        try:
+            sweep_up(yard, loop_of(journal.history(id_)))
+            while True:
+                loop = yard.desk.loop(journal, id_)
+                if loop.outcome is not None:
+                    yard.tell(ending(loop))
+                    return Driven(loop, ended=True)
+                loop = settle(yard, loop, right.lease)
+                if loop.paused is not None or yard.stop.is_set():
+                    return Driven(loop, ended=False)
+                instance = journal.instance(id_)
+                yard.tell(loop)
+                visit = Visit(yard, loop, instance.snapshot, journal.machine_of(instance), right.lease)
+                event = STEPS[loop.state](visit)
+                if event is not None:
+                    move(yard, id_, event, right.lease)
+                right.renew()
+        finally:
+            yard.desk.shut()

@@ -19,7 +19,6 @@ from interlock.work.stories.simple import read
 __all__ = [
     "FILE",
     "SHOWN",
-    "WORKFLOW",
     "Iteration",
     "Metrics",
     "Progress",
@@ -31,7 +30,7 @@ __all__ = [
     "written",
 ]
 
-WORKFLOW: Final = "ralph-bmad-integration"
+_WORKFLOW: Final = "ralph-bmad-integration"
 _MAX_ID: Final = 200
 
 
@@ -87,7 +86,7 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     project: str = ""
     iteration: int = 0
     last_updated: str | None = None
-    workflow: str = WORKFLOW
+    workflow: str = _WORKFLOW
     stories: tuple[StoryProgress, ...] = ()
     current_iteration: Iteration = Iteration()
     metrics: Metrics = Metrics()

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlock.work.spending import Books
+from interlock.work.budget.books import Books
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import Lease
-from interlock.journal.ids import time_text
 from interlock.work.stories.record import Loop
 from interlock.work.stories.yard import Yard, note
+from interlock.work.times import text_of
 from interlock.world.memory import EventType, MemoryEvent, Node, once_more
 
 __all__ = ["recall", "remember"]
@@ -38,7 +38,7 @@ def _line(node: Node) -> str:
 
 def remember(yard: Yard, loop: Loop, lease: Lease, type_: EventType, id_: str, **data: Any) -> bool:
     """Tell the memory something; whether it has it now. What it has not waits in the journal."""
-    at = time_text(int(yard.journal.now() * 1e9))
+    at = text_of(yard.journal.now())
     if id_ in loop.sent:
         return True
     if id_ not in loop.unsent:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
-from interlock.work.spending import Spent
+from interlock.work.budget import Amount
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Iteration, Metrics, Progress, Status, StoryProgress
 from interlock.work.stories.record import Attempt, Loop, Ran
@@ -52,7 +52,7 @@ def take(loop: Loop, entry: Entry) -> None:
 def _carried(loop: Loop, data: Data) -> None:
     """What the day has seen before this loop."""
     if (carried := data.get("carried")) is not None:
-        spent = Spent(carried["seconds"], carried["tokens"], carried["usd"])
+        spent = Amount.of(carried["seconds"], carried["tokens"], carried["usd"])
         loop.books.carry(carried["day"], spent, carried["iterations"])
 
 
@@ -253,9 +253,7 @@ def _released(loop: Loop, data: Data) -> None:
 
 
 def _begun(loop: Loop, data: Data) -> None:
-    reserved = data["reserved"]
-    likely = Spent(reserved["seconds"], reserved["tokens"], reserved["usd"])
-    loop.books.reserve(data["task"], loop.updated[:10], likely)
+    loop.books.reserve(data["task"], loop.updated[:10], Amount.of(**data["reserved"]))
     if data["role"] == "implementer":
         if data["iteration"] != loop.iteration:
             loop.books.begin(loop.updated[:10])
@@ -278,7 +276,7 @@ def _ended(loop: Loop, data: Data) -> None:
     loop.attempts.append(attempt)
     if attempt.counts and attempt.role == "implementer":
         loop.worked = (loop.worked[0] + 1, loop.worked[1] + attempt.seconds)
-    loop.books.settle(attempt.task, loop.updated[:10], Spent(attempt.seconds, attempt.tokens, attempt.cost_usd))
+    loop.books.settle(attempt.task, loop.updated[:10], Amount.of(attempt.seconds, attempt.tokens, attempt.cost_usd))
     if attempt.counts:
         percent = data["context_percent"] or 0.0
         loop.ran = Ran(data["ending"], data["exit"], percent, data["said"])

@@ -14,7 +14,7 @@ from interlock.work.stories.record import Ran
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.testing import log_path
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import noted, plain
+from interlock.work.stories.yard import noted
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.result import Ending, Result
@@ -97,7 +97,7 @@ def _begun(visit: Visit, agent: Agent, role: str, number: int, work: Callable[[T
         "at": loop.updated,
         "task": _task(visit),
     }
-    event = noted("begun", **begun, reserved=plain(loop.books.likely()))
+    event = noted("begun", **begun, reserved=loop.books.likely().data)
 
     def both(transaction: Transaction) -> str:
         session = work(transaction)

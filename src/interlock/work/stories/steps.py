@@ -10,6 +10,7 @@ from typing import Any
 
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
+from interlock.work.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.agents import judged, worked
 from interlock.work.stories.committing import commit_end, commit_task
@@ -20,7 +21,7 @@ from interlock.work.stories.replay import fresh
 from interlock.work.stories.stuck import first_line, standstill
 from interlock.work.stories.testing import tested
 from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import plain, read_text, sha
+from interlock.work.stories.yard import plain, read_text
 from interlock.work.troubles import may_pass
 from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
@@ -42,7 +43,7 @@ def _init(visit: Visit) -> Event | None:
     if branch is None and visit.yard.commits:
         why = "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
         return visit.event("progress_missing", explanation=why)
-    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha(text), branch=branch)
+    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha256_of(text), branch=branch)
 
 
 def _read(visit: Visit) -> tuple[str, Progress]:

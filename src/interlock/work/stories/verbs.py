@@ -11,7 +11,7 @@ from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driven import driven_by
-from interlock.work.stories.budget import LIMITS
+from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, written
 from interlock.work.stories.reading import known_loop, open_loop

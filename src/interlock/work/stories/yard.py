@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,7 +44,6 @@ __all__ = [
     "own_files",
     "plain",
     "read_text",
-    "sha",
     "write_text",
 ]
 
@@ -122,11 +120,6 @@ class Yard:
 def plain(value: object) -> Any:
     """A value as JSON has it: what an entry can keep."""
     return msgspec.json.decode(msgspec.json.encode(value))
-
-
-def sha(text: str) -> str:
-    """The hash by which a text is known again."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def named(paths: Iterable[str]) -> list[str]:

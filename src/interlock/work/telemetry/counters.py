@@ -14,7 +14,7 @@ import msgspec
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED
-from interlock.work.sessions.runs import RUN, Ran, ran_of
+from interlock.work.sessions.runs import Ran, ran_of
 from interlock.work.telemetry.words import the_name
 
 __all__ = ["COUNTERS", "counted"]
@@ -81,7 +81,7 @@ def _of(entry: Entry, instance: Instance) -> Iterator[tuple[str, Labels, int]]:
 def _noted(entry: Entry) -> Iterator[tuple[str, Labels, int]]:
     if '"denied"' in entry.evidence and entry.decoded_evidence().data.get("type") == "denied":
         yield "denied", (), 1
-    if f'"{RUN}"' in entry.evidence and (found := ran_of([entry])) is not None:
+    if (found := ran_of([entry])) is not None:
         yield from _run(found[1])
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from interlock.journal import Entry, Journal, Outbox
-from interlock.journal.ids import time_text
 from interlock.work.outgoing import Courier, Keep, plain_trouble
 from interlock.work.settings import Settings
 from interlock.work.telemetry.spans import Ended, may_end, spans_of, told_at
+from interlock.work.times import text_of
 from interlock.world.notices.notice import Trouble
 from interlock.world.telemetry.span import Span
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from interlock.journal import Instance
     from interlock.world.telemetry.collector import Taken
 
-__all__ = ["CHANNEL", "WEEK", "Collecting", "Export", "export_of"]
+__all__ = ["WEEK", "Collecting", "Export", "export_of"]
 
 log = logging.getLogger("interlock.telemetry")
 
-CHANNEL: Final = "traces"
+_CHANNEL: Final = "traces"
 WEEK: Final = 7 * 86_400.0
 """A span that ended longer ago is not sent: collectors take no such old ones."""
 _MOST: Final = 200
@@ -66,11 +66,11 @@ class Export:
     _courier: Courier[Span] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._courier = Courier(self.journal, CHANNEL, self._waiting, self._tell)
+        self._courier = Courier(self.journal, _CHANNEL, self._waiting, self._tell)
 
     @property
     def name(self) -> str:
-        return CHANNEL
+        return _CHANNEL
 
     def begin(self) -> Outbox:
         """Where the traces stand; the first begin with what happens from now on."""
@@ -88,7 +88,7 @@ class Export:
             count += len(found)
             if not found:
                 return count
-            box = Outbox(CHANNEL, upto, upto)
+            box = Outbox(_CHANNEL, upto, upto)
 
     def _tell(self, keep: Keep, box: Outbox, found: list[Span], upto: int) -> int:
         """Send a batch in parts; only when all of it is settled is the place kept, for its ids stay the same."""
@@ -106,7 +106,7 @@ class Export:
             trouble = plain_trouble(f"{lost} spans were refused: {why}") if lost else trouble
         if dropped:
             log.warning("%d spans are lost: %s", dropped, trouble or "they ended more than a week ago")
-        told = {"told": time_text(int(self.journal.now() * 1e9))} if sent else {}
+        told = {"told": text_of(self.journal.now())} if sent else {}
         counts = {"sent": box.sent + sent, "dropped": box.dropped + dropped}
         keep(box, seq=upto, upto=upto, tries=0, due=0, trouble=trouble, **told, **counts)
         return sent

@@ -16,7 +16,7 @@ import msgspec
 from interlock.journal import Entry, Instance
 from interlock.machine import Channel, Machine
 from interlock.machine.model import NOTED, SUPERSEDED
-from interlock.work.sessions.runs import RUN, Ran, ran_of
+from interlock.work.sessions.runs import Ran, may_tell, ran_of
 from interlock.work.telemetry.tools import Calls, tool_spans
 from interlock.work.telemetry.words import nanoseconds, text, texts, the_name
 from interlock.world.telemetry.span import Moment, Span, Value, span_id, trace_id
@@ -47,7 +47,7 @@ class Ended:
 def may_end(entry: Entry) -> bool:
     """Whether spans may be told at an entry; at almost none they are."""
     if entry.event == NOTED:
-        return entry.channel == Channel.DRIVER and f'"{RUN}"' in entry.evidence
+        return may_tell(entry)
     return entry.from_state != entry.to_state or entry.event == SUPERSEDED
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from interlock.journal import Entry
 from interlock.work.quoting import sayable
+from interlock.work.times import milliseconds_of
 from interlock.world.redaction import redacted
 from interlock.world.telemetry.span import Value
 
@@ -35,7 +35,7 @@ def text(value: object) -> str:
 
 def nanoseconds(time: str) -> int:
     """A time of the journal, in nanoseconds since 1970."""
-    return round(datetime.fromisoformat(time).timestamp() * 1000) * 10**6
+    return milliseconds_of(time) * 10**6
 
 
 def seen_at(data: Mapping[str, Any], entry: Entry) -> int:

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
 from interlock.journal import Lease
 from interlock.machine import Event, Evidence
 from interlock.machine.model import OBSERVED
-from interlock.work.errands import DRIVER, end_left_errands
-from interlock.work.sessions.verbs import is_present
+from interlock.work.driving import Driving, driving
+from interlock.work.errands import DRIVER
 from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.visit import Visit
-from interlock.work.tickets.locks import process_holder
 from interlock.work.workshop import Workshop
 from interlock.world.git import state, tree_hash
 
-__all__ = ["driving", "lease_seconds", "look", "visit_of"]
+__all__ = ["attending", "look", "visit_of"]
 
-_LEASE_SECONDS = 600.0
-_LONGEST = 86_400.0
 _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit"})
 """The states in which the tree is as it was proven or approved, unless somebody changes it."""
 
 
-@contextmanager
-def driving(workshop: Workshop, id_: str) -> Iterator[Lease]:
-    """Be the only one who sends agents for a thread; what a driver that died left of its errands is ended first."""
-    journal = workshop.journal
-    lease = journal.acquire(f"{MACHINE}:{id_}", process_holder(), lease_seconds(workshop), is_present)
-    try:
-        end_left_errands(journal, id_, workshop.state_directory)
-        yield lease
-    finally:
-        with suppress(InterlockError):  # the journal itself has failed, and says so
-            journal.release(lease)
-
-
-def lease_seconds(workshop: Workshop) -> float:
-    """As long as the longest step: nobody on another host takes over while an agent works."""
-    return _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
+def attending(workshop: Workshop, id_: str) -> AbstractContextManager[Driving]:
+    """Be the only one who sends agents for a thread."""
+    return driving(workshop.journal, MACHINE, id_, workshop.state_directory, workshop.time_outs.wall)
 
 
 def visit_of(workshop: Workshop, id_: str, lease: Lease | None) -> Visit:

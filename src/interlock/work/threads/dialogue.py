@@ -9,7 +9,7 @@ from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.threads import prompts
-from interlock.work.threads.attending import driving, visit_of
+from interlock.work.threads.attending import attending, visit_of
 from interlock.work.threads.iterating import account
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Message, Thread
@@ -38,7 +38,7 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
     def begin(work: Callable[[Transaction], str]) -> str:  # what nobody is asked is not said
         return workshop.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
 
-    with driving(workshop, id_):
+    with attending(workshop, id_):
         heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root, begin=begin)
     account(visit, "drafter", name.partition(":")[0], heard)
     if str(heard.result.ending) != "finished":

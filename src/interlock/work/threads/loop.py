@@ -7,7 +7,7 @@ from interlock.journal import Lease, Transaction
 from interlock.machine import Event
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER
-from interlock.work.threads.attending import driving, lease_seconds, look, visit_of
+from interlock.work.threads.attending import attending, look, visit_of
 from interlock.work.threads.effects import settle_effects
 from interlock.work.threads.preflight import check_owner
 from interlock.work.threads.projecting import project
@@ -24,12 +24,12 @@ __all__ = ["drive"]
 
 def drive(workshop: Workshop, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again goes on where it was."""
-    journal, seconds = workshop.journal, lease_seconds(workshop)
-    with driving(workshop, id_) as lease:
-        if not _has_ticket(workshop, id_, lease):
+    journal = workshop.journal
+    with attending(workshop, id_) as right:
+        if not _has_ticket(workshop, id_, right.lease):
             return read_thread(journal, id_)
         while True:
-            visit = visit_of(workshop, id_, lease)
+            visit = visit_of(workshop, id_, right.lease)
             project(visit.workshop, visit.thread)
             if settle_effects(visit) or look(visit):
                 continue
@@ -39,7 +39,7 @@ def drive(workshop: Workshop, id_: str) -> Thread:
             workshop.tell(visit.thread)
             if not _made(visit, _stepped(visit, step)) and _rests(visit, id_):
                 return read_thread(journal, id_)
-            journal.renew(lease, seconds)
+            right.renew()
 
 
 def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.errors import InterlockError, Refusal
 from interlock.work.threads import prompts
-from interlock.work.threads.attending import driving, visit_of
+from interlock.work.threads.attending import attending, visit_of
 from interlock.work.threads.iterating import account, misplaced
 from interlock.work.threads.visit import Visit
 from interlock.work.workshop import Workshop
@@ -14,8 +14,8 @@ __all__ = ["ask_for"]
 
 def ask_for(workshop: Workshop, id_: str, wanted: str) -> None:
     """Let an agent polish once; what it changed is proven again before anybody reviews it."""
-    with driving(workshop, id_) as lease:
-        _polish(visit_of(workshop, id_, lease), wanted)
+    with attending(workshop, id_) as right:
+        _polish(visit_of(workshop, id_, right.lease), wanted)
 
 
 def _polish(visit: Visit, wanted: str) -> None:

@@ -14,11 +14,11 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER, TREES
+from interlock.work.hashing import sha256_of
 from interlock.work.threads.orchestrated import ORCHESTRATOR, roles_for
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.visit import Visit
-from interlock.work.workshop import sha
 from interlock.world.agents.assignment import Assignment
 from interlock.world.git import Baseline, State, add_work_tree, baseline, begin_branch, fingerprint_of_settings, state
 
@@ -227,7 +227,7 @@ _ISOLATION = 'Only one thread can run at a time here; isolation = "worktree" giv
 
 
 def _owner_name(work_tree: Path) -> str:
-    return f"work-tree:{sha(str(work_tree))[:32]}"
+    return f"work-tree:{sha256_of(str(work_tree))[:32]}"
 
 
 def check_owner(transaction: Transaction, thread: str, work_tree: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from interlock.errors import InterlockError
+from interlock.work.hashing import sha256_of
 from interlock.work.threads.conversation import Heading, Message, Role, title_of
 from interlock.work.threads.phases import (
     Baseline,
@@ -20,7 +21,7 @@ from interlock.work.threads.phases import (
     ThreadView,
     written,
 )
-from interlock.work.threads.projection import Projection, sha256_of
+from interlock.work.threads.projection import Projection
 from interlock.work.threads.projection import project as write_files
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take

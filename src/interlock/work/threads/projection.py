@@ -6,17 +6,17 @@ A file that says what we never wrote was edited. Nothing is ever read back from 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from interlock.errors import InterlockError
+from interlock.work.hashing import sha256_of
 from interlock.work.threads.conversation import Heading, Message, line
 from interlock.work.threads.phases import ThreadView, written
 from interlock.work.threads.runs import RunView, written_run
 from interlock.work.threads.store import ThreadFiles, Unreadable
 
-__all__ = ["Edited", "Projection", "project", "sha256_of"]
+__all__ = ["Edited", "Projection", "project"]
 
 
 def _never(_: str) -> bool:
@@ -45,11 +45,6 @@ class Edited:
     file: str
     kept: str
     message: str
-
-
-def sha256_of(content: str | bytes) -> str:
-    """The hash by which a content is known again."""
-    return hashlib.sha256(content if isinstance(content, bytes) else content.encode()).hexdigest()
 
 
 def project(files: ThreadFiles, projections: Iterable[Projection], tell: Callable[[Edited], None]) -> list[Unreadable]:

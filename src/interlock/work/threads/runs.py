@@ -10,9 +10,9 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.work.threads.phases import check_id, corrupt
 
-__all__ = ["RUN_VERSION", "RunIteration", "RunView", "load_run", "written_run"]
+__all__ = ["RunIteration", "RunView", "load_run", "written_run"]
 
-RUN_VERSION: Final = 1
+_RUN_VERSION: Final = 1
 
 
 class RunIteration(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,7 +52,7 @@ def written_run(run: RunView) -> str:
     """The text that says this."""
     check_id(run.id)
     check_id(run.thread_id)
-    text = msgspec.json.encode({"schema_version": RUN_VERSION, **msgspec.structs.asdict(run)})
+    text = msgspec.json.encode({"schema_version": _RUN_VERSION, **msgspec.structs.asdict(run)})
     return msgspec.json.format(text, indent=2).decode() + "\n"
 
 
@@ -61,10 +61,10 @@ def load_run(text: str | bytes, what: str = "run.json") -> RunView:
     try:
         raw = msgspec.json.decode(text)
         version = raw.get("schema_version") if isinstance(raw, dict) else None
-        if isinstance(version, int) and version > RUN_VERSION:
-            message = f"{what} has version {version} of its schema; this version of Interlock knows {RUN_VERSION}."
+        if isinstance(version, int) and version > _RUN_VERSION:
+            message = f"{what} has version {version} of its schema; this version of Interlock knows {_RUN_VERSION}."
             raise InterlockError("thread_newer", message, "Update Interlock; nothing was changed.")
-        if version != RUN_VERSION or isinstance(version, bool):
+        if version != _RUN_VERSION or isinstance(version, bool):
             raise corrupt(what, "`schema_version` is missing, or there never was such a version")
         run = msgspec.convert(raw, RunView)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:

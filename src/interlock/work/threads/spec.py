@@ -19,12 +19,12 @@ section without ending it. Test files that a criterion or its command names are 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from interlock.work.gates.statement import digest_of
 from interlock.work.markdown import Line, Page
 from interlock.world.agents.promise import promise as said_by_an_agent
 
@@ -105,7 +105,7 @@ def parse_spec(text: str) -> Spec:
         protected=tuple(listed | named),
         named=tuple(path for path in named if path not in listed),
         oddities=(*_disagreement(promises), *reader.oddities),
-        sha256=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+        sha256=digest_of(text),
     )
 
 

@@ -25,9 +25,9 @@ from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
 from interlock.work.threads.runs import RunView, load_run
 from interlock.world.folder import Folder
 
-__all__ = ["ACTIVE", "Listing", "ThreadFiles", "Unreadable"]
+__all__ = ["Listing", "ThreadFiles", "Unreadable"]
 
-ACTIVE: Final = "active_thread"
+_ACTIVE: Final = "active_thread"
 _REVISION: Final = re.compile(r"v([1-9][0-9]{0,8})\.md")
 _MAX_SPEC: Final = 1024 * 1024
 _MAX_ACTIVE: Final = 1024
@@ -135,7 +135,7 @@ class ThreadFiles:
     def active(self) -> str | None:
         """Its id; None where nothing is chosen, or what is chosen is no thread that can be read."""
         try:
-            content = self.folder.read(ACTIVE, _MAX_ACTIVE)
+            content = self.folder.read(_ACTIVE, _MAX_ACTIVE)
             return None if content is None else self.load(content.decode().strip()).id
         except (InterlockError, UnicodeDecodeError):
             return None
@@ -143,12 +143,12 @@ class ThreadFiles:
     def use(self, id_: str) -> None:
         """Choose the thread that is worked on."""
         self.folder.sweep("")
-        self.folder.write(ACTIVE, f"{self.load(id_).id}\n".encode())
+        self.folder.write(_ACTIVE, f"{self.load(id_).id}\n".encode())
 
     def leave(self, id_: str) -> None:
         """Choose none any more, if it is this one."""
-        if self.folder.read(ACTIVE, _MAX_ACTIVE) == f"{check_id(id_)}\n".encode():
-            self.folder.remove(ACTIVE)
+        if self.folder.read(_ACTIVE, _MAX_ACTIVE) == f"{check_id(id_)}\n".encode():
+            self.folder.remove(_ACTIVE)
 
     # Runs
 

@@ -20,6 +20,7 @@ from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machin
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
+from interlock.work.hashing import sha256_of
 from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.children import close_left
 from interlock.work.threads.projecting import project
@@ -29,7 +30,7 @@ from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.ticketed import check_ticket, open_for
 from interlock.work.threads.visit import Visit
 from interlock.work.tickets.threads import rest
-from interlock.work.workshop import Workshop, sha
+from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
 __all__ = [
@@ -121,7 +122,7 @@ def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread
     if known is not None and known.text == text:
         return thread
     number = known.number + 1 if known is not None else 1
-    _note(workshop, id_, actor, "revised", revision=number, sha256=sha(text), text=text)
+    _note(workshop, id_, actor, "revised", revision=number, sha256=sha256_of(text), text=text)
     return _projected(workshop, id_)
 
 

@@ -12,11 +12,12 @@ from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.machine.model import NOTED
 from interlock.work.errands import DRIVER, Begin, Heard
+from interlock.work.hashing import sha256_of
 from interlock.work.quoting import sayable
 from interlock.work.settings import Settings
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
-from interlock.work.workshop import Workshop, sha
+from interlock.work.workshop import Workshop
 
 __all__ = ["Visit", "default_config"]
 
@@ -76,7 +77,9 @@ class Visit:
         reason = sayable(reason)
         diagnosis = diagnose(self.thread, reason, self.root)
         text = msgspec.json.encode(diagnosis, order="deterministic").decode()
-        evidence = Evidence(data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha(text)})
+        evidence = Evidence(
+            data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha256_of(text)}
+        )
         return Event(name, DRIVER, reason=reason, evidence=evidence)
 
     def send(

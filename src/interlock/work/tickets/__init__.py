@@ -1,7 +1,23 @@
 """Tickets: the pieces of work that everything else is done for.
 
-    numbers       what a ticket is called: its number from 1, and the text that others know it by
-    skills        the commands as texts that an agent follows; placeholders fills them from the machine
+    handoff       the one door: every move of a ticket goes through it
+      advice        what a refused one says, and what is possible instead
+      locks         who holds a ticket, and when that is over
+      merged        whether its commit is in the target branch
+      threads       the thread that works on it
+    verbs         what else can be written on a ticket; `fields` says what each field may hold
+    card          a ticket as its entries tell it; `numbers` is what it is called
+    shelf         tickets as tables: a projection of the journal
+      queries       one with everything on it, and lists; `upcoming` is the next to work on
+      groups        those that belong together, in their order
+    pipeline      the order of the states, and where a group stands in it (PURE)
+    dashboard     the pipeline at a glance
+    sync          the journal and a tracker's board, kept in step
+      tracker       a ticket as a board shows it (PURE); `outside` is what somebody did there (PURE)
+      audit         the trail of a ticket: a comment for each move
+      settle        what stands elsewhere on the board, and a person's decision about it
+      showing       the board shows what was done here, as soon as it was done
+    skills        the commands as texts that an agent follows; `placeholders` fills them from the machine
     policy        what the hook says of handoffs and of documents
 
 Nothing is imported here, because the hook takes `policy` alone.

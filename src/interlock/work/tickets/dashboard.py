@@ -9,12 +9,12 @@ from typing import NamedTuple
 import msgspec
 
 from interlock.journal import Journal, Sql
-from interlock.journal.ids import time_text
 from interlock.machine import Machine
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import Summary, hours, summaries
 from interlock.work.tickets.shelf import LINE, TICKETS, Line
+from interlock.work.times import text_of
 
 __all__ = ["STUCK_HOURS", "Dashboard", "Finding", "Phase", "as_markdown", "as_text", "dashboard"]
 
@@ -100,7 +100,7 @@ def dashboard(journal: Journal, machine: Machine, *, most: int = 5, wip_limit: i
         archivable=ended[1],
         risk_score=score,
         status=status,
-        generated_at=time_text(int(now * 1e9)),
+        generated_at=text_of(now),
     )
 
 
@@ -111,7 +111,7 @@ def _states(machine: Machine) -> list[str]:
 
 
 def _before(now: float, seconds: float) -> str:
-    return time_text(int((now - seconds) * 1e9))
+    return text_of(now - seconds)
 
 
 def _ended(sql: Sql, now: float) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from interlock.journal import Entry, Instance, Recorded, Transaction
 from interlock.machine import ActorKind, Event, Evidence, Machine, Snapshot
 from interlock.machine.commands import Handoff, normalise_command, normalise_intent, resolve, resolve_for_person
 from interlock.machine.refusal import allowed
-from interlock.work.sessions.verbs import SYSTEM, TIMEOUT_SECONDS, Caller
+from interlock.work.sessions.verbs import DRIVER, TIMEOUT_SECONDS, Caller
 from interlock.work.tickets.advice import instead
 from interlock.work.tickets.fields import reason_text
 from interlock.work.tickets.locks import claim, expire, identities, lease_of, spoken, the_holder
@@ -185,7 +185,7 @@ def _is_persons(machine: Machine, state: str, wanted: Handoff) -> bool:
 
 
 def _observe_merge(transaction: Transaction, ticket: Instance, commit: str) -> None:
-    seen = Event("merge_observed", SYSTEM, evidence=Evidence(subjects={"commit": commit}))
+    seen = Event("merge_observed", DRIVER, evidence=Evidence(subjects={"commit": commit}))
     try:
         transaction.append(ticket.id, seen)
     except Refusal:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from interlock.errors import InterlockError
 from interlock.journal import Holder, Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
-from interlock.work.sessions.verbs import SYSTEM, Caller, end_if_gone, find_session, is_present
+from interlock.work.leases import is_present, lease_name
+from interlock.work.sessions.verbs import DRIVER, Caller, end_if_gone, find_session
 from interlock.work.tickets.shelf import TICKETS
 from interlock.work.tickets.threads import AT_WORK, THREAD
-from interlock.world.processes import Process, this_process
+from interlock.world.processes import Process
 
-__all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "process_holder", "spoken", "the_holder"]
+__all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "spoken", "the_holder"]
 
 _SESSION = "session:"
 _PROCESS = "process:"
@@ -65,12 +66,6 @@ def claim(transaction: Transaction, ticket: Instance, holder: str, seconds: floa
         transaction.acquire(lease_of(ticket.id), Holder(host, boot, int(pid), started, "agent"), seconds, is_present)
 
 
-def process_holder() -> Holder:
-    """This process, as the holder of a lease."""
-    process = this_process()
-    return Holder(process.host, process.boot, process.pid, process.started, "ralph")
-
-
 def lease_of(ticket: str) -> str:
     """What the lease of a ticket's lock is called."""
     return f"ticket:{ticket}"
@@ -82,7 +77,7 @@ def expire(transaction: Transaction, ticket: Instance) -> bool:
     why = None if holder is None else _over(transaction, ticket.id, holder)
     if why is None:
         return False
-    transaction.append(ticket.id, Event("lock_expired", SYSTEM, reason=f"{why} without giving the ticket back"))
+    transaction.append(ticket.id, Event("lock_expired", DRIVER, reason=f"{why} without giving the ticket back"))
     transaction.vacate(lease_of(ticket.id))
     return True
 
@@ -105,7 +100,7 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
 
 def _is_left(transaction: Transaction, thread: Instance) -> bool:
     """Whether a thread is in a state that somebody drives, and nobody does any more; while it waits, it keeps all."""
-    return thread.state in AT_WORK and transaction.is_lost(f"{THREAD}:{thread.id}", is_present)
+    return thread.state in AT_WORK and transaction.is_lost(lease_name(THREAD, thread.id), is_present)
 
 
 def _parts(rest: str) -> tuple[str, str, int, str]:

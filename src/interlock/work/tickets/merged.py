@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.journal import Journal
-from interlock.work.sessions.record import moment
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.shelf import TICKETS, card_of
+from interlock.work.times import seconds_of
 from interlock.world.git import merged_at
 
 __all__ = ["merged_commit"]
@@ -18,7 +18,7 @@ def merged_commit(journal: Journal, called: str | int, root: Path | None, branch
     ticket = known_ticket(journal, called)
     with journal.projected(TICKETS) as sql:
         commits = card_of(sql, ticket.id).commits
-    begun = int(moment(ticket.created))  # git counts in seconds
+    begun = int(seconds_of(ticket.created))  # git counts in seconds
     for commit in reversed(commits):
         made = None if root is None else merged_at(root, commit, branch)
         if made is not None and made >= begun:

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.errors import UsageError
 from interlock.journal import CONTROL, Entry, Instance, Journal, Sql
-from interlock.work.sessions.record import moment
+from interlock.machine import Machine
 from interlock.work.tickets.audit import comment_of, is_move, trail_of
 from interlock.work.tickets.card import COMMENTED, Artifact
 from interlock.work.tickets.groups import Group, group_of
@@ -18,6 +18,7 @@ from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids, by_numbers, card_of, line_of
 from interlock.work.tickets.threads import open_thread, strays
+from interlock.work.times import seconds_of
 
 __all__ = [
     "Built",
@@ -132,6 +133,15 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     group: Group | None = None
     thread: Built | None = None
 
+    @property
+    def plan(self) -> str | None:
+        """Where its plan lies: the last one that was attached."""
+        return next((one.path for one in reversed(self.artifacts) if one.kind == "plan_document"), None)
+
+    def blockers(self, machine: Machine) -> list[int]:
+        """The tickets that come before it and have not ended."""
+        return [one.number for one in self.blocked_by if not machine.states[one.workflow_state].terminal]
+
 
 class Filters(msgspec.Struct, frozen=True):
     """Which tickets a list shows; nothing said, nothing left out but what has ended."""
@@ -172,7 +182,7 @@ def summary(line: Line, now: float, parents: dict[str, Line] | None = None) -> S
 
 def hours(since: str, now: float) -> float:
     """For how many hours something is so."""
-    return round(max(0.0, now - moment(since)) / 3600, 2)
+    return round(max(0.0, now - seconds_of(since)) / 3600, 2)
 
 
 # One ticket

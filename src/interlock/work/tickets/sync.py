@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError, Refusal, TrackerError
 from interlock.journal import Instance, Journal, Lease, Transaction
 from interlock.machine import Event, Evidence, Machine
-from interlock.work.sessions.verbs import Caller, is_present
+from interlock.work.leases import is_present, process_holder
+from interlock.work.sessions.verbs import Caller
 from interlock.work.settings import Settings
 from interlock.work.tickets.card import Card, Tracked
 from interlock.work.tickets.fields import plain_fields
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import process_holder
 from interlock.work.tickets.numbers import MACHINE, new_name
 from interlock.work.tickets.outside import GONE, TRACKER, asked_for, gone, news_of, verdict_on
 from interlock.work.tickets.settle import Difference, remember, waiting

@@ -22,12 +22,12 @@ from interlock.work.tickets.fields import PLAIN, plain_fields, prose, words
 from interlock.work.tickets.numbers import MACHINE, known_ticket, new_name, number_of
 from interlock.work.tickets.shelf import TICKETS, by_ids, by_numbers, card_of
 
-__all__ = ["RELATIONS", "Made", "Work", "Written", "comment", "create", "edit", "link"]
+__all__ = ["Made", "Work", "Written", "comment", "create", "edit", "link"]
 
 Result = TypeVar("Result")
 Work = Callable[[Transaction], Result]
 
-RELATIONS = ("parent", "blocks", "blocked_by")
+_RELATIONS = ("parent", "blocks", "blocked_by")
 _LISTS = {"labels": "label", "assignees": "assignee", "commits": "commit", "pull_requests": "pull request"}
 _MAX_PATH = 500
 
@@ -178,8 +178,8 @@ def link(
     key: str | None = None,
 ) -> Work[Written]:
     """Relate two tickets: `other` is the parent of this one, or this one blocks it, or is blocked by it."""
-    if relation not in RELATIONS:
-        raise UsageError("invalid_argument", f"{relation[:80]!r} is no relation.", f"One of: {', '.join(RELATIONS)}.")
+    if relation not in _RELATIONS:
+        raise UsageError("invalid_argument", f"{relation[:80]!r} is no relation.", f"One of: {', '.join(_RELATIONS)}.")
 
     def work(transaction: Transaction) -> Written:
         ticket, related = known_ticket(transaction, called), known_ticket(transaction, other)

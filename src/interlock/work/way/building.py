@@ -146,8 +146,7 @@ def _is_sound(thread: Thread) -> bool:
 
 def plan_text(root: Path, ticket: View) -> str | None:
     """The plan of a ticket, where it lies in the repository."""
-    path = next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), None)
-    found = (root / path).resolve() if path is not None else None
+    found = (root / ticket.plan).resolve() if ticket.plan is not None else None
     if found is None or not found.is_relative_to(root.resolve()) or not found.is_file():
         return None
     return found.read_bytes()[:_MAX_PLAN].decode("utf-8", "replace")

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from interlock.errors import InterlockError, JournalError
+from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Entry, Instance, Journal
+from interlock.work.driving import lease_seconds
 from interlock.work.errands import DRIVER, end_left_errands, left_errands
-from interlock.work.sessions.verbs import Caller, is_present
+from interlock.work.leases import is_present, process_holder
+from interlock.work.sessions.runs import ran_of
+from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import expire, process_holder
+from interlock.work.tickets.locks import expire
 from interlock.work.tickets.skills import prompt
 from interlock.work.way.stations import Stop
 from interlock.work.workshop import Workshop
+from interlock.world.agents.result import Ending
 
 __all__ = ["end_left", "last_move", "run_command"]
 
 _ATTEMPTS = 2
-_LEASE_SECONDS = 600.0
-_LONGEST = 86_400.0
 _PATIENCE = 1.0
 _SAID = 300
 _PREPARING = "way:prepare"
@@ -44,6 +46,9 @@ def run_command(workshop: Workshop, ticket: Instance, number: int, command: str,
         return None
     if workshop.stop.is_set() or ending == "stopped":
         return Stop(f"#{number} rests: it was stopped during {command}.", f"`ralph work {number}` goes on.")
+    if heard.result.ending is Ending.NOT_INSTALLED:
+        hint = f"Install it, or choose another: `ralph work {number} --agent NAME`, or agent.name in ralph.toml."
+        return Stop(f"the agent {agent} cannot be started: it is not installed", hint, failed=True)
     if ending == "limited":
         return Stop(f"{agent} has reached its limit during {command}.", f"`ralph work {number}` later goes on.", True)
     if tried + 1 < _ATTEMPTS:
@@ -76,12 +81,14 @@ def _tried(journal: Journal, ticket: Instance, command: str) -> int:
     """How often an agent came to its end with a command since the ticket was handed on last."""
     since = next(one.time for one in reversed(journal.history(ticket.id)) if one.event in ("handoff", "created"))
     sent = [one for one in journal.recent("session", 2 * _ATTEMPTS, parent=ticket.id) if one.created > since]
-    return sum(one.outcome != "cancelled" and _role(journal, one) == command for one in sent)
+    return sum(one.outcome != "cancelled" and _was_tried(journal.history(one.id), command) for one in sent)
 
 
-def _role(journal: Journal, session: Instance) -> str | None:
-    role = journal.history(session.id)[0].decoded_evidence().data.get("role")
-    return str(role) if role is not None else None
+def _was_tried(session: list[Entry], command: str) -> bool:
+    """Whether an agent was at work on a command in a session; one that is not installed was not."""
+    told = ran_of(session)
+    is_missing = told is not None and told[1].ending == Ending.NOT_INSTALLED
+    return not is_missing and session[0].decoded_evidence().data.get("role") == command
 
 
 def end_left(workshop: Workshop, ticket: str) -> None:
@@ -90,10 +97,8 @@ def end_left(workshop: Workshop, ticket: str) -> None:
     if not left_errands(journal, ticket):
         return
     try:
-        lease = journal.acquire(_PREPARING, process_holder(), _LEASE_SECONDS, is_present)
-    except JournalError as error:
-        if error.code != "lease_held":
-            raise
+        lease = journal.acquire(_PREPARING, process_holder(), lease_seconds(), is_present)
+    except LeaseHeld:
         return
     try:
         end_left_errands(journal, ticket, workshop.state_directory)
@@ -104,13 +109,13 @@ def end_left(workshop: Workshop, ticket: str) -> None:
 @contextmanager
 def _alone(workshop: Workshop, ticket: str) -> Iterator[None]:
     """Be the only one who prepares tickets in this work tree; others take their turn."""
-    journal, seconds = workshop.journal, _LEASE_SECONDS + (workshop.time_outs.wall or _LONGEST)
+    journal, seconds = workshop.journal, lease_seconds(workshop.time_outs.wall)
     while True:
         try:
             lease = journal.acquire(_PREPARING, process_holder(), seconds, is_present)
             break
-        except JournalError as error:
-            if error.code != "lease_held" or workshop.stop.is_set():
+        except LeaseHeld:
+            if workshop.stop.is_set():
                 raise
             workshop.wait(_PATIENCE)
     try:

@@ -100,7 +100,7 @@ def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, ch
         return finish(workshop, known, next(iter(journal.recent(THREAD, 1, parent=ticket.id)), None))
     if ticket.snapshot.holder is not None:
         return Stop(f"it is held by {spoken(ticket.snapshot.holder, None)}", f"`ralph ticket show {number}` says who.")
-    blockers = [one.number for one in known.blocked_by if not machine.states[one.workflow_state].terminal]
+    blockers = known.blockers(machine)
     if blockers:
         return Stop(f"it waits for {', '.join(f'#{one}' for one in blockers)}", f"`ralph work {blockers[0]}` first.")
     if station.what is What.THREAD:
@@ -135,7 +135,7 @@ def _plan_reviewed(workshop: Workshop, ticket: View, person: Person, choices: Ch
 
 
 def _plan(ticket: View) -> str:
-    return next((one.path for one in reversed(ticket.artifacts) if one.kind == "plan_document"), "none is attached")
+    return ticket.plan or "none is attached"
 
 
 def _agent(workshop: Workshop, choices: Choices) -> str:

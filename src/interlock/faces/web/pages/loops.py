@@ -13,6 +13,7 @@ from interlock.faces.web.rendering import drawn
 from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
 from interlock.machine.svg import svg
+from interlock.work.leases import is_present
 from interlock.work.orchestration.news import News, news_of, words_of
 from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
@@ -20,8 +21,7 @@ from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.standing import standing_of
 from interlock.work.orchestration.values import Mark, Report
 from interlock.work.outputs import newest_log, spoken, tail_of
-from interlock.work.sessions.verbs import is_present
-from interlock.work.stories.budget import used_up
+from interlock.work.stories.limits import used_up
 from interlock.work.stories.opening import limits_of
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of

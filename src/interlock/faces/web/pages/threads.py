@@ -16,8 +16,8 @@ from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
 from interlock.work.gates.presence import visible
+from interlock.work.leases import is_present
 from interlock.work.outputs import Spoken, spoken, tail_of
-from interlock.work.sessions.verbs import is_present
 from interlock.work.side_by_side import side_by_side
 from interlock.work.threads.children import CHILDREN, shown_child
 from interlock.work.threads.choices import choices

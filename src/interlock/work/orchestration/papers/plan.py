@@ -16,16 +16,8 @@ from typing import Final
 from interlock.work.markdown import Page, Section
 from interlock.work.orchestration.papers.text import block, guarded, line_of, one_line, said, unguarded
 
-__all__ = ["SECTIONS", "normal_plan", "parse_plan", "render_plan"]
+__all__ = ["normal_plan", "parse_plan", "render_plan"]
 
-SECTIONS: Final = (
-    "Goal & Success Criteria",
-    "Target Files/Artifacts",
-    "Context & Analysis",
-    "Proposed Design/Changes/Approach",
-    "Verification & Testing",
-    "Risks & Assumptions",
-)
 _REQUEST: Final = "Request"
 _TITLE: Final = "Plan: "
 _MOST: Final = 120

@@ -40,9 +40,9 @@ from interlock.work.orchestration.papers.progress import ID, LABELS, Oddity
 from interlock.work.orchestration.papers.text import block, entry, line_of, one_line, said, value_of
 from interlock.work.orchestration.values import Mark, Task
 
-__all__ = ["PLANNING_TASKS", "TaskSheet", "normal_task", "parse_tasks", "render_tasks"]
+__all__ = ["TaskSheet", "normal_task", "parse_tasks", "render_tasks"]
 
-PLANNING_TASKS: Final = (
+_PLANNING_TASKS: Final = (
     Task(
         "plan-init",
         "Write the plan",
@@ -109,7 +109,7 @@ def render_tasks(tasks: Sequence[Task], beside: Mapping[str, Beside] | None = No
     """The text that says this, with what people wrote beside it."""
     parts = [Part("#start"), Part("#title", [_TITLE]), Part("#end title"), Part("#legend", _LEGEND, spaced=True)]
     parts += [Part("#end legend"), Part("#planning", ["## Planning Tasks"], spaced=True)]
-    parts += [Part(one.id, _written(one), spaced=True) for one in PLANNING_TASKS]
+    parts += [Part(one.id, _written(one), spaced=True) for one in _PLANNING_TASKS]
     parts += [Part("#end planning"), Part("#implementation", ["## Implementation Tasks"], spaced=True)]
     parts += [Part(one.id, _written(_bare(one)), spaced=True) for one in tasks]
     return composed([*parts, Part("#end implementation")], beside or {})

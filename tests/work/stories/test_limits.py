@@ -8,20 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.spending import Books, Spent
-from interlock.work.stories.budget import LIMITS
+from interlock.work.budget import Amount
+from interlock.work.budget.books import Books
+from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.verbs import limit, unblocked
 from interlock.work.stories.yard import DRIVER, Limits
 from work.stories.yards import IDLE, WORK, Ground, Steps
 
 PAID: Steps = [{"usage": {"input": 1, "output": 1, "cached": 0}}, {"cost": 0.5}, *WORK]
 DAY = "2026-01-01"
-spents = st.builds(Spent, st.integers(0, 99).map(float), st.integers(0, 99), st.integers(0, 99).map(float))
+spents = st.builds(Amount, *(st.integers(0, 99),) * 3)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(("x", "y")), spents, spents, st.booleans())))
 def test_every_run_is_paid_for_once_by_what_it_used_or_by_what_was_reserved(
-    runs: list[tuple[str, str, Spent, Spent, bool]],
+    runs: list[tuple[str, str, Amount, Amount, bool]],
 ) -> None:
     books, expected = Books(), []
     for task, day, likely, used, dies in runs:
@@ -30,8 +31,8 @@ def test_every_run_is_paid_for_once_by_what_it_used_or_by_what_was_reserved(
             books.settle(task, day, used)
         expected.append((task, day, likely if dies else used))
 
-    def added(*those: Spent) -> Spent:
-        return sum(those, Spent())
+    def added(*those: Amount) -> Amount:
+        return sum(those, Amount())
 
     assert books.total() == added(*(one for _, _, one in expected))
     for name in "ab":
@@ -42,11 +43,11 @@ def test_every_run_is_paid_for_once_by_what_it_used_or_by_what_was_reserved(
 
 def test_a_run_is_likely_to_use_what_the_others_did() -> None:
     books = Books()
-    assert books.likely() == Spent()
+    assert books.likely() == Amount()
     for seconds in (1.0, 3.0):
-        books.settle("a", DAY, Spent(seconds, 10, 0.5))
+        books.settle("a", DAY, Amount.of(seconds, 10, 0.5))
     books.reserve("a", DAY, books.likely())
-    assert books.likely() == Spent(2.0, 10, 0.5)
+    assert books.likely() == Amount.of(2.0, 10, 0.5)
 
 
 def test_what_is_reserved_for_a_run_counts_until_the_run_is_settled(tmp_path: Path) -> None:
@@ -57,7 +58,7 @@ def test_what_is_reserved_for_a_run_counts_until_the_run_is_settled(tmp_path: Pa
         ("implementer", 0.0, 0),
         ("judge", 0.5, 2),
         ("implementer", 0.25, 1),
-        ("judge", pytest.approx(1 / 3), 1),
+        ("judge", 0.333334, 2),
     ]
     assert ground.loop().spent()[1:] == (1.0, 4)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.journal.ids import time_text
+from interlock.work.budget import has_room
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.record import Loop
 from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import Limits
+from interlock.work.times import day_of
 
 __all__ = ["LIMITS", "Used", "overdrawn", "used_up"]
 
@@ -48,7 +49,7 @@ def used_up(loop: Loop, limits: Limits, day: str) -> list[Used]:
 def overdrawn(visit: Visit) -> str | None:
     """Why nothing more may be spent; None while there is room for one more run like the others."""
     loop, books = visit.loop, visit.loop.books
-    day = time_text(int(visit.yard.journal.now() * 1e9))[:10]
+    day = day_of(visit.yard.journal.now())
     iterations, of_day = _limit(visit, "iterations"), _limit(visit, "day_iterations")
     if iterations and loop.next_iteration > iterations:
         return f"{iterations:.0f} iterations are used up"
@@ -62,7 +63,7 @@ def overdrawn(visit: Visit) -> str | None:
     likely = books.likely()
     for span, spent in used.items():
         for kind, sentence in _KINDS:
-            if _over(getattr(spent, kind), _limit(visit, f"{span}_{kind}"), getattr(likely, kind)):
+            if not has_room(getattr(spent, kind), getattr(likely, kind), _limit(visit, f"{span}_{kind}")):
                 return f"{sentence.format(span)} used up"
     return None
 
@@ -70,7 +71,3 @@ def overdrawn(visit: Visit) -> str | None:
 def _limit(visit: Visit, name: str) -> float:
     """What a person said while it runs, else what the settings say."""
     return float(visit.loop.limits.get(name, getattr(visit.yard.limits, name)))
-
-
-def _over(used: float, limit: float, likely: float) -> bool:
-    return bool(limit) and (used >= limit or used + likely > limit)
