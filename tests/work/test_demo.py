@@ -68,6 +68,7 @@ def test_what_is_refused_moves_nothing(played: Played) -> None:
 
 
 def test_nobody_can_take_its_approvals_for_real_ones(played: Played) -> None:
+    assert [scene for scene in played.scenes if isinstance(scene, Saw) and scene.who == "key"], "it is named as such"
     people = [entry for entry in played.journal.all_entries() if entry.actor_kind == "human"]
     assert {entry.channel for entry in people} == {Channel.DEMO}
 

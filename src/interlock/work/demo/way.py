@@ -194,6 +194,8 @@ def _told(move: Move) -> Iterator[Scene]:
     if entry.event == "claims_done":
         yield Saw("agent", "“All criteria are met. <promise>COMPLETE</promise>”")
     yield move
+    if entry.event == "key_enrolled" and entry.channel == Channel.DEMO:
+        yield Saw("key", "made for this repository alone, to be thrown away: it signs, for nobody is at a terminal")
     if entry.event == "criteria_failed":
         yield Saw("verifier", (entry.reason or "").splitlines()[0], is_good=False)
     if entry.event == "criteria_passed":
