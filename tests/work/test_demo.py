@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -68,7 +69,8 @@ def test_what_is_refused_moves_nothing(played: Played) -> None:
 
 
 def test_nobody_can_take_its_approvals_for_real_ones(played: Played) -> None:
-    assert [scene for scene in played.scenes if isinstance(scene, Saw) and scene.who == "key"], "it is named as such"
+    named = [scene for scene in played.scenes if isinstance(scene, Saw) and scene.who == "key"]
+    assert len(named) == (1 if shutil.which("ssh-keygen") else 0), "a key to be thrown away is named as such"
     people = [entry for entry in played.journal.all_entries() if entry.actor_kind == "human"]
     assert {entry.channel for entry in people} == {Channel.DEMO}
 
