@@ -62,6 +62,7 @@ def test_only_what_differs_is_written(files: ThreadFiles) -> None:
     assert {name for name, one in _seen(files).items() if one != before[name]} == {THREAD}
 
 
+@pytest.mark.requirement("thread:files:revisions")
 @pytest.mark.parametrize("name", [THREAD, SPEC, RUNS, TALK])
 @pytest.mark.parametrize("kind", ["text", "link", "directory", "pipe"])
 def test_an_edit_is_kept_told_and_undone(files: ThreadFiles, tmp_path: Path, name: str, kind: str) -> None:
@@ -94,16 +95,18 @@ def test_what_we_wrote_earlier_is_no_edit_and_what_is_gone_comes_back(files: Thr
     assert (files.load("abc123"), files.revision("abc123", 1)) == (AFTER, "# One\n")
 
 
+@pytest.mark.requirement("thread:files:revisions")
 def test_a_revision_that_nobody_saved_is_set_aside(files: ThreadFiles) -> None:
     _projected(files, whole())
-    files.add_revision("abc123", 3, "# Forged\n")
+    files.folder.write(files.revision_name("abc123", 3), b"# Forged\n")
     [told] = _projected(files, whole())
     assert (told.file, files.revisions("abc123")) == ("threads/abc123/spec/v3.md", (1, 2))
-    files.add_revision("abc123", 3, "# Not asked about\n")
+    files.folder.write(files.revision_name("abc123", 3), b"# Not asked about\n")
     assert _projected(files, Projection(AFTER)) == []
     assert files.revisions("abc123") == (1, 2, 3)
 
 
+@pytest.mark.requirement("thread:files:append-only")
 def test_a_conversation_goes_on_where_a_crash_cut_it(files: ThreadFiles) -> None:
     said = line(HEADING) + line(ASKED) + line(ANSWERED)
     for cut in range(0, len(said), 7):

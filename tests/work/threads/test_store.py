@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.work.threads.conversation import Heading, line, parse_conversation, title_of
+from interlock.work.threads.conversation import line, parse_conversation, title_of
 from interlock.work.threads.phases import written
 from interlock.work.threads.runs import load_run, written_run
 from interlock.work.threads.store import ThreadFiles
@@ -68,7 +68,7 @@ def test_the_thread_that_changed_last_comes_first_and_a_corrupt_one_stops_nobody
 
 def test_without_files_there_are_no_threads_and_nothing_is_made(files: ThreadFiles) -> None:
     assert (files.list_threads().threads, files.active(), files.revisions("a"), files.run("a")) == ((), None, (), None)
-    assert (files.conversation("a"), files.output("a", 9), files.revision("a", 1)) == (None, None, None)
+    assert (files.conversation("a"), files.revision("a", 1)) == (None, None)
     assert not files.folder.path.exists()
 
 
@@ -76,9 +76,7 @@ def test_without_files_there_are_no_threads_and_nothing_is_made(files: ThreadFil
 def test_no_id_leads_to_another_place(files: ThreadFiles, id_: str) -> None:
     calls: list[Callable[[], object]] = [
         *(lambda: files.load(id_), lambda: files.revisions(id_), lambda: files.revision(id_, 1)),
-        *(lambda: files.add_revision(id_, 1, "x"), lambda: files.use(id_), lambda: files.leave(id_)),
-        *(lambda: files.run(id_), lambda: files.append_output(id_, b"x"), lambda: files.output(id_, 1)),
-        *(lambda: files.conversation(id_), lambda: files.say(Heading(id_, "", "", ""), ASKED)),
+        *(lambda: files.use(id_), lambda: files.run(id_), lambda: files.conversation(id_)),
     ]
     for call in calls:
         with pytest.raises(InterlockError) as refused:
@@ -90,27 +88,17 @@ def test_no_id_leads_to_another_place(files: ThreadFiles, id_: str) -> None:
 # Revisions
 
 
-@pytest.mark.requirement("thread:files:revisions")
-def test_a_revision_is_written_once(files: ThreadFiles) -> None:
-    files.add_revision("abc123", 1, "# Eins ä\n")
-    files.add_revision("abc123", 1, "# Eins ä\n")
-    files.add_revision("abc123", 10, "# Ten\n")
-    files.add_revision("abc123", 2, "# Two\n")
-    with pytest.raises(InterlockError) as refused:
-        files.add_revision("abc123", 1, "# Other\n")
-    assert _code(refused) == "file_exists"
-    assert files.revision("abc123", 1) == "# Eins ä\n"
+def test_revisions_are_told_by_their_numbers(files: ThreadFiles) -> None:
+    for number in (1, 10, 2):
+        files.folder.write(files.revision_name("abc123", number), f"# {number} ä\n".encode())
     (files.folder.path / "threads/abc123/spec/v03.md").write_text("no revision")
     (files.folder.path / "threads/abc123/spec/notes.md").write_text("no revision")
     assert files.revisions("abc123") == (1, 2, 10)
-    for number, text in ((0, "x"), (-1, "x"), (3, "x" * (1024 * 1024 + 1))):
-        with pytest.raises(InterlockError) as refused:
-            files.add_revision("abc123", number, text)
-        assert _code(refused) == "invalid_argument"
+    assert files.revision("abc123", 1) == "# 1 ä\n"
 
 
 def test_a_revision_that_is_no_text_or_a_link_is_said(files: ThreadFiles, tmp_path: Path) -> None:
-    files.add_revision("abc123", 1, "x")
+    files.folder.write(files.revision_name("abc123", 1), b"x")
     (tmp_path / "secret").write_text("secret")
     (files.folder.path / "threads/abc123/spec/v2.md").write_bytes(b"\xff")
     (files.folder.path / "threads/abc123/spec/v3.md").symlink_to(tmp_path / "secret")
@@ -118,27 +106,20 @@ def test_a_revision_that_is_no_text_or_a_link_is_said(files: ThreadFiles, tmp_pa
         with pytest.raises(InterlockError) as refused:
             files.revision("abc123", number)
         assert _code(refused) == code
-    with pytest.raises(InterlockError):
-        files.add_revision("abc123", 3, "secret")
-    assert (tmp_path / "secret").read_text() == "secret"
 
 
 # The active thread
 
 
-def test_a_thread_is_used_until_it_is_left(files: ThreadFiles) -> None:
+def test_a_thread_is_used_until_another_is(files: ThreadFiles) -> None:
     _write(files, "one")
     _write(files, "two")
     files.folder.write("active_thread.0123456789abcdef.tmp", b"left by a crash")
     files.use("one")
     assert (files.folder.path / "active_thread").read_text() == "one\n"
     assert files.folder.names("") == ["active_thread", "threads"]
-    files.leave("two")
-    assert files.active() == "one"
     files.use("two")
-    files.leave("two")
-    assert (files.active(), (files.folder.path / "active_thread").exists()) == (None, False)
-    files.leave("two")
+    assert files.active() == "two"
     with pytest.raises(InterlockError) as refused:
         files.use("three")
     assert _code(refused) == "unknown_instance"
@@ -187,22 +168,11 @@ def test_what_is_no_run_is_said(text: str, code: str) -> None:
     assert _code(refused) == code
 
 
-@pytest.mark.requirement("thread:files:append-only")
-def test_what_agents_say_is_put_at_the_end(files: ThreadFiles) -> None:
-    files.append_output("run-001", b"one\n")
-    files.append_output("run-001", b"half")
-    files.append_output("run-001", b" more\n")
-    assert files.output("run-001", 100) == b"one\nhalf more\n"
-    assert files.output("run-001", 5) == b"more\n"
-
-
 # Conversations
 
 
-@pytest.mark.requirement("thread:files:append-only")
 def test_a_conversation_begins_with_what_it_is_about(files: ThreadFiles) -> None:
-    files.say(HEADING, ASKED)
-    files.say(HEADING, ANSWERED)
+    files.folder.write("spec/threads/abc123.jsonl", line(HEADING) + line(ASKED) + line(ANSWERED))
     raw = [json.loads(one) for one in (files.folder.read("spec/threads/abc123.jsonl") or b"").splitlines()]
     assert raw[0].keys() == {"id", "title", "draft", "created_at", "updated_at"}
     assert [one.keys() for one in raw[1:]] == [
@@ -217,10 +187,10 @@ def test_a_conversation_begins_with_what_it_is_about(files: ThreadFiles) -> None
 
 
 def test_half_a_line_that_a_crash_left_spoils_only_itself(files: ThreadFiles) -> None:
-    files.say(HEADING, ASKED)
-    files.folder.append("spec/threads/abc123.jsonl", line(ANSWERED)[:20])
+    talk = "spec/threads/abc123.jsonl"
+    files.folder.write(talk, line(HEADING) + line(ASKED) + line(ANSWERED)[:20])
     torn = files.conversation("abc123")
-    files.say(HEADING, ANSWERED)
+    files.folder.append(talk, line(ANSWERED), is_line=True)
     said = files.conversation("abc123")
     assert torn is not None
     assert said is not None

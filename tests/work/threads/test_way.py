@@ -59,6 +59,16 @@ def test_what_fails_comes_back_to_the_next_iteration(bench: Bench) -> None:
     assert [one for one in bench.told if isinstance(one, str) and one.startswith("✗") and "it is rude" in one]
 
 
+@pytest.mark.requirement("thread:files:append-only")
+def test_the_log_of_a_run_has_what_all_of_its_iterations_said(bench: Bench) -> None:
+    bench.play([{"say": "I begin."}, {"finish": True}], [{"say": "I go on."}, *DONE])
+    id_ = bench.new()
+    bench.act(id_, "finalize", "run", "start")
+    [log] = bench.state_directory.glob("runs/run-*/output.log")
+    said = log.read_text()
+    assert 0 <= said.find("I begin.") < said.find("I go on.")
+
+
 def test_a_promise_without_work_never_gets_to_implemented(bench: Bench) -> None:
     bench.play([{"say": "done"}, {"promise": "COMPLETE"}, {"finish": True}])
     bench.settings["thread.iterations"] = 2

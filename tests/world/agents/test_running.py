@@ -357,6 +357,14 @@ def test_a_line_without_an_end_is_cut_for_the_reader_and_whole_in_the_log(place:
     assert max(map(len, result.last_lines)) <= 2000
 
 
+def test_a_log_is_only_added_to(place: Place) -> None:
+    first = place.run(place.script({"print": "one"}))
+    second = place.run(place.script({"print": "two"}), log_limit=5)
+    assert place.log.read_bytes() == b"one\ntwo\n", "what was there counts for no limit"
+    assert first.log_sha256 == hashlib.sha256(b"one\n").hexdigest()
+    assert second.log_sha256 == hashlib.sha256(b"one\ntwo\n").hexdigest()
+
+
 def test_the_log_ends_at_its_limit_and_the_run_goes_on(place: Place) -> None:
     agent = place.script({"flood": 300_000}, {"say": "still here"})
     result = place.run(agent, log_limit=100_000)

@@ -19,8 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from interlock.errors import InterlockError, NotFound, UsageError
-from interlock.work.threads.conversation import Conversation, Heading, Message, line, parse_conversation
+from interlock.errors import InterlockError, NotFound
+from interlock.work.threads.conversation import Conversation, parse_conversation
 from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
 from interlock.work.threads.runs import RunView, load_run
 from interlock.world.folder import Folder
@@ -120,16 +120,6 @@ class ThreadFiles:
         except UnicodeDecodeError as error:
             raise corrupt(self.revision_name(id_, number), f"it is no text ({error.reason})") from None
 
-    def add_revision(self, id_: str, number: int, text: str) -> None:
-        """Write a revision. The same one may be written again; what it says never changes, so another is refused."""
-        name, content = self.revision_name(id_, number), text.encode()
-        if number < 1 or len(content) > _MAX_SPEC:
-            message = f"A spec has up to {_MAX_SPEC} bytes, and its revisions count from 1."
-            raise UsageError("invalid_argument", message, "Put what is no spec elsewhere.")
-        if not self.folder.create(name, content) and self.folder.read(name) != content:
-            message = f"{self.folder.path / name} is there already and says something else; a revision never changes."
-            raise InterlockError("file_exists", message, "Make it a new revision, with the next number.")
-
     # The thread that is worked on
 
     def active(self) -> str | None:
@@ -145,11 +135,6 @@ class ThreadFiles:
         self.folder.sweep("")
         self.folder.write(_ACTIVE, f"{self.load(id_).id}\n".encode())
 
-    def leave(self, id_: str) -> None:
-        """Choose none any more, if it is this one."""
-        if self.folder.read(_ACTIVE, _MAX_ACTIVE) == f"{check_id(id_)}\n".encode():
-            self.folder.remove(_ACTIVE)
-
     # Runs
 
     def run(self, run: str) -> RunView | None:
@@ -157,23 +142,9 @@ class ThreadFiles:
         content = self.folder.read(self.run_name(run))
         return None if content is None else load_run(content, self.run_name(run))
 
-    def append_output(self, run: str, content: bytes) -> None:
-        """Put it at the end of what the agents said in a run."""
-        self.folder.append(self.output_name(run), content)
-
-    def output(self, run: str, most: int) -> bytes | None:
-        """The end of what the agents said in a run."""
-        return self.folder.tail(self.output_name(run), most)
-
     # The conversation about a spec
 
     def conversation(self, id_: str) -> Conversation | None:
         """What was said about a spec; None where nothing was."""
         content = self.folder.read(self.conversation_name(id_))
         return None if content is None else parse_conversation(content)
-
-    def say(self, heading: Heading, message: Message) -> None:
-        """Add a message. With the first one, the conversation begins with its heading."""
-        name = self.conversation_name(heading.id)
-        self.folder.create(name, line(heading))
-        self.folder.append(name, line(message), is_line=True)

@@ -66,7 +66,10 @@ class Stretch:
 
 
 class Transcript:
-    """A log file. What does not fit is counted, and the log says once that it goes on."""
+    """A log file. Lines are only added: what other runs left in it stays, and is not counted against the limit.
+
+    What does not fit is counted, and the log says once that it goes on.
+    """
 
     def __init__(self, path: Path, limit: int) -> None:
         self._path = path
@@ -81,8 +84,9 @@ class Transcript:
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
             self._file = os.open(self._path, flags, 0o600)
+            self._take_up(os.fstat(self._file).st_size)
         except OSError as error:
             self._fail(error)
         return self
@@ -92,9 +96,16 @@ class Transcript:
             os.close(self._file)
         self._file = None
 
+    def _take_up(self, rest: int) -> None:
+        """Hash what is there."""
+        assert self._file is not None
+        while rest > 0 and (before := os.read(self._file, min(rest, _HELD))):
+            self._sum.update(before)
+            rest -= len(before)
+
     @property
     def sha256(self) -> str:
-        """The hash of what the file holds."""
+        """The hash of what the file holds, with what was there before."""
         return self._sum.hexdigest()
 
     def write(self, text: str) -> None:
