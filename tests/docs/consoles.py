@@ -13,7 +13,7 @@ from interlock.errors import CODES
 
 __all__ = ["commands", "expected_status", "pattern", "stripped", "surroundings", "where"]
 
-_ERROR = re.compile(r"^ralph: .* \[(\w+)\]$|^\{\"ok\":false,\"error\":\{\"code\":\"(\w+)\"", re.MULTILINE)
+_ERROR = re.compile(r"^ralph: (?:.*\n)?.*?\[(\w+)\]$|^\{\"ok\":false,\"error\":\{\"code\":\"(\w+)\"", re.MULTILINE)
 _STYLING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What makes a screen bold, hides its cursor or clears a line: no reader sees it as text."""
 

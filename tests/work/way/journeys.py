@@ -64,7 +64,7 @@ class Leg:
 
 
 PLANNED = Leg("planned", asks=False, why="its plan is yours to approve")
-BUILT = Leg("built", asks=True, why="it has ended, as Done")
+BUILT = Leg("built", asks=True, why="it has ended")
 
 
 @dataclass
