@@ -120,7 +120,8 @@ def _regions(server: Served, wanted: str) -> dict[str, str]:
         line = answer.readline()
         if line.startswith(b"data: "):
             told = json.loads(line.removeprefix(b"data: "))
-            regions[told["name"]] = told["html"]
+            if "html" in told:  # else it says how many wait, and belongs to no region
+                regions[told["name"]] = told["html"]
     connection.close()
     return regions
 
