@@ -84,9 +84,8 @@ class Transcript:
     def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
             self._file = os.open(self._path, flags, 0o600)
-            self._take_up(os.fstat(self._file).st_size)
         except OSError as error:
             self._fail(error)
         return self
@@ -96,16 +95,9 @@ class Transcript:
             os.close(self._file)
         self._file = None
 
-    def _take_up(self, rest: int) -> None:
-        """Hash what is there."""
-        assert self._file is not None
-        while rest > 0 and (before := os.read(self._file, min(rest, _HELD))):
-            self._sum.update(before)
-            rest -= len(before)
-
     @property
     def sha256(self) -> str:
-        """The hash of what the file holds, with what was there before."""
+        """The hash of what was added. What was there before may be of any size, and an agent's: it is not read."""
         return self._sum.hexdigest()
 
     def write(self, text: str) -> None:
