@@ -50,8 +50,8 @@ class Steering:
         self.was_told = any(self.is_told(one) for one in news)
 
     def listen_again(self) -> None:
-        """What was told is taken in: what is told from now on counts."""
-        self.was_told = False
+        """Count what is told from now on: what was told before is in the journal, and is read there."""
+        self.was_told, self._head = False, self.journal.head()
 
     @property
     def stop(self) -> Steering:

@@ -36,6 +36,8 @@ class Workshop:
     """Whether the driver is to rest after what runs now."""
     wait: Callable[[float], None]
     """Wait so many seconds, or until it is to stop."""
+    heed: Callable[[], None] = lambda: None
+    """To be called before the journal is read: what somebody told elsewhere until then is read there."""
     projected: set[str] = field(default_factory=set)
     """The hashes of what was written into files from here: to know it again without the journal."""
 

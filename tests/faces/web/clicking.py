@@ -76,7 +76,11 @@ class Clicker:
     def stands(self, label: str) -> None:
         """Wait until the phase bar of the page has come to a phase."""
         here = self.page.locator(".phases [aria-current='step']", has_text=re.compile(rf"{re.escape(label)}$"))
-        here.wait_for(timeout=SECONDS * 1000)
+        try:
+            here.wait_for(timeout=SECONDS * 1000)
+        except Exception as error:
+            error.add_note(f"The thread is {self.state}, and the page shows:\n{self.page.inner_text('body')}")
+            raise
 
     @property
     def thread(self) -> str:

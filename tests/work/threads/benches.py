@@ -24,7 +24,7 @@ from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
 from interlock.work.workshop import Workshop
 from interlock.world.repository import exclude_state
 
-__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "WORK", "Bench", "Steps", "shell"]
+__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "STORY_MET", "WORK", "Bench", "Steps", "shell"]
 
 Steps = list[dict[str, Any]]
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.CLI)
@@ -56,6 +56,10 @@ DONE: Steps = [*WORK, {"say": "All of it is there."}, {"promise": "COMPLETE"}, {
 IDLE: Steps = [{"say": "I looked around."}, {"finish": True}]
 PASS: Steps = [{"say": "CRITERION 1: PASS\nCRITERION 2: PASS"}, {"finish": True}]
 FAIL: Steps = [{"say": "CRITERION 2: FAIL - it is rude"}, {"finish": True}]
+STORY_MET: Steps = [
+    {"say": "AC-1: it says hello - ✓ greeting.txt:1\nAC-2: it is polite - ✓ greeting.txt:1\nCRITERION 2: PASS"},
+    {"finish": True},
+]
 
 
 def _shown(root: Path, event: str, thread: Thread) -> str:

@@ -15,7 +15,7 @@ from interlock.work.threads.polishing import ask_for
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import revise_spec
-from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, Bench, Steps, shell
+from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, shell
 from work.threads.places import Places, drive_until
 
 READY: Steps = [{"say": "All is clear.\nVERDICT: READY"}, {"finish": True}]
@@ -306,11 +306,6 @@ def test_polish_by_an_agent_is_proven_again_and_done_only_on_the_branch(places: 
 
 
 # A story loop as the driver
-
-STORY_MET: Steps = [
-    {"say": "AC-1: it says hello - ✓ greeting.txt:1\nAC-2: it is polite - ✓ greeting.txt:1\nCRITERION 2: PASS"},
-    {"finish": True},
-]
 
 
 def _storied(bench: Bench) -> str:

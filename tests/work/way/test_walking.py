@@ -16,7 +16,7 @@ from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import create, edit, link
 from interlock.work.way.building import Choices
 from interlock.work.way.stations import What, station_of, too_large
-from interlock.work.way.walking import walk
+from interlock.work.way.walking import is_told, walk
 from work.threads.benches import AGENT, DONE, IDLE, Steps
 from work.tickets.boards import way_to
 from work.way.ways import NUMBER, PERSON, Way, commands, handed, made
@@ -173,6 +173,19 @@ def test_a_stuck_thread_stops_it_and_says_why(way: Way) -> None:
     walked = way.walk(asks=True)
     assert (walked.ticket.workflow_state, walked.stop.failed) == ("Human Needed", True)
     assert walked.stop.why.startswith("the thread is stuck: 1 iterations")
+
+
+def test_who_ends_the_thread_of_another_ticket_ends_no_walk_of_this_one(way: Way) -> None:
+    with closing(way.open()) as journal:
+        journal.transact(create(PERSON, "Greet others"))
+        for number in (NUMBER, NUMBER + 1):
+            for state in way_to("In Progress"):
+                journal.transact(handoff(Caller(PERSON), number, reason="go", to=state))
+    for number in (NUMBER, NUMBER + 1):
+        way.act(way.new(ticket=number), "abandon", drives=False)
+    with closing(way.open()) as journal:
+        words = [one for one in journal.entries(0) if one.event == "abandon"]
+        assert [is_told(journal, NUMBER, one) for one in words] == [True, False]
 
 
 def test_a_plan_may_be_reviewed_by_an_agent_where_the_settings_say_so(way: Way) -> None:

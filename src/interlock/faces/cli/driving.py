@@ -77,6 +77,7 @@ def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
             stop=steering,
             pausing=Pressed(steering),
             wait=steering.wait,
+            heed=steering.listen_again,
         )
         begin(senders_of(call, place) if writes else ())
         try:

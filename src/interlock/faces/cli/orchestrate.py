@@ -122,11 +122,7 @@ def _driven(call: Call, here: Driving, id_: str) -> Run:
     from interlock.work.orchestration.loop import drive
 
     here.teller.watch(RunView(here.workshop.journal, id_, is_whole=call.output.json))
-    while True:
-        run = here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
-        if run.outcome is not None or run.stopped is not None or here.steering.presses or not here.steering.was_told:
-            return run
-        here.steering.listen_again()
+    return here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
 
 
 def _is_told(entry: Entry) -> bool:

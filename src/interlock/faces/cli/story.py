@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ def _run(call: Call) -> None:
         environment = without_secrets(call.environment)
         wishes = asked(call)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
-        yard = make_yard(*args, wishes, steering, teller.tell)
+        yard = replace(make_yard(*args, wishes, steering, teller.tell), heed=steering.listen_again)
         if open_loop(place.journal) is None:
             _must_be_clean(place.work_tree)
         loop = begin(yard, prompt=wishes.prompt)

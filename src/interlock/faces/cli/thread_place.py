@@ -10,7 +10,6 @@ from interlock.faces.cli.driving import Driving
 from interlock.faces.cli.place import Place, caller_of
 
 if TYPE_CHECKING:
-    from interlock.journal import Entry
     from interlock.machine import Snapshot
     from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
@@ -24,14 +23,10 @@ _NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
 
 def drive_thread(here: Driving, id_: str) -> None:
     """Let a thread go on by itself as far as it can; a person who lets it rest or ends it elsewhere is heard."""
+    from interlock.work.threads.attending import is_told
     from interlock.work.threads.loop import drive
 
-    here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
-
-
-def _is_told(entry: Entry) -> bool:
-    """Whether somebody elsewhere said that a thread is to rest or to end."""
-    return entry.event in ("pause", "abandon") and entry.actor_kind == "human"
+    here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and is_told(entry))
 
 
 def person_of(call: Call, place: Place) -> Person:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
@@ -15,7 +16,7 @@ from interlock.faces.cli.thread_place import person_of
 
 if TYPE_CHECKING:
     from interlock.faces.cli.telling import Teller
-    from interlock.journal import Entry, Journal
+    from interlock.journal import Journal
     from interlock.machine import Actor
     from interlock.work.gates import Presence
     from interlock.work.gates.trust import Key
@@ -28,7 +29,7 @@ __all__ = ["VERBS"]
 
 def _work(call: Call) -> None:
     from interlock.work.way.building import Choices
-    from interlock.work.way.walking import divide, walk
+    from interlock.work.way.walking import divide, is_told, walk
 
     given = call.arguments
     with opened_workshop(call) as here:
@@ -36,7 +37,8 @@ def _work(call: Call) -> None:
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(given.agent, given.driver, given.isolation, asks)
         go = divide if given.split else walk
-        walked = here.drive(lambda: go(here.workshop, given.ticket, person, choices), _is_told)
+        told = partial(is_told, here.place.journal, given.ticket)
+        walked = here.drive(lambda: go(here.workshop, given.ticket, person, choices), told)
     data = _data(walked)
     if walked.stop.failed:
         raise Refusal("person_needed", f"#{walked.ticket.number}: {_said(walked)}.", walked.stop.hint, data)
@@ -69,11 +71,6 @@ class _Aside:
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
         with self.teller.aside():
             return self.presence.sign(statement, keys)
-
-
-def _is_told(entry: Entry) -> bool:
-    """Whether somebody elsewhere said that what is under way is to rest or to end."""
-    return entry.event in ("pause", "abandon") and entry.actor_kind == "human"
 
 
 def _said(walked: Walked) -> str:

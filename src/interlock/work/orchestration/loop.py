@@ -32,6 +32,7 @@ def drive(workshop: Workshop, id_: str) -> Run:
         is_first = True
         try:
             while True:
+                workshop.heed()
                 _settle(_visit(desk, right.lease), is_first)
                 is_first = False
                 workshop.tell(desk.run)

@@ -79,6 +79,7 @@ def drive(yard: Yard, id_: str) -> Driven:
         try:
             sweep_up(yard, loop_of(journal.history(id_)))
             while True:
+                yard.heed()
                 loop = yard.desk.loop(journal, id_)
                 if loop.outcome is not None:
                     yard.tell(ending(loop))

@@ -98,6 +98,8 @@ class Yard:
     stop: Stop
     wait: Callable[[float], None]
     """Wait so many seconds, or until it is to stop."""
+    heed: Callable[[], None] = lambda: None
+    """Before the journal is read: what was told elsewhere is read there."""
     budget: Amount = NOTHING
     """What all work of a day may use, whoever drives it."""
     model: str | None = None

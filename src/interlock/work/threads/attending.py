@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from interlock.errors import Refusal
-from interlock.journal import Lease
-from interlock.machine import Event, Evidence
+from interlock.journal import Entry, Lease
+from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
 from interlock.work.driving import Driving, driving
 from interlock.work.errands import DRIVER
@@ -15,7 +15,7 @@ from interlock.work.threads.visit import Visit
 from interlock.work.workshop import Workshop
 from interlock.world.git import state, tree_hash
 
-__all__ = ["attending", "look", "visit_of"]
+__all__ = ["attending", "is_told", "look", "visit_of"]
 
 _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit"})
 """The states in which the tree is as it was proven or approved, unless somebody changes it."""
@@ -24,6 +24,11 @@ _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "
 def attending(workshop: Workshop, id_: str) -> AbstractContextManager[Driving]:
     """Be the only one who sends agents for a thread."""
     return driving(workshop.journal, MACHINE, id_, workshop.state_directory, workshop.time_outs.wall)
+
+
+def is_told(entry: Entry) -> bool:
+    """Whether somebody said by this entry that a thread is to rest or to end: its driver hears of it at once."""
+    return entry.event in ("pause", "abandon") and entry.actor_kind == ActorKind.HUMAN
 
 
 def visit_of(workshop: Workshop, id_: str, lease: Lease | None) -> Visit:

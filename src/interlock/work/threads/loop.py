@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.errors import Conflict, Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event
-from interlock.machine.model import NOTED
+from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.threads.attending import attending, look, visit_of
 from interlock.work.threads.effects import settle_effects
@@ -29,6 +29,7 @@ def drive(workshop: Workshop, id_: str) -> Thread:
         if not _has_ticket(workshop, id_, right.lease):
             return read_thread(journal, id_)
         while True:
+            workshop.heed()
             visit = visit_of(workshop, id_, right.lease)
             project(visit.workshop, visit.thread)
             if settle_effects(visit) or look(visit):
@@ -85,11 +86,14 @@ def _made(visit: Visit, event: Event | None) -> bool:
 
 def _moved_meanwhile(visit: Visit) -> bool:
     """Whether anybody else wrote something since the visit began: the step's own notes are nobody else's."""
-    later = visit.workshop.journal.history(visit.thread.id)[visit.thread.version :]
+    later = visit.workshop.journal.history(visit.thread.id, visit.thread.version)
     return any(one.event != NOTED or one.actor_id != DRIVER.id for one in later)
 
 
 def _append(transaction: Transaction, visit: Visit, event: Event) -> None:
+    meanwhile = transaction.history(visit.thread.id, visit.thread.version)
+    if any(one.event not in (NOTED, OBSERVED) for one in meanwhile):
+        return  # also where it is possible again: what somebody paused and let go on is not paused once more
     if event.name == "checks_passed" and event.evidence is not None:
         check_owner(transaction, visit.thread.id, event.evidence.data["work_tree"])
     transaction.append(visit.thread.id, event, lease=visit.lease)

@@ -105,7 +105,7 @@ def _wake(visit: Visit, id_: str) -> None:
 def _drive(visit: Visit, id_: str) -> Event | None:
     purse = _Purse(visit)
     try:
-        run = drive(replace(_workshop(visit), tell=purse.tell, pausing=purse), id_)
+        run = drive(replace(_workshop(visit), tell=purse.tell, pausing=purse, heed=lambda: None), id_)
     except InterlockError as error:
         if error.code != "agent_missing":
             raise

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.errors import Refusal
-from interlock.journal import Instance
+from interlock.journal import Entry, Instance, Journal
 from interlock.machine import ActorKind
 from interlock.work.sessions.verbs import Caller
+from interlock.work.threads.attending import is_told as thread_is_told
 from interlock.work.threads.verbs import Person
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire, spoken
@@ -20,7 +21,7 @@ from interlock.work.way.commands import end_left, last_move, run_command
 from interlock.work.way.stations import Stop, What, station_of, too_large
 from interlock.work.workshop import Workshop
 
-__all__ = ["Walked", "approve_plan", "divide", "walk"]
+__all__ = ["Walked", "approve_plan", "divide", "is_told", "walk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices
             _show(workshop)
         if stop is not None:
             return Walked(view(workshop.journal, called, comments=0), stop)
+
+
+def is_told(journal: Journal, called: str | int, entry: Entry) -> bool:
+    """Whether somebody elsewhere said that the thread of this very ticket is to rest or to end."""
+    return thread_is_told(entry) and journal.instance(entry.instance).parent == known_ticket(journal, called).id
 
 
 def _show(workshop: Workshop) -> None:
