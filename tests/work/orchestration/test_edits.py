@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -302,6 +302,7 @@ def test_what_was_written_to_a_task_that_is_gone_is_under_notes() -> None:
 
 
 @given(plans, st.lists(st.tuples(st.integers(0, 60), st.sampled_from(AROUND.split("\n"))), max_size=6))
+@example(Plan("", ""), [(13, "```"), (13, "Dear reader"), (13, "```")])
 def test_a_file_with_anything_in_it_becomes_stable_and_loses_nothing(plan: Plan, put: list[tuple[int, str]]) -> None:
     tasks = plan.tasks
     files = rendered(Session("260131-144400", plan, SESSION.planning))
@@ -315,6 +316,17 @@ def test_a_file_with_anything_in_it_becomes_stable_and_loses_nothing(plan: Plan,
         for _, line in put:
             if line.startswith(("Dear", "  - a list", "Bye", "## To think")):
                 assert line.strip() in twice
+
+
+@pytest.mark.parametrize("indent", range(0, 14, 2))
+def test_what_people_write_anywhere_in_the_steps_of_planning_stays(indent: int) -> None:
+    lines = rendered(Session("260131-144400", Plan("", ""), SESSION.planning))[T].split("\n")
+    space, first = " " * indent, lines.index("- plan-init: Write the plan") + 1
+    for at in range(first, first + 6):
+        for put in ([f"{space}Dear reader"], [f"{space}```", f"{space}Dear reader", f"{space}```"]):
+            once = _again((), T, "\n".join([*lines[:at], *put, *lines[at:]]))
+            assert once.count("Dear reader") == 1
+            assert _again((), T, once) == once
 
 
 _LINES = (

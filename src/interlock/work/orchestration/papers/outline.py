@@ -79,17 +79,21 @@ def items(lines: Sequence[Line]) -> Iterator[Item | Line]:
             at += 1
             continue
         level = indent_of(line.live)
-        end = at + 1
-        while end < len(lines) and _belongs(lines[end], level):
-            end += 1
+        end = _end(lines, at + 1, level)
         head = line.raw.rstrip("\r\n")[sign.end() :]
         yield Item(line, level, head, line.live[sign.end() :], tuple(lines[at + 1 : end]))
         at = end
 
 
-def _belongs(line: Line, level: int) -> bool:
-    """Whether a line is part of an item: moved in, empty, or code."""
-    return is_blank(line) or line.code or indent_of(line.raw) > level or (not line.live and bool(line.raw.strip()))
+def _end(lines: Sequence[Line], at: int, level: int) -> int:
+    """Where an item ends: what is moved in belongs to it, and so does all of a block of code that begins moved in."""
+    is_block = False
+    for end in range(at, len(lines)):
+        line = lines[end]
+        if not (is_block or is_blank(line) or indent_of(line.raw) > level):
+            return end
+        is_block = line.code or (is_code(line) and not is_block)
+    return len(lines)
 
 
 def is_blank(line: Line) -> bool:

@@ -16,8 +16,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_item
 from functools import lru_cache
 from typing import Final
 
@@ -164,6 +165,9 @@ def normal_task(task: Task) -> Task:
 # Reading
 
 
+_PLANNING_LINES: Final = {one.id: frozenset(_written(one)) for one in _PLANNING_TASKS}
+
+
 def parse_tasks(text: str) -> TaskSheet:
     """What a text says; whatever it is. Marks are not in it: they are in `progress.md`."""
     collector = Collector()
@@ -179,10 +183,11 @@ def parse_tasks(text: str) -> TaskSheet:
                 collector.others(*one.below)
             elif name in ("planning", "implementation") and (head := _HEAD.fullmatch(one.live.rstrip(" \t"))):
                 collector.part(head[1], tail_of(one))
-                task = _parsed(head[1], head[2] or "", below_of(one), collector)
-                if name == "implementation":
-                    tasks.append(task)
-                    lines.append(one.line.number + 1)
+                if name == "planning":
+                    _passed(one, _PLANNING_LINES.get(head[1], ()), collector)
+                    continue
+                tasks.append(_parsed(head[1], head[2] or "", below_of(one), collector))
+                lines.append(one.line.number + 1)
             else:
                 if name == "implementation":
                     oddities.append(
@@ -191,6 +196,16 @@ def parse_tasks(text: str) -> TaskSheet:
                 collector.others(one.line, *one.below)
     collector.ours()
     return TaskSheet(tuple(tasks), tuple(lines), tuple(oddities), collector.found)
+
+
+def _passed(item: Item, ours: Collection[str], collector: Collector) -> None:
+    """Pass over a step of planning: what it says is fixed, and every other line is a person's."""
+    for line in below_of(item):
+        if line.live.rstrip(" \t") in ours:
+            collector.ours()
+            collector.others(*comments_of(replace_item(item, line=line, below=())))
+        else:
+            collector.others(line)
 
 
 def _parsed(id_: str, head: str, below: Sequence[Line], collector: Collector) -> Task:
