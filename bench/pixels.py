@@ -115,7 +115,7 @@ def _regions(server: Served, wanted: str) -> dict[str, str]:
     connection.request("GET", "/live?show=/")
     answer = connection.getresponse()
     regions: dict[str, str] = {}
-    names = _get(server, "/").count(b"sse-swap=")
+    names = _get(server, "/").count(b'sse-swap="/#')  # others are those of every page
     while len(regions) < names or not any(wanted in html for html in regions.values()):
         line = answer.readline()
         if line.startswith(b"data: "):

@@ -180,6 +180,7 @@ def test_status_says_who_drives_it_and_who_is_at_work(project: Path, environment
         assert "▸ [/] task-1  write part 1" in page
         assert found["directory"] in page
         assert run("orchestrate", "resume", "--json", cwd=project, env=environment).error["code"] == "lease_held"
+        (project / "go").touch()  # nobody ends the agent of a driver that is killed
 
 
 def test_what_is_added_ends_what_runs_puts_it_back_and_is_planned_at_once(
