@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
-from interlock.work.tickets.numbers import find_ticket, known_ticket
+from interlock.work.tickets.numbers import find_ticket, known_ticket, number_of
 from interlock.work.tickets.shelf import TICKETS, by_ids
 from interlock.work.watching import Watch
 
-__all__ = ["Reference", "called", "meant", "reference_to"]
+__all__ = ["Reference", "called", "meant", "pointer_to", "reference_to"]
 
 _LONGEST = 200
 _SHORTEST_END = 4
@@ -36,6 +36,17 @@ def reference_to(journal: Journal, watch: Watch, id_: str | None) -> Reference |
         return called(journal, watch, journal.instance(id_))
     except InterlockError:
         return None
+
+
+def pointer_to(journal: Journal, id_: str) -> Reference | None:
+    """The same without its title, for which much would have to be read."""
+    try:
+        instance = journal.instance(id_)
+    except InterlockError:
+        return None
+    first = journal.history(instance.id, most=1)[0] if instance.machine == "ticket" else None
+    number = number_of(first.decoded_evidence().names) or None if first is not None else None
+    return Reference(instance.machine, instance.id, "", number)
 
 
 def called(journal: Journal, watch: Watch, instance: Instance) -> Reference:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from interlock.journal import Entry, Journal
 
-__all__ = ["line_of", "looks", "show_record", "watch"]
+__all__ = ["line_of", "looks", "show_record", "watch", "whose"]
 
 _POLL_SECONDS = 0.2
 _FRAMES_SECOND = 4
@@ -53,16 +53,27 @@ def _look(state: str, known: Mapping[str, State]) -> tuple[str, str, str]:
     return look.icon or "?", look.label or state, shade(look) or "white"
 
 
-def line_of(record: Record, known: Mapping[str, State], now: float) -> Text:
-    """A session in a line: icon, state, time in it, whose it is, and what was heard last."""
+def whose(journal: Journal, record: Record) -> str:
+    """What a session is for, as people call it: a ticket, a thread, a run; or the words that it was begun with."""
+    from interlock.faces.cli.looks import named
+    from interlock.work.references import pointer_to
+
+    said = str(record.ticket_id or "–")
+    found = pointer_to(journal, said) if record.ticket_id else None
+    return named(found) if found is not None else one_line(said)
+
+
+def line_of(record: Record, known: Mapping[str, State], now: float, owner: str) -> Text:
+    """A session in a line: icon, state, time in it, whose it is, who works as what, and what was heard last."""
     icon, label, color = _look(record.state, known)
     spent = sum(record.totals(now).values()) if record.outcome else record.durations(now)[-1][1]
     line = Text.assemble(
         (f"{icon} {label:<12}", color),
         (f" {_duration(spent):>7}", "dim" if record.outcome else ""),
         (f"  …{record.id[-6:]}", "magenta"),
-        f"  {one_line(str(record.ticket_id or '–'))}",
+        f"  {owner}",
         (f"  {one_line(record.agent)}" if record.agent else "", "yellow"),
+        (f" {one_line(record.role)}" if record.role else "", "dim"),
     )
     if record.outcome and record.outcome != "success":
         line.append(f"  {record.outcome}", "red")
@@ -92,12 +103,12 @@ def _words(note: Note) -> str:
 # A page
 
 
-def show_record(output: Output, record: Record, now: float) -> None:
+def show_record(output: Output, record: Record, now: float, owner: str) -> None:
     """A session on a page: its history with durations, its totals, what was seen and what does not agree."""
     console = output.console()
     known = looks()
-    console.print(line_of(record, known, now), soft_wrap=True)
-    about = [("id", record.id), ("ticket", str(record.ticket_id or "–")), ("started", record.started)]
+    console.print(line_of(record, known, now, owner), soft_wrap=True)
+    about = [("id", record.id), ("for", owner), ("started", record.started)]
     about += [("completed", record.completed)] if record.completed else []
     about += [("error", record.error)] if record.error else []
     for name, value in about:
@@ -177,6 +188,7 @@ class _View:
         self._journal = journal
         self._known = looks()
         self._kept_up = 0.0
+        self._owners: dict[str, str] = {}
         self._upkeep()
         self._after = journal.head()
         one = call.arguments.session
@@ -218,7 +230,7 @@ class _View:
         def frame() -> Group:
             self.take_news()
             now = self._journal.now()
-            rows = [line_of(record, self._known, now) for record in self._current(now)]
+            rows = [line_of(record, self._known, now, self._whose(record)) for record in self._current(now)]
             for row in rows:
                 row.no_wrap, row.overflow = True, "ellipsis"
             return Group(*(rows or [Text("No open sessions. Waiting for one; Ctrl+C ends.", "dim")]))
@@ -257,5 +269,10 @@ class _View:
         said = f"  {note.type}: {_words(note)}" if note and note.type != "state_change" else ""
         icon, label, _ = _look(record.state, self._known)
         spent = _duration(record.durations(self._journal.now())[-1][1])
-        ticket = one_line(str(record.ticket_id or "–"))
-        self._call.output.text(f"{when}  {icon} {label:<12} {spent:>7}  …{record.id[-6:]}  {ticket}{said}")
+        owner = self._whose(record)
+        self._call.output.text(f"{when}  {icon} {label:<12} {spent:>7}  …{record.id[-6:]}  {owner}{said}")
+
+    def _whose(self, record: Record) -> str:
+        if record.id not in self._owners:
+            self._owners[record.id] = whose(self._journal, record)
+        return self._owners[record.id]

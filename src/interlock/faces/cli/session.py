@@ -31,8 +31,8 @@ def _list(call: Call) -> None:
         found = _chosen(call, journal) if journal else []
         records = [record_of(journal.history(one.id)) for one in found] if journal else []
         now = journal.now() if journal else 0.0
-    data = [_record_data(record, now) for record in records]
-    call.output.result(data, lambda: _show_list(call, records, now))
+        data = [_record_data(record, now) for record in records]
+        call.output.result(data, lambda: _show_list(call, journal, records, now))
 
 
 def bring_up_to_date(call: Call, journal: Journal | None) -> None:
@@ -62,20 +62,20 @@ def _chosen(call: Call, journal: Journal) -> list[Instance]:
     return journal.recent("session", call.arguments.number)
 
 
-def _show_list(call: Call, records: list[Record], now: float) -> None:
-    if not records:
+def _show_list(call: Call, journal: Journal | None, records: list[Record], now: float) -> None:
+    if not records or journal is None:
         call.output.message("There are no sessions here yet. An agent begins one with create_ralph_session.")
         return
-    from interlock.faces.cli.progress import line_of, looks
+    from interlock.faces.cli.progress import line_of, looks, whose
 
     console = call.output.console()
     known = looks()
     for record in records:
-        console.print(line_of(record, known, now), soft_wrap=True)
+        console.print(line_of(record, known, now, whose(journal, record)), soft_wrap=True)
 
 
 def _show(call: Call) -> None:
-    from interlock.faces.cli.progress import show_record
+    from interlock.faces.cli.progress import show_record, whose
     from interlock.work.sessions.record import record_of
     from interlock.work.sessions.verbs import find_session
 
@@ -86,8 +86,8 @@ def _show(call: Call) -> None:
         bring_up_to_date(call, journal)
         session = find_session(journal, call.arguments.session)
         record = record_of(journal.history(session.id))
-        now = journal.now()
-    call.output.result(_record_data(record, now), lambda: show_record(call.output, record, now))
+        now, owner = journal.now(), whose(journal, record)
+    call.output.result(_record_data(record, now), lambda: show_record(call.output, record, now, owner))
 
 
 def _record_data(record: Record, now: float) -> dict[str, Any]:
