@@ -2,7 +2,7 @@
 #
 #   make demo     the main job, in a few seconds
 #   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
-#   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, floods of full size
+#   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, floods of full size, properties by chance
 #   make check    the linter, the formatter, the type checker and the docs
 #   make test-node    the MCP project's own tools, GitHub's schema and axe-core against ours; Node and they come from the registries
 #   make screenshots  those of the docs, of a dashboard with everything in it
@@ -28,7 +28,7 @@ test: $(VENV)/ready-test $(VENV)/ready-browser
 	@$(BIN)/pytest -n auto --dist worksteal
 
 test-exhaustive: $(VENV)/ready-test
-	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m exhaustive -n auto --dist worksteal
+	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m 'exhaustive or hypothesis' -n auto --dist worksteal
 
 test-node: $(VENV)/ready-browser
 test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from exhaustive import EXHAUSTIVE
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
 from journal.histories import Clock
@@ -17,9 +18,13 @@ from journal.histories import Clock
 # A runner in the background has its children ignore Ctrl+C, and some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# How long an example takes says how busy the machine is.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+# How long an example takes says how busy the machine is. Each run draws the same examples, so that what is red is red
+# again; the exhaustive runs draw others each time, and many more.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "searching", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("searching" if EXHAUSTIVE else "steady")
 
 
 @pytest.fixture(scope="session")
