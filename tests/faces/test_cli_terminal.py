@@ -88,3 +88,13 @@ def test_no_line_of_what_somebody_wrote_can_be_taken_for_an_entry(
     told = [line for line in lines if "well" in line or "xxx" in line]
     assert len(told) >= 4
     assert all(line.startswith("        │ ") and len(line) <= 60 for line in told)
+
+
+def test_an_entry_breaks_between_words_and_is_whole(repository: Path, environment: dict[str, str]) -> None:
+    with opened(repository) as journal:
+        write_session(journal)
+    _, screen = run_in_terminal("log", cwd=repository, env={**environment, "NO_COLOR": "1"}, columns=60)
+    lines = STYLE.sub("", screen).replace("\r", "").rstrip("\n").split("\n")
+    assert max(map(len, lines)) <= 60
+    assert any(line.startswith(" " * 10) for line in lines)
+    assert " ".join(" ".join(lines).split()) == " ".join(run("log", cwd=repository, env=environment).out.split())

@@ -13,6 +13,8 @@ from interlock.faces.cli.output import one_line
 from interlock.machine.model import NOTED
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from interlock.journal import Entry
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["entry_data", "show_entry"]
 
 _LONGEST = 100
+_BELOW = " " * 10
+_NARROWEST = 20
 _ACTOR = {"human": "bold green", "agent": "yellow", "system": "cyan"}
 
 
@@ -41,6 +45,13 @@ def _told(entry: Entry) -> str:
     return one_line(": ".join(words))[:_LONGEST]
 
 
+def _folded(line: Text, console: Console) -> Iterable[Text]:
+    """A line within the terminal where there is one; what does not fit goes on below, between words."""
+    if not console.is_terminal or line.cell_len <= console.width:
+        return [line]
+    return line.wrap(console, max(_NARROWEST, console.width - len(_BELOW)))
+
+
 def show_entry(console: Console, entry: Entry, machine: str) -> None:
     """One line for one entry, and its reason below it."""
     stays = entry.from_state == entry.to_state
@@ -59,7 +70,8 @@ def show_entry(console: Console, entry: Entry, machine: str) -> None:
         line.append(f"  {_told(entry)}", "dim")
     if entry.off_path:
         line.append("  ⚠ off path", "bold red")
-    console.print(line, soft_wrap=True)
+    for place, part in enumerate(_folded(line, console)):
+        console.print(Text.assemble(_BELOW if place else "", part), soft_wrap=True)
     # Every line of a reason is set off, so that none can be taken for an entry.
     for said in quoted(entry.reason or "", "        │ ", console.width if console.is_terminal else None):
         console.print(Text(said, "italic dim"), soft_wrap=True)
