@@ -23,11 +23,11 @@ from faces.programs import Result, clean_environment, followed, run
 from interlock import __version__
 from interlock.extras import how_to_install
 from interlock.machine import SHIPPED
+from patience import SECONDS
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 UV = Path(sys.executable).parent / "uv"
-SECONDS = 120.0
 
 
 def test_the_project_is_called_interlock_and_its_programs_ralph() -> None:

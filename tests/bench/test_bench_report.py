@@ -14,8 +14,9 @@ from bench.host import load, machine
 from bench.report import COLUMNS, as_json, as_markdown, as_text
 from bench.timing import Comparison, alone, at_least, at_most, compare, grown, missing
 
+from patience import SECONDS
+
 ROOT = Path(__file__).parent.parent.parent
-SECONDS = 120
 RATES = [90.0, 100.0, 110.0]
 LINES = (
     compare("append", "a | bare one", RATES, [50.0, 50.0, 50.0], aim=at_least(1.9)),

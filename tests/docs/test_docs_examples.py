@@ -23,6 +23,7 @@ from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.check import check
 from interlock.machine.load import compile_machine, parse
 from interlock.work.settings import read
+from patience import SECONDS
 
 _SHOWN = [README, *PAGES]
 _FILES = [block for page in _SHOWN for block in blocks(page, "toml")]
@@ -118,7 +119,7 @@ class _Session:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=180,  # a demo among other tests takes its time
+            timeout=SECONDS,
             check=False,
         )
         self._directory, self._status = Path(self._pwd.read_text(encoding="utf-8").strip()), done.returncode
@@ -162,7 +163,7 @@ _PYTHON = [block for page in _SHOWN for block in blocks(page, "python") if block
 @pytest.mark.parametrize("block", _PYTHON, ids=where)
 def test_python_that_is_shown_runs(block: Block, tmp_path: Path) -> None:
     command = [sys.executable, "-c", block.body]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     for line in done.stdout.splitlines():
         assert f"# {line}" in block.body

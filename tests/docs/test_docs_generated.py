@@ -16,6 +16,7 @@ from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.check import FINDINGS
 from interlock.machine.model import BUILTIN
 from interlock.world.memory import EventType
+from patience import SECONDS
 
 
 @pytest.mark.parametrize(("path", "text"), list(generate.texts()), ids=lambda one: getattr(one, "name", ""))
@@ -94,7 +95,7 @@ def test_the_shown_help_is_what_the_command_prints() -> None:
         env={"PATH": ""},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=SECONDS,
         check=True,
     )
     assert f"\n\n```text\n{done.stdout}```\n" in text_of(DOCS / "commands.md")

@@ -49,7 +49,7 @@ import json, subprocess, sys
 for line in sys.stdin:
     told = json.loads(line)
     done = subprocess.run(told["command"], input=told["stdin"].encode(), capture_output=True, cwd=told["cwd"],
-                          env=told["env"], timeout=60)
+                          env=told["env"], timeout=180)
     print(json.dumps([done.returncode, done.stdout.decode(), done.stderr.decode()]), flush=True)
 """
 

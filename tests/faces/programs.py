@@ -24,10 +24,12 @@ import pytest
 from interlock.errors import CODES, Exit, InterlockError
 from interlock.faces.cli.main import run as run_words
 from interlock.faces.cli.output import Output
+from patience import SECONDS
 
 __all__ = [
     "HOOK",
     "RALPH",
+    "SECONDS",
     "Result",
     "Stream",
     "checked_error",
@@ -41,8 +43,6 @@ __all__ = [
 
 RALPH = Path(sys.executable).parent / "ralph"
 HOOK = Path(sys.executable).parent / "ralph-hook"
-SECONDS = 180.0
-"""How long a program may take at the most; only a hanging one takes so long."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from faces.programs import RALPH, Result, run_here, run_in_terminal
 from interlock.work.importing.checking import MOST
 from interlock.work.importing.sources import MOST_BYTES
 from interlock.work.threads.spec import parse_spec
+from patience import SECONDS
 from work.importing.samples import SAMPLES
 
 Ralph = Callable[..., Result]
@@ -136,7 +137,7 @@ def test_an_agent_imports_with_its_own_name(repository: Path, environment: dict[
 def test_two_imports_at_once_make_everything_once(repository: Path, environment: dict[str, str], ralph: Ralph) -> None:
     words = [str(RALPH), "import", _put(repository, "spec-kit"), "--yes"]
     both = [subprocess.Popen(words, cwd=repository, env=environment, stdout=subprocess.DEVNULL) for _ in range(2)]
-    assert [one.wait(60) for one in both] == [0, 0]
+    assert [one.wait(SECONDS) for one in both] == [0, 0]
     titles = [one["title"] for one in _tickets(ralph)]
     assert len(titles) == len(set(titles)) == 9
 

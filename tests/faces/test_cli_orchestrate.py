@@ -13,6 +13,7 @@ import pytest
 
 from faces.journals import settle
 from faces.programs import Stream, followed, run, run_in_terminal
+from patience import SECONDS
 from work.orchestration.playing import MET, done, plan, qualified, says, task
 
 SETTINGS = (
@@ -138,11 +139,19 @@ def test_in_a_terminal_the_plan_stays_below_the_lines_and_fits(
     project: Path, environment: dict[str, str], columns: int
 ) -> None:
     long = {**task(1), "description": "write the part that has a very long name, " * 5}
-    _plays(project, "agent", plan(long), [{"tool": {"name": "Edit", "about": "part-1"}}, {"sleep": 0.5}, *done(1)])
-    code, screen = run_in_terminal("orchestrate", "All parts are there", cwd=project, env=environment, columns=columns)
+    edits: list[dict[str, Any]] = [{"tool": {"name": "Edit", "about": "part-1"}}, {"wait": "go"}, *done(1)]
+    _plays(project, "agent", plan(long), edits)
+
+    def go_on() -> str:
+        (project / "go").touch()
+        return ""
+
+    words = ("orchestrate", "All parts are there")
+    drawing = [("› Edit part-1", go_on)]
+    code, screen = run_in_terminal(*words, cwd=project, env=environment, columns=columns, answers=drawing)
     assert code == 0, screen
     drawn = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen).replace("\r", "\n").splitlines()
-    block = [line for line in drawn if line.startswith(("▶ ", "▸ [/] ", "0:0"))]
+    block = [line for line in drawn if re.match(r"▶ |▸ \[/\] |\d+:\d\d ", line)]
     assert any(line.startswith("▶ Executing  0 of 1 task closed") for line in block)
     assert any("Edit" in line for line in block)
     assert all(len(line) <= columns for line in block), block
@@ -208,7 +217,7 @@ def test_stop_from_elsewhere_ends_the_agent_and_it_rests(project: Path, environm
         _until(stream, "said", text="I begin")
         assert run("orchestrate", "stop", "--reason", "tomorrow", cwd=project, env=environment).code == 0
         assert _until(stream, "stopped")["text"] == "ann@example.org lets it rest: tomorrow"
-        assert stream.process.wait(60) == 0
+        assert stream.process.wait(SECONDS) == 0
     page = run("orchestrate", "status", cwd=project, env=environment).out
     assert "Executing  rests  0 of 1 task closed\nnobody drives it: tomorrow" in page
     assert run("orchestrate", "resume", cwd=project, env=environment).code == 0
@@ -283,7 +292,7 @@ def _rests(project: Path, environment: dict[str, str]) -> None:
     with followed("orchestrate", "All parts are there", "--json", cwd=project, env=environment) as stream:
         _until(stream, "said", text="I begin")
         assert run("orchestrate", "stop", cwd=project, env=environment).code == 0
-        assert stream.process.wait(60) == 0
+        assert stream.process.wait(SECONDS) == 0
 
 
 @pytest.mark.parametrize("words", [("add", "more"), ("stop",), ("resume",)])

@@ -15,6 +15,7 @@ import pytest
 from faces.programs import HOOK, RALPH, Result, followed, run, run_here, run_in_terminal
 from interlock.machine import load_shipped
 from interlock.world.processes import calling_agent
+from patience import SECONDS
 
 from .journals import settle
 
@@ -265,7 +266,7 @@ def test_a_watch_of_one_session_ends_with_it(agent: Agent, repository: Path, flu
         assert json.loads(stream.line())["event"]["data"]["previousState"] == "idle"
         agent.ralph("complete", "success")
         assert json.loads(stream.line())["state"] == "done"
-        assert stream.process.wait(60) == 0
+        assert stream.process.wait(SECONDS) == 0
 
 
 def test_a_watch_waits_for_the_first_session_of_all(agent: Agent, repository: Path, flushing: dict[str, str]) -> None:

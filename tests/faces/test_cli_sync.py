@@ -225,12 +225,6 @@ def test_a_ticket_that_cannot_be_shown_is_told_with_all_else_that_was_done(
 # `ralph serve`
 
 
-def _wait(server: GitHubServer, operation: str, times: int) -> None:
-    """Wait until an operation was asked for so many times."""
-    while server.operations.count(operation) < times:
-        server.wait_for(len(server.requests) + 1)
-
-
 def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
     place: Path, env: dict[str, str], server: GitHubServer
 ) -> None:
@@ -238,16 +232,16 @@ def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
     server.fail("Items", *[Fault(status=401)] * 2, Fault(status=400), Fault("yes", "silence"))
     with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
         url = json.loads(stream.line())["data"]["url"]
-        _wait(server, "Items", 4)  # it fails three times, and then hangs
+        server.wait_for(4, "Items")  # it fails three times, and then hangs
         assert httpx.get(f"{url}/healthz", timeout=SECONDS).json()["ok"] is True
         ended = stream.interrupt()
     assert ended.code in (0, 130), ended
     server.state.add_issue("Theirs")
     with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
         stream.line()
-        _wait(server, "SetField", 1)
+        server.wait_for(1, "SetField")
         server.state.move(1, STATE, "Ready for Plan")
-        _wait(server, "AddComment", 1)
+        server.wait_for(1, "AddComment")
         assert stream.interrupt().code in (0, 130)
     assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
 

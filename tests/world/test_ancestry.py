@@ -13,8 +13,8 @@ import pytest
 
 from interlock.world.ancestry import LAUNCHERS, ancestors, boot, host, name_of, names_above, started
 from interlock.world.processes import Process, this_process
+from patience import SECONDS
 
-SECONDS = 60.0
 _TELL = (
     "import json, os; from interlock.world.ancestry import ancestors, names_above; "
     "print(json.dumps([os.getpid(), ancestors(os.getpid()), names_above()]))"

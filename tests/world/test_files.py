@@ -16,6 +16,7 @@ from interlock.errors import InterlockError
 from interlock.world import files
 from interlock.world.files import write_bytes
 from interlock.world.folder import Folder
+from patience import SECONDS
 
 from .failing import failing
 
@@ -123,7 +124,7 @@ def test_two_writers_and_their_sweeps_leave_whole_files(tmp_path: Path) -> None:
     while any(process.is_alive() for process in processes):
         seen.add(place.read("a/file"))
     for process in processes:
-        process.join(60)
+        process.join(SECONDS)
         assert process.exitcode == 0
     assert seen - {None, *contents} == set()
     assert place.names("a") == ["file", "log"]

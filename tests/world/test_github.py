@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-import httpx
 import pytest
 
 from interlock.errors import TrackerError
 from interlock.world.github import Board, Field, GitHub, Item, Option, Place, SetUp, connect, documents, place
 from interlock.world.github.transport import Transport
+from world.github_lines import connected
 from world.github_server import FAULTS, TOKEN, Check, Fault, GitHubServer
 from world.github_state import US, GitHubState
 
@@ -28,7 +28,6 @@ FIELDS = (
 MARKER = "<!-- ralph: 01J-create -->"
 NOTE = "<!-- ralph: 01J-note -->"
 COMMENT = f"Moved to **Done**.\n\n{NOTE}"
-QUICK = httpx.Timeout(0.3, connect=10.0)
 
 
 @dataclass
@@ -78,8 +77,8 @@ def transport(waits: Waits) -> Iterator[Callable[..., Transport]]:
     opened: list[Transport] = []
 
     def to(server: GitHubServer, **arguments: object) -> Transport:
-        given: dict[str, object] = {"url": server.url, "sleep": waits, "now": lambda: 1000.0, "chance": lambda: 0.5}
-        opened.append(Transport(TOKEN, **{**given, **arguments}))  # type: ignore[arg-type]
+        given: dict[str, object] = {"sleep": waits, "now": lambda: 1000.0, "chance": lambda: 0.5}
+        opened.append(connected(server, **{**given, **arguments}))
         return opened[-1]
 
     yield to
@@ -422,7 +421,7 @@ def _told(operation: str, fault: str) -> list[str]:
 def test_whatever_fails_in_the_end_everything_is_there_once(
     verb: str, fault: str, server: GitHubServer, transport: Callable[..., Transport]
 ) -> None:
-    to = transport(server, time_outs=QUICK)
+    to = transport(server)
     VERBS[verb](GitHub(to, PLACE), server.state)
     sent, expected = dict.fromkeys(server.operations), server.state.snapshot()
     for operation in sent:
@@ -590,7 +589,7 @@ def test_a_mutation_that_may_have_happened_is_not_sent_again(
     fault: str, server: GitHubServer, transport: Callable[..., Transport], waits: Waits
 ) -> None:
     server.fail("ReopenIssue", fault)
-    to = transport(server, time_outs=QUICK)
+    to = transport(server)
     _fails("tracker_unsure", partial(to.mutate, documents.REOPEN_ISSUE, {"issue": server.state.issue(2).id}))
     assert (server.operations, waits.seconds) == (["ReopenIssue"], [])
 

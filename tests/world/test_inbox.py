@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.world.inbox import drop, pending, take, waiting
+from patience import SECONDS
 
-SECONDS = 60.0
 SESSION = "01h0000000000000000000000a"
 NOTE: dict[str, object] = {"type": "progress", "message": "x"}
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_taken_away_does_not_wait(tmp_path: Path) -> None:
         (tmp_path / "inbox").chmod(0o700)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(), st.text() | st.integers() | st.booleans() | st.none(), max_size=5))
 def test_whatever_is_left_comes_back(tmp_path: Path, note: dict[str, object]) -> None:
     drop(str(tmp_path), SESSION, note)
@@ -199,7 +199,7 @@ def test_whatever_is_left_comes_back(tmp_path: Path, note: dict[str, object]) ->
     assert found[2] == note
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
 def test_no_content_makes_it_fail(tmp_path: Path, content: bytes) -> None:
     pending(_put(tmp_path, content))

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 import pytest
 
 from interlock.world.processes import Process, is_alive, this_process
+from patience import SECONDS
 
-SECONDS = 60.0
 _TELL = """
 import dataclasses, json, sys
 from interlock.world.processes import this_process

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.world.redaction import redacted, redacted_data
+from patience import SECONDS
 
-SECONDS = 60.0
 BODY = "aB3" * 30
 PEM = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n{BODY}\n-----END RSA PRIVATE KEY-----"
 SECRETS = {

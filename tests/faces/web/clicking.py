@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from faces.journals import opened
-from faces.programs import SECONDS
 from forging.arena import Arena
 from interlock.work.threads.reading import read_thread
 
@@ -77,10 +76,14 @@ class Clicker:
         """Wait until the phase bar of the page has come to a phase."""
         here = self.page.locator(".phases [aria-current='step']", has_text=re.compile(rf"{re.escape(label)}$"))
         try:
-            here.wait_for(timeout=SECONDS * 1000)
+            here.wait_for()
         except Exception as error:
             error.add_note(f"The thread is {self.state}, and the page shows:\n{self.page.inner_text('body')}")
             raise
+
+    def can_do_nothing(self) -> None:
+        """Wait until the page offers nothing more; its parts follow one after the other."""
+        self.page.locator("#menu button").first.wait_for(state="detached")
 
     @property
     def thread(self) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-SECONDS = 60
+SECONDS = 180
 
 
 def send(url: str, fields: dict[str, str] | None, **headers: str) -> str:

@@ -22,6 +22,7 @@ from interlock.work.threads.verbs import new_thread, revise_spec
 from interlock.work.tickets import verbs as tickets
 from interlock.work.tickets.handoff import handoff
 from journal.histories import Clock
+from patience import SECONDS
 from work.orchestration.playing import begun, driven, qualified, rested
 from work.stories.yards import IDLE, WORK, Ground
 from work.stories.yards import MET as JUDGED
@@ -251,13 +252,13 @@ def _at_work(made: Furnished, bench: Bench) -> Iterator[None]:
         bench.pausing.set()
         bench.stop.set()
         over.touch()
-        driver.join(_MINUTE)
+        driver.join(SECONDS)
 
 
 def _hear(pipe: Path) -> None:
     """Wait until something is written into a pipe, but not forever."""
     descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        assert select.select([descriptor], [], [], _MINUTE)[0], "the agent did not begin"
+        assert select.select([descriptor], [], [], SECONDS)[0], "the agent did not begin"
     finally:
         os.close(descriptor)

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 
 from faces.mcp.servers import serving
+from patience import SECONDS
 
 __all__ = ["BIDI", "CODE", "HOSTILE", "Seen", "Visitor", "visiting"]
 
@@ -111,5 +112,5 @@ class Visitor:
 @contextmanager
 def visiting(root: Path, environment: Mapping[str, str]) -> Iterator[Visitor]:
     """`ralph serve` in a repository, and somebody who looks at its pages."""
-    with serving(root, environment) as served, httpx.Client(base_url=served.url, timeout=60) as client:
+    with serving(root, environment) as served, httpx.Client(base_url=served.url, timeout=SECONDS) as client:
         yield Visitor(client)

@@ -86,6 +86,12 @@ class Terminal:
     def login_code(self, after: int = 0) -> str:
         return self.seen(rf"/login and type, once, within ten minutes: ({CODE})\n", after)[1]
 
+    def login_codes(self, count: int) -> list[str]:
+        """All of so many codes, once they are printed."""
+        printed = rf"type, once, within ten minutes: ({CODE})\n"
+        self.seen(rf"(?s)(?:{printed}.*?){{{count}}}")
+        return re.findall(printed, self.screen)
+
     def gate_code(self, event: str, after: int = 0) -> str:
         return self.seen(rf"To {event}, type this code into the page, once, within ten minutes: ({CODE})\n", after)[1]
 
@@ -224,4 +230,5 @@ class Browser:
         self.post(f"/thread/{thread}/act", event=event)
         assert self.where == f"/thread/{thread}/gate/{event}", self.text
         form = {**self.form(f"/thread/{thread}/act", code=""), **fields}
-        return self.post(f"/thread/{thread}/act", **{**form, "code": code or terminal.gate_code(event, after)})
+        printed = terminal.gate_code(event, after)  # also where another is typed: the next one is printed after it
+        return self.post(f"/thread/{thread}/act", **{**form, "code": code or printed})

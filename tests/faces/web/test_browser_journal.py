@@ -203,7 +203,7 @@ def test_a_machine_of_ones_own_is_dropped_in(page: Page, site: Site, tmp_path: P
     page.set_input_files("#file", file)
     page.click("text=Check it")
     page.wait_for_selector("text=unreachable_state")
-    assert page.is_visible("svg.interlock")
+    page.wait_for_selector("svg.interlock")
     page.fill("#text", OWN.replace("Begin", "Start"))
     page.click("text=Check it")
     page.wait_for_selector("text=it begins in Start")

@@ -59,9 +59,11 @@ def test_a_person_without_a_mouse_logs_in_finds_a_thread_and_ends_it(person: Cli
     _tab_to(person, page.get_by_role("link", name="Log in to act"))
     keyboard.press("Enter")
     page.wait_for_url("**/login")
+    page.locator("input:focus").wait_for()  # the page puts it there
     keyboard.type(person.terminal.login_code())
     keyboard.press("Enter")
     page.get_by_role("link", name="You can act").wait_for()
+    person.connected()
     keyboard.press("g")
     keyboard.press("t")
     page.wait_for_url("**/threads")

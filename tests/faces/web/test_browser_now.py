@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from interlock.machine import Event
@@ -18,16 +19,19 @@ def test_what_waits_appears_and_goes_without_a_reload(browser: Browser, site: Si
     page = browser.new_page()
     page.goto(f"{site.url}/")
     page.wait_for_selector("#connection[data-state='open']")
-    assert page.title() == "Now · Interlock"
+    page.wait_for_selector("#needed [data-waiting]", state="attached")
+    before = page.title()
+    count = int(found[1]) if (found := re.match(r"\((\d+)\) ", before)) else 0
+    assert before == (f"({count}) " if count else "") + "Now · Interlock"
     id_ = thread_in(site.journal, "PendingReview", "Greet <b>people</b>")
     card = page.wait_for_selector(f"article.loud[data-waits='{id_}']")
     assert card is not None
     assert "Greet <b>people</b>" in card.inner_text()
-    page.wait_for_function("document.title === '(1) Now · Interlock'")
+    page.wait_for_function("title => document.title === title", arg=f"({count + 1}) Now · Interlock")
     assert page.evaluate("document.querySelector('link[rel=icon]').href").endswith("icon-waiting.svg")
     site.journal.append(id_, Event("abandon", PERSON, reason="not wanted"))
     page.wait_for_selector(f"article[data-waits='{id_}']", state="detached")
-    page.wait_for_function("document.title === 'Now · Interlock'")
+    page.wait_for_function("title => document.title === title", arg=before)
     page.close()
 
 
@@ -36,10 +40,11 @@ def test_the_keyboard_leads_from_what_waits_to_its_page(browser: Browser, site: 
     page = browser.new_page()
     page.goto(f"{site.url}/")
     page.wait_for_selector(f"article[data-waits='{second}']")
-    page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.getAttribute('href')") == f"/thread/{first}"
-    page.keyboard.press("j")
-    assert page.evaluate("document.activeElement.getAttribute('href')") == f"/thread/{second}"
+    waiting = page.locator("[data-row]").evaluate_all("all => all.map(one => one.querySelector('a').pathname)")
+    assert waiting.index(f"/thread/{first}") < waiting.index(f"/thread/{second}")
+    for path in waiting:
+        page.keyboard.press("j")
+        assert page.evaluate("document.activeElement.pathname") == path
     page.close()
 
 

@@ -70,7 +70,7 @@ def test_what_is_typed_for_one_move_is_not_said_with_another(page: Page, site: S
     page.fill("#reason-reject", "it is rude")
     page.fill("#reason-abandon", "perhaps")
     site.journal.append(thread, Event("reverify", PERSON))
-    page.wait_for_selector("[data-state='Verifying']")
+    page.wait_for_selector("#menu [data-state='Verifying']")
     assert page.input_value("#reason-abandon") == "perhaps"
     assert page.locator("#menu input:not([type=hidden])").count() == 1
 
@@ -105,7 +105,7 @@ def test_what_is_not_touched_follows_and_what_is_chosen_stays(page: Page, site: 
     choose.locator("summary").click()
     site.journal.append(thread, Event("start", PERSON))
     site.journal.append(thread, Event("pause", PERSON))
-    page.wait_for_selector("[data-state='Paused']")
+    page.wait_for_selector("#menu [data-state='Paused']")
     assert page.input_value("#say-context") == "look at the clock"
     assert page.is_visible("#say-context")
 
@@ -135,6 +135,7 @@ def test_the_focus_stays_on_its_row_while_others_come_and_goes_to_its_part_when_
     page.keyboard.press("k")
     assert _focused(page, "href") == f"/thread/{later}"
     page.keyboard.press("Enter")
+    page.wait_for_url(f"**/thread/{later}")
     page.wait_for_selector("#connection[data-state='open']")
     stay(page)
     page.wait_for_selector("#menu button >> nth=0")

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from .persons import in_terminal
 from .test_acting import attempts, state
 
-playwright = pytest.importorskip("playwright.sync_api", reason="not run: Playwright is not installed")
-CHROMIUM = Path("/usr/bin/chromium")
-
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="not run: there is no Chromium")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.mark.parametrize("scripted", [True, False])
-def test_a_person_logs_in_and_passes_a_gate_with_the_keyboard_only(scripted: bool, tmp_path: Path) -> None:
+def test_a_person_logs_in_and_passes_a_gate_with_the_keyboard_only(
+    browser: Browser, scripted: bool, tmp_path: Path
+) -> None:
     from forging.arena import Arena
 
     arena = Arena(tmp_path, "none")
     arena.begin()
     thread = arena.new("Greet")
-    with in_terminal(arena.root, arena.environment) as terminal, playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        page = chromium.new_context(java_script_enabled=scripted).new_page()
+    with (
+        in_terminal(arena.root, arena.environment) as terminal,
+        browser.new_context(java_script_enabled=scripted) as context,
+    ):
+        page = context.new_page()
         troubles: list[str] = []
         page.on("console", lambda told: troubles.append(told.text) if told.type == "error" else None)
         page.goto(f"{terminal.url}/login")
@@ -50,6 +53,5 @@ def test_a_person_logs_in_and_passes_a_gate_with_the_keyboard_only(scripted: boo
         page.keyboard.press("Enter")
         page.wait_for_url(f"{terminal.url}/thread/{thread}")
         assert state(arena, thread) == "Finalized"
-        chromium.close()
     assert len(attempts(arena, thread)) == 1
     assert not [one for one in troubles if "Content Security Policy" in one], troubles

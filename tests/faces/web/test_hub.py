@@ -25,10 +25,10 @@ from interlock.machine import load_shipped
 from interlock.work.sessions.verbs import Caller, create, update
 from interlock.work.settings import Settings
 from interlock.world.inbox import drop
+from patience import SECONDS
 
 from .sites import NOBODY
 
-SECONDS = 60
 MANY = 40
 ASKED = Asked("/sessions", {}, {})
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,8 +93,9 @@ class _Stage:
         self.served.end(signal.SIGKILL)
 
     def begin_again(self) -> None:
-        port = int(self.site.url.rpartition(":")[2])
-        self.served = self.stack.enter_context(serving(self.site.repository, self.environment, port=port))
+        self.served = self.stack.enter_context(serving(self.site.repository, self.environment))
+        self.site = replace(self.site, url=self.served.url)
+        self.wire.leads_to(int(self.served.url.rpartition(":")[2]))
 
 
 def _becomes(page: Page, wanted: str) -> None:
@@ -133,7 +134,8 @@ def stage(whole: _Stage) -> Iterator[_Stage]:
     yield whole
     after = whole.equal_a_fresh_load()
     assert [path for path in before if before[path] == after[path]] == [], "nothing happened there"
-    assert all(page.title().startswith("(") for page in whole.pages), "somebody is needed, and it is not in the title"
+    for page in whole.pages:
+        page.wait_for_function("document.title.startsWith('(')")  # for somebody is needed
 
 
 def test_after_a_connection_dropped(stage: _Stage) -> None:

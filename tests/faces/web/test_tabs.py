@@ -46,10 +46,12 @@ def _error() -> Any:
 
 
 def _opened(context: BrowserContext, url: str, *paths: str) -> list[Page]:
+    """Pages that are connected, and have heard how many wait for a person: what is already there is no news."""
     pages = [context.new_page() for _ in paths]
     for page, path in zip(pages, paths, strict=True):
         page.goto(f"{url}{path}")
         page.wait_for_selector("#connection[data-state='open']")
+        page.wait_for_selector("#needed [data-waiting]", state="attached")
     return pages
 
 
@@ -92,7 +94,7 @@ def test_every_page_tells_when_a_person_is_needed_and_when_not_any_more(context:
     titles = [page.title() for page in pages]
     waiting = thread_in(site.journal, "PendingReview")
     for page, title in zip(pages, titles, strict=True):
-        count = int(title[1]) if title.startswith("(") else 0
+        count = int(title[1:].partition(")")[0]) if title.startswith("(") else 0
         page.wait_for_function("(start) => document.title.startsWith(start)", arg=f"({count + 1}) ")
         page.wait_for_selector("link[rel=icon][href='/static/icon-waiting.svg']", state="attached")
         assert page.inner_text("#needed").endswith("for you")
@@ -101,13 +103,14 @@ def test_every_page_tells_when_a_person_is_needed_and_when_not_any_more(context:
         page.wait_for_function("(title) => document.title === title", arg=title)
 
 
-def test_a_browser_notifies_once_from_whichever_pages_are_open(context: BrowserContext, site: Site) -> None:
+def test_a_browser_notifies_once_from_whichever_pages_are_open(context: BrowserContext, site: Site, wire: Wire) -> None:
     context.add_init_script(_STUB % "granted")
     thread_in(site.journal, "PendingReview", "Waits already")
-    pages = _opened(context, site.url, "/board", "/stats", "/sessions")
+    pages = _opened(context, wire.url, "/board", "/stats", "/sessions")
     _tell(site, pages, "Greet <b>people</b>\u202e")
     assert _told(pages) == ["Waits for you: Greet <b>people</b>\ufffd: PendingReview"]
     pages.pop(0).close()
+    wire.shows(lambda streams: streams == [["/needed", "/sessions", "/stats"]])  # who is gone cannot notify
     _tell(site, pages, "Say goodbye")
     assert [one for one in _told(pages) if "goodbye" in one] == ["Waits for you: Say goodbye: PendingReview"]
 

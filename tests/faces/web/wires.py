@@ -47,6 +47,10 @@ class Wire:
             self._cut = False
         self._flows.set()
 
+    def leads_to(self, port: int) -> None:
+        """Carry new connections to another port: what a server had is anybody's once it is dead."""
+        self._port = port
+
     def silence(self) -> None:
         """Let connections be, and carry nothing more: nobody is told that they are dead."""
         self._flows.clear()

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from patience import SECONDS
+
 __all__ = ["Got", "Receiver", "receiver"]
 
 
@@ -51,7 +53,7 @@ def receiver(*answers: tuple[int, dict[str, str]]) -> Iterator[Receiver]:
             known.got.append(Got(dict(self.headers), body, self.path))
             known.arrived.set()
             if status == 0:
-                known.release.wait(60)
+                known.release.wait(SECONDS)
                 return
             self.send_response(status)
             for name, value in headers.items():
@@ -72,4 +74,4 @@ def receiver(*answers: tuple[int, dict[str, str]]) -> Iterator[Receiver]:
         finally:
             known.release.set()
             server.shutdown()
-            thread.join(10)
+            thread.join(SECONDS)

@@ -7,6 +7,7 @@ import hmac
 import json
 import os
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from interlock.world.notices.notice import Kind, Notice
 from interlock.world.notices.slack import Slack
 from interlock.world.notices.terminal import Terminal
 from interlock.world.notices.webhook import Webhook
+from world.agents.runs import are_gone
 
 from .receivers import receiver
 
@@ -80,10 +82,16 @@ def test_a_command_reads_the_notice_and_leaves_nobody_behind(tmp_path: Path) -> 
     trouble = Command("exit 3", tmp_path, environment).send(NOTICE)
     assert trouble is not None
     assert "exit 3" in trouble.why
-    slow = "(trap '' TERM; echo $$ > pid; exec sleep 600) & wait"
-    assert Command(slow, tmp_path, environment, seconds=0.5).send(NOTICE) is not None
-    pid = int((tmp_path / "pid").read_text())
-    assert not Path(f"/proc/{pid}/task").exists() or b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    slow = "(trap '' TERM; sh -c 'echo $PPID' > new; mv new pid; exec sleep 600) & wait"
+
+    def clock() -> float:
+        """A minute has passed as soon as it has begun."""
+        return time.monotonic() + 60 * (tmp_path / "pid").exists()
+
+    trouble = Command(slow, tmp_path, environment, clock=clock).send(NOTICE)
+    assert trouble is not None
+    assert "took longer than 30 s" in trouble.why
+    assert are_gone(tmp_path / "pid")
 
 
 def test_the_desktop_is_told_by_notify_send(tmp_path: Path) -> None:

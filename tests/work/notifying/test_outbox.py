@@ -26,6 +26,7 @@ from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.verbs import create as create_ticket
 from interlock.world.notices.notice import Notice, Trouble
 from journal.histories import Clock
+from patience import SECONDS
 from work.attention.standings import AGENT, DRIVER, PERSON, loop_in, noted, run_in, thread_in
 from work.tickets.boards import way_to
 
@@ -259,7 +260,7 @@ def test_a_kill_between_sending_and_noting_tells_the_same_again(tmp_path: Path) 
         run_in(journal, "Failed")
         told = tmp_path / "told"
         words = [sys.executable, "-c", _DYING, str(tmp_path / "journal.db"), str(told)]
-        assert subprocess.run(words, timeout=60, check=False).returncode == -signal.SIGKILL
+        assert subprocess.run(words, timeout=SECONDS, check=False).returncode == -signal.SIGKILL
         assert post.turn() == 1
         assert post.turn() == 0
         assert [one.id for one in box.told] == [told.read_text()]
@@ -267,7 +268,7 @@ def test_a_kill_between_sending_and_noting_tells_the_same_again(tmp_path: Path) 
         journal.close()
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["Stuck", "Done", "Paused", "Failed", "Exit", "EXIT"]), max_size=5), st.data())
 def test_notices_are_the_same_however_often_and_in_which_parts_they_are_made(
     tmp_path_factory: pytest.TempPathFactory, made: list[str], data: st.DataObject

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from faces.journals import settle
-from faces.programs import clean_environment, run
+from faces.programs import SECONDS, clean_environment, run
 from interlock.work.notifying.outbox import Post
 from interlock.work.notifying.sending import sending
 from interlock.work.threads.loop import drive
@@ -41,10 +41,10 @@ def test_a_stuck_thread_tells_people_and_waits_for_nobody(tmp_path: Path) -> Non
         with receiver() as there, receiver((0, {})) as hanging:
             answering, silent = Webhook(there.url, SECRET), Webhook(hanging.url, SECRET, name="silent")
             posts = [Post(journal, one, ALL) for one in (answering, silent, Broken())]
-            with sending(posts, grace=60):
+            with sending(posts, grace=SECONDS):
                 assert drive(bench.workshop(journal), id_).state == "Stuck"  # while one of them hangs
-                assert hanging.arrived.wait(60)
-                assert there.arrived.wait(60)
+                assert hanging.arrived.wait(SECONDS)
+                assert there.arrived.wait(SECONDS)
                 hanging.release.set()
         told = [one.data for one in there.got]
     finally:

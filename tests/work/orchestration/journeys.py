@@ -19,6 +19,7 @@ from interlock.work.leases import is_present
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
+from patience import SECONDS
 from work.threads.benches import Bench
 
 __all__ = ["JOURNEYS", "MOVE_BY_MOVE", "SMALL", "Answers", "Leg", "Server", "Stage", "set_up", "travelled"]
@@ -311,7 +312,7 @@ class Server:
         self.close()
 
     def close(self) -> None:
-        self._process.communicate(timeout=60)
+        self._process.communicate(timeout=SECONDS)
 
 
 @dataclass

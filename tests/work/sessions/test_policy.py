@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from interlock.machine import load_shipped
 from interlock.work.sessions.policy import Need, denial, made_session, need_of, protected, runs_tests, tools_of
+from patience import SECONDS
 
-SECONDS = 60.0
 MACHINE = load_shipped("session")
 SETTINGS = (
     ".claude/settings.json",

@@ -24,6 +24,7 @@ from interlock.world.machines import machine_finder
 from interlock.world.processes import Process
 from journal.databases import Address, dump, sql
 from journal.histories import Clock
+from patience import SECONDS
 
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.MCP)
 PERSON = Actor(ActorKind.HUMAN, "me@example.com", Channel.CLI)
@@ -270,7 +271,7 @@ def process() -> Iterator[tuple[Process, subprocess.Popen[bytes]]]:
         yield Process(host(), boot(), child.pid, started(child.pid) or ""), child
     finally:
         child.kill()
-        child.communicate(timeout=30)
+        child.communicate(timeout=SECONDS)
 
 
 @pytest.mark.requirement("session:dead-closed")
@@ -279,7 +280,7 @@ def test_a_session_whose_agent_was_killed_is_closed_as_a_timeout_by_the_next_one
         first = journal.transact(create(Caller(AGENT, "claude", agent), ticket="42")).session_id
         assert end_lost(journal) == []
         child.send_signal(signal.SIGKILL)
-        child.wait(30)
+        child.wait(SECONDS)
         opened = journal.transact(create(SOMEBODY, ticket="42"))
     assert opened.closed == [first]
     assert journal.instance(first).outcome == "timeout"

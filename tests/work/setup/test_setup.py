@@ -18,10 +18,10 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.work.setup import Agent, carry_out, propose, propose_undo
 from interlock.work.setup.surroundings import find_agents, supplies, work_tree
+from patience import SECONDS
 
 NOWHERE = {"PATH": ""}
 NOBODY = 65534
-SECONDS = 60
 
 
 def _git(*words: str | Path) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from interlock.work.stories.loop import begin
+from patience import SECONDS
 from work.stories.yards import Ground
 
 
@@ -28,7 +29,7 @@ def test_many_who_begin_at_once_begin_one_loop(tmp_path: Path) -> None:
         journal = ground.journal()
         try:
             yard = ground.yard(journal)
-            barrier.wait(60)
+            barrier.wait(SECONDS)
             return begin(yard)
         finally:
             journal.close()

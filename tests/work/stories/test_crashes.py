@@ -21,6 +21,7 @@ from interlock.errors import InterlockError
 from interlock.work.stories.reading import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
 from mortality import moments_in
+from patience import SECONDS
 from work.stories.mortal import FileMemory
 from work.stories.yards import MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
@@ -57,7 +58,7 @@ class Mortal:
     def run(self, dies: int | None = None) -> tuple[int, str]:
         """How a driver ended, and what it told."""
         with self.start(dies) as driver:
-            told, _ = driver.communicate(timeout=120)
+            told, _ = driver.communicate(timeout=SECONDS)
         return driver.returncode, told
 
     def go_on(self) -> None:
@@ -218,7 +219,7 @@ def test_while_a_driver_lives_nobody_else_drives(tmp_path: Path) -> None:
         with pytest.raises(InterlockError) as raised:
             mortal.ground.drive()
         go.touch()
-        driver.communicate(timeout=120)
+        driver.communicate(timeout=SECONDS)
     assert raised.value.code == "lease_held"
     assert driver.returncode == 0
     assert mortal.ground.moves()[-1] == "all_complete"

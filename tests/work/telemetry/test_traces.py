@@ -13,7 +13,7 @@ import pytest
 from msgspec import structs
 
 from faces.journals import settle
-from faces.programs import RALPH, clean_environment, run_here
+from faces.programs import RALPH, SECONDS, clean_environment, run_here
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.errands import DRIVER
@@ -256,9 +256,10 @@ def test_a_collector_that_hangs_is_left_behind(journal: Journal, clock: Clock) -
         _ended(journal)
         assert export.turn() == 0
         assert journal.outboxes()[0].trouble == "no answer within 0.2 s"
+        assert hanging.arrived.wait(SECONDS)
         hanging.release.set()
         clock.forward(10)
-        assert export.turn() == 1
+        assert Export(journal, collector).turn() == 1
 
 
 def test_what_is_refused_or_too_old_is_counted_and_holds_up_nothing(
@@ -330,9 +331,9 @@ def test_a_sender_that_is_killed_is_followed_by_one_that_sends_the_same(
         run_here("telemetry", "send", cwd=repository, env=known)  # the first begins with what happens from now on
         run_here("ticket", "handoff", "1", "--to-state", "Canceled", "--reason", "no", cwd=repository, env=known)
         killed = subprocess.Popen([RALPH, "telemetry", "send"], cwd=repository, env=known)
-        assert there.arrived.wait(60)
+        assert there.arrived.wait(SECONDS)
         os.kill(killed.pid, signal.SIGKILL)
-        killed.wait(60)
+        killed.wait(SECONDS)
         sent = run_here("telemetry", "send", "--json", cwd=repository, env=known).data
         assert sent == {"sent": 1, "dropped": 0, "trouble": None}
         status = run_here("telemetry", "status", "--json", cwd=repository, env=known).data
@@ -360,7 +361,7 @@ def test_where_traces_are_off_nothing_is_sent_and_nothing_of_it_is_imported(
             env=known,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=SECONDS,
         )
         assert done.returncode == 0
         assert "interlock.faces.cli" in done.stderr

@@ -20,6 +20,7 @@ from interlock.work.leases import is_present
 from interlock.work.threads.phases import load
 from interlock.work.threads.reading import read_thread
 from mortality import moments_in
+from patience import SECONDS
 from work.threads.benches import DONE, FAIL, PASS, Bench, Steps, shell
 
 __all__ = ["JOURNEYS", "Leg", "Stage", "travelled"]
@@ -120,7 +121,7 @@ class Stage:
             env={**os.environ, **self.bench.environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=SECONDS,
             check=False,
         )
         return done.returncode, done.stdout, done.stderr

@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from interlock.errors import TrackerError
 from interlock.journal import Journal, open_journal
 from interlock.machine import Accepted, Actor, ActorKind, Channel, Event, Snapshot, load_shipped, start, step
@@ -27,7 +25,8 @@ from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE, said_since
 from interlock.work.tickets.verbs import comment, create, edit
 from interlock.world.github import GitHub, Place
 from interlock.world.github.transport import Transport
-from world.github_server import TOKEN, Check, GitHubServer
+from world.github_lines import connected
+from world.github_server import Check, GitHubServer
 from world.github_state import US, GitHubState
 
 __all__ = ["MACHINE", "PERSON", "PLACE", "Office", "office_at", "opened_office", "way_to"]
@@ -35,7 +34,6 @@ __all__ = ["MACHINE", "PERSON", "PLACE", "Office", "office_at", "opened_office",
 PLACE = Place("acme", "rocket", "acme", 7)
 MACHINE = load_shipped("ticket")
 PERSON = Caller(Actor(ActorKind.HUMAN, "ada@example.org", Channel.CLI))
-_IMPATIENT = httpx.Timeout(0.3, connect=10.0)
 
 
 @cache
@@ -199,7 +197,7 @@ def opened_office(address: Path, check: Check | None = None) -> Iterator[Office]
         journal = open_journal(address)
         stack.callback(journal.close)
         server = stack.enter_context(GitHubServer(check=check))
-        transport = stack.enter_context(Transport(TOKEN, url=server.url, time_outs=_IMPATIENT, sleep=lambda _: None))
+        transport = stack.enter_context(connected(server, sleep=lambda _: None))
         yield Office(journal, server, transport)
         assert server.violations == []
 

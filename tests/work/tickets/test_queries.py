@@ -101,7 +101,7 @@ def test_a_text_that_no_ticket_can_hold_is_not_looked_for(journal: Journal, text
         failed(partial(numbers, journal, **{name: text}), "invalid_argument")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(title=st.text("ab%_!\\'\"Éß", min_size=1, max_size=8), text=st.text("ab%_!\\'\"Éß", min_size=1, max_size=4))
 def test_a_text_finds_a_ticket_if_and_only_if_its_words_hold_it(sqlite_journal: Journal, title: str, text: str) -> None:
     number = made(sqlite_journal, title)

@@ -166,7 +166,7 @@ def test_secrets_are_not_kept(journal: Journal) -> None:
     assert token not in str([msgspec.to_builtins(entry) for entry in entries_of(journal, number)])
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(title=st.text(max_size=30), body=st.text(max_size=60))
 def test_any_text_is_kept_as_it_is_or_refused(sqlite_journal: Journal, title: str, body: str) -> None:
     before = sqlite_journal.head()

@@ -88,9 +88,13 @@ def test_all_verifiers_are_run_and_each_failure_is_named_for_what_it_is(ground: 
 
 def test_a_verifier_that_hangs_is_ended_and_leaves_nothing(ground: Ground, tmp_path: Path) -> None:
     command = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1000; done"
-    receipt = ground.verify(plan=Plan(verifiers=(Verifier("hang", command, 0.5),)))
-    assert receipt.reason.splitlines()[0] == "verifier hang: took longer than 0.5 s"
-    assert not _is_alive(int((tmp_path / "pid").read_text()))
+    pid = tmp_path / "pid"
+    for seconds in (0.5, 4, 32):  # a busy machine may not have begun it by then
+        receipt = ground.verify(plan=Plan(verifiers=(Verifier("hang", command, seconds),)))
+        assert receipt.reason.splitlines()[0] == f"verifier hang: took longer than {seconds} s"
+        if pid.exists() and pid.read_text().endswith("\n"):
+            break
+    assert not _is_alive(int(pid.read_text()))
 
 
 def test_what_a_verifier_leaves_running_is_ended(ground: Ground, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 HERE = Path.cwd()
 HOME = Path(os.environ["HOME"])
 NUMBER = os.environ["NUMBER"]
+SECONDS = 180.0
 
 
 def main(ralph: str, hook: str) -> None:
@@ -75,14 +76,16 @@ def hooked(hook: str, path: Path) -> int:
     """How the hook ends that is asked before an agent writes a file."""
     call = {"tool_name": "Write", "tool_input": {"file_path": str(path), "content": "x"}, "cwd": str(HERE)}
     given = json.dumps({**call, "tool_use_id": "t", "transcript_path": "x", "hook_event_name": "PreToolUse"})
-    done = subprocess.run([hook, "pre-tool-use"], input=given.encode(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(
+        [hook, "pre-tool-use"], input=given.encode(), capture_output=True, timeout=SECONDS, check=False
+    )
     return done.returncode
 
 
 def called(ralph: str, *words: str) -> str:
     """The code of the error that a command ends with; nothing where it did what it was asked."""
     done = subprocess.run(
-        [ralph, *words, "--json"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+        [ralph, *words, "--json"], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
     )
     envelope = json.loads(done.stdout.splitlines()[-1])
     return "" if envelope["ok"] else str(envelope["error"]["code"])

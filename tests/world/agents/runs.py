@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import threading
@@ -21,6 +22,7 @@ from interlock.world.agents.result import Result
 from interlock.world.agents.running import run
 from interlock.world.agents.scripted.adapter import Scripted
 from interlock.world.ancestry import started
+from patience import SECONDS
 
 __all__ = ["NOW", "Clock", "Place", "are_gone", "child"]
 
@@ -28,22 +30,28 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=timezone(timedelta(hours=1)))
 
 
 class Clock:
-    """The real clock, which can be put forward, once or each time that it is read."""
+    """The real clock, which can be put forward, once or each time that it is read; or a slower one.
 
-    def __init__(self, *, each: float = 0.0) -> None:
+    A slow one gives a process its grace on a machine that is too busy to let it run.
+    """
+
+    def __init__(self, *, each: float = 0.0, pace: float = 1.0) -> None:
         self._ahead = 0.0
         self._each = each
+        self._most = math.inf
+        self._pace = pace
 
     def __call__(self) -> float:
-        self._ahead += self._each
-        return time.monotonic() + self._ahead
+        self._ahead = min(self._ahead + self._each, self._most)
+        return time.monotonic() * self._pace + self._ahead
 
     def skip(self, seconds: float) -> None:
         self._ahead += seconds
 
-    def rush(self, each: float) -> None:
-        """From now on, go forward each time that it is read."""
+    def rush(self, each: float, times: float = math.inf) -> None:
+        """From now on, go forward each time that it is read, but for so many times."""
         self._each = each
+        self._most = self._ahead + each * times
 
 
 def child(code: str, *words: str) -> Agent:
@@ -90,7 +98,7 @@ class Place:
         time_outs: TimeOuts | None = None,
         **more: Any,
     ) -> Result:
-        """Run an agent to its end; a run that hangs is ended after a minute, and then is no success."""
+        """Run an agent to its end; a run that hangs is ended, and then is no success."""
 
         def told(happening: Happening) -> None:
             self.told.append(happening)
@@ -98,6 +106,6 @@ class Place:
                 on(happening)
 
         given = {"environment": {"PATH": os.environ["PATH"]}, "directory": self.directory, "log": self.log, **more}
-        assignment = Assignment(prompt, time_outs=time_outs or TimeOuts(wall=120), **given)
+        assignment = Assignment(prompt, time_outs=time_outs or TimeOuts(wall=SECONDS), **given)
         stop = stop or threading.Event()
         return run(agent, assignment, told, stop, clock=clock or Clock(), now=lambda: NOW)

@@ -15,6 +15,7 @@ from interlock.world.agents.agent import Reply
 from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Limit, Said, UsedTool, Warned
 from interlock.world.agents.result import Ending
+from patience import SECONDS
 from world.agents.runs import NOW, Place
 
 AGENT = (sys.executable, str(Path(__file__).with_name("acp_agent.py")))
@@ -44,7 +45,7 @@ def test_it_is_given_our_mcp_server_and_the_run_that_it_belongs_to(place: Place)
     assert given["cwd"] == str(place.directory)
     assert {one["name"]: one["value"] for one in server["env"]} == {"RALPH_SESSION_ID": "s-1", "RALPH_ROOT": "/r"}
     command = [server["command"], *server["args"], "--help"]
-    assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
+    assert subprocess.run(command, capture_output=True, timeout=SECONDS, check=False).returncode == 0
 
 
 def test_an_agent_that_reports_nothing_is_given_no_server(place: Place) -> None:

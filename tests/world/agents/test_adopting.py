@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from interlock.world.ancestry import DRIVER, started
+from patience import SECONDS
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="not run: only Linux has it")
 
@@ -55,7 +56,7 @@ def test_a_process_that_forks_twice_is_left_to_the_driver_known_as_an_agents_and
     told = str(tmp_path / "told")
     leaves = LEAVES.replace("{told!r}", repr(told)).replace("{{", "{").replace("}}", "}")
     program = DRIVES.format(leaves=leaves, told=told)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=True)
     driver, pid, above, agent, before, during, after, mine = json.loads(done.stdout)
     assert above == driver, "its parent is gone, and the driver took it"
     assert agent == "agent", "whatever it took out of its environment"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import subprocess
@@ -28,9 +29,12 @@ from interlock.world.agents.happenings import (
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.result import Ending
 from interlock.world.agents.tree import MARKER, end_marked, members
+from patience import SECONDS
 from world.agents.runs import Clock, Place, are_gone, child
 
 MARK = f"test-{os.getpid()}"
+SLOW = 0.02
+"""With this pace of the clock, the two seconds of a grace are enough on any machine."""
 LIMIT = {"kind": "weekly", "until": 1_790_000_000, "said": "no more this week"}
 needs_proc = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="environments are shown on Linux alone")
 
@@ -177,9 +181,13 @@ def test_a_promise_in_an_echoed_prompt_is_not_the_agents(place: Place) -> None:
 
 
 def test_a_run_is_ended_by_its_wall_clock_even_if_it_talks(place: Place) -> None:
-    clock = Clock()
+    clock = Clock(pace=SLOW)
+
+    def on(happening: Happening) -> None:
+        clock.skip(1 if len(place.told) <= 51 else 0)  # what it says after that takes nothing of its grace
+
     agent = child("import time\nwhile True: print('tick', flush=True); time.sleep(0.01)")
-    result = place.run(agent, clock=clock, on=lambda _: clock.skip(1), time_outs=TimeOuts(wall=50, idle=40))
+    result = place.run(agent, clock=clock, on=on, time_outs=TimeOuts(wall=50, idle=40))
     assert result.ending is Ending.TIMED_OUT_WALL
     assert result.exit_code == -15
     assert result.seconds > 50
@@ -217,8 +225,13 @@ def test_an_agent_that_closes_its_output_and_hangs_is_lost(place: Place) -> None
 
 def test_an_agent_that_finished_and_hangs_has_finished(place: Place) -> None:
     agent = place.script({"promise": "COMPLETED"}, {"finish": True}, {"sleep": 600})
-    clock = Clock()
-    result = place.run(agent, clock=clock, on=lambda told: clock.rush(5 if told == Finished(True) else 0))
+    clock = Clock(pace=SLOW)
+
+    def on(happening: Happening) -> None:
+        if happening == Finished(True):
+            clock.rush(40, times=2)  # when it is heard, and when it is silent after that: the grace comes later
+
+    result = place.run(agent, clock=clock, on=on)
     assert (result.ending, result.promise, result.exit_code) == (Ending.FINISHED, "COMPLETED", -15)
 
 
@@ -253,7 +266,7 @@ print("ready", flush=True)
 time.sleep(600)
 """
     stop = threading.Event()
-    result = place.run(child(code), on=lambda _: stop.set(), stop=stop)
+    result = place.run(child(code), clock=Clock(pace=SLOW), on=lambda _: stop.set(), stop=stop)
     assert (result.ending, result.exit_code) == (Ending.STOPPED, 5)
     assert place.told == [Said("ready"), Said("saved my work")]
 
@@ -290,6 +303,7 @@ def test_an_error_of_whoever_watches_ends_the_run(place: Place) -> None:
 
 def test_no_thread_no_file_and_no_zombie_is_left(place: Place) -> None:
     place.run(place.script({"say": "once, so that everything is imported"}))
+    gc.collect()  # what others have left would close its files meanwhile
     threads, files = threading.enumerate(), len(list(Path("/dev/fd").iterdir()))
     place.run(place.script({"fork": {"count": 3}}, {"say": "again"}))
     place.run(Command(("no-such-agent-anywhere",)))
@@ -322,7 +336,9 @@ for detached in (False, True):
 os.kill(os.getpid(), 9)
 """
     environment = {**os.environ, MARKER: f"{MARK}-dead"}
-    dead = subprocess.run([sys.executable, "-c", driver], env=environment, capture_output=True, text=True, timeout=60)
+    dead = subprocess.run(
+        [sys.executable, "-c", driver], env=environment, capture_output=True, text=True, timeout=SECONDS
+    )
     pids = [int(word) for word in dead.stdout.split()]
     assert members(None, f"{MARK}-dead") == sorted(pids)
     assert end_marked(f"{MARK}-dead") == 2
@@ -335,7 +351,7 @@ def test_who_ends_the_marked_spares_itself_and_who_is_above_it(place: Place) -> 
     code = f"from interlock.world.agents.tree import end_marked; print(end_marked('{MARK}-self'))"
     shell = ["sh", "-c", f'"{sys.executable}" -c "{code}"; echo alive']
     done = subprocess.run(
-        shell, env={**os.environ, MARKER: f"{MARK}-self"}, capture_output=True, text=True, timeout=60, check=True
+        shell, env={**os.environ, MARKER: f"{MARK}-self"}, capture_output=True, text=True, timeout=SECONDS, check=True
     )
     assert done.stdout.split() == ["0", "alive"]
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from interlock.world.git import Identity
+from patience import SECONDS
 
 ADA = Identity("Ada", "ada@example.org")
-SECONDS = 60.0
 
 
 def environment(home: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ import pytest
 
 from interlock.errors import InterlockError
 from interlock.world.git import commit, find_commit, park, restore, state, tree_hash
+from patience import SECONDS
 from world.git.repositories import ADA, git, index_of, made, picture, write
 
 TRAILER = "Ralph-Event: 42"
@@ -73,7 +74,7 @@ def _killed(origin: Path, verb: str) -> Iterator[Path]:
         root = origin.with_name(f"{verb}-{point}")
         shutil.copytree(origin, root, symlinks=True)
         words = [sys.executable, "-c", KILLED_AT, str(root), verb, str(point)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=False)
         died = done.returncode == -signal.SIGKILL
         assert died or done.returncode == 0, done.stderr
         yield root

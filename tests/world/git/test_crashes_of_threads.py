@@ -15,6 +15,7 @@ import pytest
 
 from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
+from patience import SECONDS
 from world.git.dying import SCENARIOS, origin
 from world.git.repositories import git
 
@@ -47,7 +48,7 @@ def _die(name: str, root: Path, point: int) -> int | None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=SECONDS,
         check=False,
     )
     if done.returncode == -signal.SIGKILL:

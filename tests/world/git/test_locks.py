@@ -13,6 +13,7 @@ from interlock.errors import InterlockError
 from interlock.world.git import commit, park, state
 from interlock.world.git.locks import locked
 from interlock.world.git.private import opened
+from patience import SECONDS
 from world.git.repositories import ADA, git, made, write
 
 
@@ -111,6 +112,6 @@ for number in range(5):
     words = [sys.executable, "-c", program, str(root)]
     processes = [subprocess.Popen([*words, who], stderr=subprocess.PIPE, text=True) for who in ("a", "b")]
     for process in processes:
-        assert process.communicate(timeout=120)[1] == ""
+        assert process.communicate(timeout=SECONDS)[1] == ""
     assert len(git("log", "--format=%H", cwd=root).split()) == 11
     assert state(root).is_clean

@@ -15,7 +15,8 @@ import pytest
 from neo4j import GraphDatabase
 from neo4j.exceptions import DriverError, Neo4jError
 
-SECONDS = 60.0
+from patience import SECONDS
+
 DATABASE = "mem"
 
 

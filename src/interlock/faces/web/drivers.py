@@ -36,6 +36,9 @@ _WORDS: Final = {
 }
 _TAIL: Final = 20_000
 _LINES: Final = 12
+_TICK: Final = 0.01
+"""So many seconds a file's time may lie behind that of an entry which was written before it: the kernel's clock for
+files ticks."""
 _TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
 """How a driver ends that did what it could: the page of what it drove says the rest."""
 
@@ -117,7 +120,7 @@ class Drivers:
                 said = log.read().decode("utf-8", "replace").strip()
         except OSError:
             return ""
-        is_past = ended < datetime.fromisoformat(instance.updated).timestamp()
+        is_past = ended + _TICK < datetime.fromisoformat(instance.updated).timestamp()
         if not said or is_past or (machine, id_) in self._ours or self.journal.is_held(f"{machine}:{id_}", is_present):
             return ""
         return _failure(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from interlock.world.agents.running import Clock
 from interlock.world.commands import Call, run_command
 from interlock.world.notices.notice import Notice, Trouble
 
@@ -29,6 +31,7 @@ class Command:
     environment: Mapping[str, str] = field(repr=False)
     seconds: float = _SECONDS
     name: str = "command"
+    clock: Clock = field(default=time.monotonic, repr=False)
 
     @property
     def is_here(self) -> bool:
@@ -46,5 +49,5 @@ class Command:
                 given=msgspec.json.encode(notice) + b"\n",
                 log_limit=_LOG,
             )
-            done = run_command(call, lambda happening: None, threading.Event())
+            done = run_command(call, lambda happening: None, threading.Event(), clock=self.clock)
         return Trouble(f"the command {done.why}") if done.why else None
