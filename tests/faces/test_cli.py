@@ -48,7 +48,9 @@ COMMANDS = {
 STREAMS = {("journal", "export")}
 """Commands whose result is a line for each entry."""
 ELSEWHERE = {("mcp", ""), ("serve", ""), *(("session", verb) for verb in ("show", "watch", "update", "complete"))}
-ELSEWHERE |= {("story", verb) for verb in ("init", "run", "status", "unblock", "skip", "limit", "context", "pause")}
+ELSEWHERE |= {
+    ("story", verb) for verb in ("init", "run", "drive", "status", "unblock", "skip", "limit", "context", "pause")
+}
 ELSEWHERE |= {("story", "resume"), ("story", "tasks")}
 ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff", "group", "deps", "sync")}
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}

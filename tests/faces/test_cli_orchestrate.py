@@ -295,7 +295,7 @@ def _rests(project: Path, environment: dict[str, str]) -> None:
         assert stream.process.wait(SECONDS) == 0
 
 
-@pytest.mark.parametrize("words", [("add", "more"), ("stop",), ("resume",)])
+@pytest.mark.parametrize("words", [("add", "more"), ("stop",), ("resume",), ("drive",)])
 def test_an_agent_steers_no_run_and_is_told_what_to_do_instead(
     project: Path, environment: dict[str, str], words: tuple[str, ...]
 ) -> None:

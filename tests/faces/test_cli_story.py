@@ -205,8 +205,16 @@ def test_ctrl_c_stops_the_agent_and_loses_nothing(project: Path, environment: di
 
 def test_no_agent_steers_the_loop(project: Path, environment: dict[str, str]) -> None:
     run("story", "run", cwd=project, env=environment)
+    loop = run("--status", "--json", cwd=project, env=environment).data["id"]
     inside = {**environment, "CLAUDECODE": "1"}
-    for words in (("pause",), ("resume",), ("skip", "story-1-1"), ("limit", "iterations", "9"), ("context", "x")):
+    for words in (
+        ("drive", loop),
+        ("pause",),
+        ("resume",),
+        ("skip", "story-1-1"),
+        ("limit", "iterations", "9"),
+        ("context", "x"),
+    ):
         refused = run_here("story", *words, "--json", cwd=project, env=inside)
         assert (refused.code, refused.error["code"]) == (5, "person_needed")
 

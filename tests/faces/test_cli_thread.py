@@ -377,6 +377,23 @@ def test_talk_and_polish_with_an_agent(project: Project) -> None:
 # Ctrl+C, other processes, and drivers that die
 
 
+@pytest.mark.parametrize("words", [("spec", "--say", "shorter"), ("polish", "--ask", "write notes")])
+def test_who_abandons_a_thread_elsewhere_ends_the_agent_that_was_asked(
+    project: Project, words: tuple[str, ...]
+) -> None:
+    if words[0] == "polish":
+        _begun(project)
+        project.person("run")
+    else:
+        project.program("new", "Greet people")
+    project.play(WAITING)
+    with project.following(*words) as stream:
+        _seen(stream, '"waiting"')
+        assert project.program("abandon").code == 0
+        assert stream.process.wait(60) == 1
+    assert project.state == "Abandoned"
+
+
 def test_ctrl_c_once_pauses_after_the_iteration(project: Project) -> None:
     _begun(project)
     project.play(WAITING, DONE)

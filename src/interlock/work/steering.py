@@ -45,9 +45,11 @@ class Steering:
 
     def _look(self) -> None:
         head = self.journal.head()
-        news = self.journal.entries(self._head) if self._head and head != self._head else []
-        self._head = head
-        self.was_told = any(self.is_told(one) for one in news)
+        self._head = self._head or head
+        while self._head < head:  # they are read a thousand at a time
+            news = self.journal.entries(self._head)
+            self._head = news[-1].seq
+            self.was_told = self.was_told or any(self.is_told(one) for one in news)
 
     def listen_again(self) -> None:
         """Count what is told from now on: what was told before is in the journal, and is read there."""

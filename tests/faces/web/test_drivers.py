@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from faces.journals import opened, settle
-from faces.programs import run
+from faces.programs import SECONDS, run
 from faces.test_cli_story import JUDGED, STORY, WRITES
 from interlock.faces.web.drivers import Drivers
 from interlock.machine import Event, Evidence
+from interlock.work.driving import driving
 from interlock.work.errands import DRIVER
+from interlock.work.orchestration.beginning import begin
 from work.attention.standings import noted, run_in
+from work.orchestration.playing import MET, ROLES, done, plan, qualified, task
+from work.threads.benches import Bench
 
 from .persons import Browser, in_terminal
 from .test_steering import RUNS, commit, plays
@@ -86,3 +92,53 @@ def test_what_a_driver_said_last_decides_whether_it_failed(repository: Path, sai
         os.utime(log, (0, 0))
         noted(journal, id_, "heard")
         assert drivers.trouble(journal.instance(id_)) == "", "something happened since"
+
+
+def _until_ended(drivers: Drivers, id_: str) -> None:
+    """Wait for the end of a driver of ours; it is bounded by what a driver does."""
+    deadline = time.monotonic() + SECONDS
+    while id_ not in drivers.news():
+        assert time.monotonic() < deadline, "no driver of ours has ended"
+        threading.Event().wait(0.05)
+
+
+def test_what_was_moved_while_somebody_else_held_it_is_driven_when_they_let_it_go(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    settle(repository, RUNS.format("true"))
+    plays(repository, "agent", plan(task(1)), done(1))
+    plays(repository, "judge", qualified(1), MET)
+    commit(repository, environment)
+    with opened(repository) as journal:
+        id_ = begin(Bench(repository).workshop(journal), "All parts are there", "261115-120000", ROLES)
+        drivers = Drivers(journal, repository, repository / ".ralf", environment)
+        with driving(journal, "orchestrator", id_, repository / ".ralf"):
+            assert not drivers.start("orchestrator", id_)
+        _until_ended(drivers, id_)
+        assert journal.instance(id_).outcome == "success"
+
+
+def test_a_driver_of_ours_lets_rest_what_rests_and_begins_nothing_anew(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    settle(repository, RUNS.format("true"))
+    commit(repository, environment)
+    with opened(repository) as journal:
+        drivers = Drivers(journal, repository, repository / ".ralf", environment)
+        run_ = begin(Bench(repository).workshop(journal), "All parts are there", "261115-120000", ROLES)
+        given = Evidence(data={"options": {}, "counters": {}, "carried": None})
+        loop = journal.create("story", Event("created", DRIVER, evidence=given)).entry.instance
+        noted(journal, run_, "stopped", reason="")
+        noted(journal, loop, "paused", reason="")
+        for machine, id_ in (("orchestrator", run_), ("story", loop)):
+            assert drivers.start(machine, id_)
+            _until_ended(drivers, id_)
+            types = [one.decoded_evidence().data.get("type") for one in journal.history(id_)]
+            assert types[-1] in ("stopped", "paused"), types
+        noted(journal, loop, "resumed")
+        assert drivers.start("story", loop)
+        _until_ended(drivers, loop)
+        assert journal.instance(loop).outcome == "setup_required"
+        assert drivers.start("story", loop), "somebody clicked twice"
+        _until_ended(drivers, loop)
+        assert len(journal.instances("story")) == 1

@@ -58,6 +58,21 @@ def _resume(call: Call) -> None:
         _drive(call, here, made)
 
 
+def _drive_only(call: Call) -> None:
+    """Let a run go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
+    from interlock.work.orchestration.reading import known_run
+
+    with opened_workshop(call) as here:
+        run = known_run(here.place.journal, call.arguments.run)
+        if caller_of(call, here.place).actor.kind != "human":
+            message = "Going on with a run is a person's decision, and this is an agent."
+            raise Refusal("person_needed", message, "Leave it to the person.")
+        if run.outcome is None:
+            _drive(call, here, run.id)
+        else:
+            _tell(call, here.place, run)
+
+
 def _on_directory(call: Call, here: Driving) -> str | None:
     """A run on a directory that no run is known of, where that is what is named."""
     from interlock.work.orchestration.verbs import resume_directory, roles_of
@@ -297,6 +312,7 @@ VERBS = (
         _resume,
         _resume_arguments,
     ),
+    Verb("drive", "let a run go on by itself as far as it can, and decide nothing", _drive_only, _run),
     Verb("status", "the plan, its tasks, and what it needs", _status, _status_arguments),
     Verb("list", "the runs, the newest first", _list, _limit),
     Verb(

@@ -5,107 +5,22 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import InterlockError, Refusal, UsageError
+from interlock.errors import Refusal, UsageError
 from interlock.faces.cli.command import Call, Verb
-from interlock.faces.cli.interrupts import interruptible
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Place, caller_of, readable, writable
-from interlock.faces.cli.story_flags import asked, run_arguments
+from interlock.faces.cli.place import caller_of, readable, writable
+from interlock.faces.cli.story_flags import run_arguments
+from interlock.faces.cli.story_run import drive_loop, loop_data, must_be_person, no_progress, run_loop
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Actor
-    from interlock.work.stories.loop import Driven
     from interlock.work.stories.record import Loop
 
 __all__ = ["VERBS"]
-
-
-# Running
-
-
-def _run(call: Call) -> None:
-    """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
-    from interlock.faces.cli.notify import telling
-    from interlock.faces.cli.telling import Teller
-    from interlock.work.notifying.channels import without_secrets
-    from interlock.work.steering import Steering
-    from interlock.work.stories.loop import begin, drive
-    from interlock.work.stories.opening import make_yard, pauses
-    from interlock.work.stories.reading import known_loop, open_loop
-    from interlock.work.stories.verbs import resume
-    from interlock.world.agents.adopting import adopting
-
-    with writable(call) as place:
-        if place.work_tree is None:
-            raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
-        steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
-        given = call.arguments
-        teller = Teller(call.output, streams=not given.no_stream, is_verbose=given.verbose_tools)
-        environment = without_secrets(call.environment)
-        wishes = asked(call)
-        args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
-        yard = replace(make_yard(*args, wishes, steering, teller.tell), heed=steering.listen_again)
-        if open_loop(place.journal) is None:
-            _must_be_clean(place.work_tree)
-        loop = begin(yard, prompt=wishes.prompt)
-        if known_loop(place.journal).paused is not None:
-            resume(place.journal, caller_of(call, place).actor)
-        with interruptible(steering.press, patience=2), teller, adopting(), telling(call, place):
-            driven = drive(yard, loop)
-    _end(call, driven, place, pressed=steering.presses > 0)
-
-
-def _must_be_clean(root: Path) -> None:
-    """A loop does not begin on somebody's unfinished work: its first commit would swallow it."""
-    from interlock.work.stories.progress import FILE, parse
-    from interlock.work.stories.yard import own_files, read_text
-    from interlock.world.git import state
-
-    try:
-        text = read_text(root / FILE)
-        progress = None if text is None else parse(text)
-    except Refusal:
-        progress = None
-    if progress is None:
-        return  # the loop itself says what is missing or wrong
-    found = state(root)
-    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, progress)}
-    if changed:
-        named = ", ".join(sorted(changed)[:5]) + ("…" if len(changed) > 5 else "")
-        message = f"The work tree has changes that are not committed: {one_line(named)}."
-        raise Refusal(
-            "setup_required", message, "Commit them, or put them away with `git stash -u`, then run it again."
-        )
-
-
-def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
-    """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
-    loop = driven.loop
-    data = _data(loop)
-    if pressed and not driven.ended:
-        message = f"Stopped in {loop.state}; nothing is lost."
-        raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
-    if loop.is_halted and not driven.ended:
-        hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
-        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused}.", hint, data)
-    if not driven.ended:
-        why = f": {one_line(loop.paused)}" if loop.paused else ""
-        said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
-        call.output.result(data, lambda: call.output.text(said))
-    elif loop.outcome == "all_complete":
-        call.output.result(data, lambda: None)
-    elif loop.outcome == "only_blocked_left":
-        needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
-        hint = "Mend what each needs, then `ralph story unblock STORY` and `ralph story run`."
-        raise Refusal("loop_blocked", f"Only blocked stories are left: {needs}.", hint, data)
-    else:
-        hint = "`ralph story init` makes a progress.txt from the stories that there are; --print shows it."
-        raise Refusal("setup_required", loop.explanation or "Something is missing.", hint, data)
 
 
 # Looking
@@ -118,7 +33,7 @@ def _status(call: Call) -> None:
     with readable(call) as place:
         loop = known_loop(place.journal)
         stories = _listed(place.work_tree or call.directory) if call.arguments.tasks else None
-    data = _data(loop) if stories is None else {**_data(loop), "tasks": stories}
+    data = loop_data(loop) if stories is None else {**loop_data(loop), "tasks": stories}
     call.output.result(data, lambda: _show(call, loop, stories or ()))
 
 
@@ -160,41 +75,6 @@ def _show_tasks(call: Call, stories: Sequence[dict[str, Any]]) -> None:
             call.output.text(f"    [{'x' if task['done'] else ' '}] {one_line(task['id'])} {one_line(task['text'])}")
 
 
-def _data(loop: Loop) -> dict[str, Any]:
-    from interlock.work.stories.yard import plain
-
-    seconds, dollars, tokens = loop.spent()
-    progress = plain(loop.progress)
-    return {
-        "id": loop.id,
-        "state": loop.state,
-        "outcome": loop.outcome,
-        "story": loop.story,
-        "task": loop.task,
-        "iteration": loop.iteration,
-        "paused": loop.paused,
-        "limited": loop.limited,
-        "stories": progress.get("stories", []),
-        "metrics": progress.get("metrics", {}),
-        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
-        "context": loop.context,
-        "last_failure": loop.failure,
-        "no_progress": list(_no_progress(loop)),
-        "unsent": len(loop.unsent),
-        "attempts": [
-            {"iteration": one.number, "task": one.task, "role": one.role, "agent": one.agent, "ending": one.ending}
-            for one in loop.attempts[-5:]
-        ],
-    }
-
-
-def _no_progress(loop: Loop) -> tuple[str, ...]:
-    """Which facts the last attempt at the task in hand has not changed."""
-    from interlock.work.stories.stuck import standstill
-
-    return standstill(loop.base, loop.facts) if loop.story else ()
-
-
 _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
 
 
@@ -207,7 +87,7 @@ def _show(call: Call, loop: Loop, stories: Sequence[dict[str, Any]]) -> None:
         call.output.text(f"  {_MARKS[one.status]} {one_line(one.id)}  {one.status}{more}".rstrip())
     seconds, dollars, tokens = loop.spent()
     call.output.text(f"spent: {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens")
-    for fact in _no_progress(loop):
+    for fact in no_progress(loop):
         call.output.text(f"no progress: {one_line(fact)}")
     for text in loop.context:
         call.output.text(f"context for the next agent: {one_line(text)}")
@@ -245,11 +125,9 @@ def _steer(call: Call, work: Any, said: str) -> None:
     with writable(call) as place:
         journal: Journal = place.journal
         actor: Actor = caller_of(call, place).actor
-        if actor.kind != "human":
-            message = "Only a person steers the loop, and this is an agent."
-            raise Refusal("person_needed", message, "Say in your last lines what should change, and why.")
+        must_be_person(actor)
         loop = work(journal, actor)
-    call.output.result(_data(loop), lambda: call.output.text(said))
+    call.output.result(loop_data(loop), lambda: call.output.text(said))
 
 
 def _context(call: Call) -> None:
@@ -323,6 +201,10 @@ def _print_argument(parser: ArgumentParser) -> None:
     parser.add_argument("--print", action="store_true", help="show it, and write nothing")
 
 
+def _loop(parser: ArgumentParser) -> None:
+    parser.add_argument("loop", help="its id or the end of it")
+
+
 def _story(parser: ArgumentParser) -> None:
     parser.add_argument("story", help="its id, as in progress.txt")
 
@@ -350,10 +232,11 @@ VERBS = (
     Verb(
         "run",
         "begin the loop, or go on with it",
-        _run,
+        run_loop,
         run_arguments,
         passes=True,
     ),
+    Verb("drive", "let a loop go on by itself as far as it can, and decide nothing", drive_loop, _loop),
     Verb("status", "where the loop and its stories stand", _status, _with_tasks),
     Verb("tasks", "the stories and their subtasks", _tasks),
     Verb("unblock", "start a blocked story anew", _unblock, _story),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.place import Place, caller_of, readable, writable
-from interlock.faces.cli.thread_place import data_of, drive_thread, person_of, plain, tell_thread, which_thread
+from interlock.faces.cli.thread_place import data_of, drive_thread, listen, person_of, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ def _polish(call: Call) -> None:
         if read_thread(place.journal, id_).state != "Polishing":
             act(workshop, id_, person, "polish")
         if given.ask:
+            listen(here, id_)
             with adopting():
                 ask_for(workshop, id_, given.ask)
         if given.done:

@@ -10,23 +10,36 @@ from interlock.faces.cli.driving import Driving
 from interlock.faces.cli.place import Place, caller_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from interlock.journal import Entry
     from interlock.machine import Snapshot
     from interlock.work.threads.child import Shown
     from interlock.work.threads.record import Thread
     from interlock.work.threads.ticketed import Above
     from interlock.work.threads.verbs import Person
 
-__all__ = ["data_of", "drive_thread", "person_of", "plain", "tell_thread", "which_thread"]
+__all__ = ["data_of", "drive_thread", "listen", "person_of", "plain", "tell_thread", "which_thread"]
 
 _NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
 
 
 def drive_thread(here: Driving, id_: str) -> None:
     """Let a thread go on by itself as far as it can; a person who lets it rest or ends it elsewhere is heard."""
-    from interlock.work.threads.attending import is_told
     from interlock.work.threads.loop import drive
 
-    here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and is_told(entry))
+    here.drive(lambda: drive(here.workshop, id_), _told_of(id_))
+
+
+def listen(here: Driving, id_: str) -> None:
+    """End an agent that is asked for a thread when a person ends the thread elsewhere."""
+    here.steering.is_told = _told_of(id_)
+
+
+def _told_of(id_: str) -> Callable[[Entry], bool]:
+    from interlock.work.threads.attending import is_told
+
+    return lambda entry: entry.instance == id_ and is_told(entry)
 
 
 def person_of(call: Call, place: Place) -> Person:

@@ -14,7 +14,7 @@ from interlock.faces.cli.command import Call
 from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.output import clean, one_line
 from interlock.faces.cli.place import Place, caller_of
-from interlock.faces.cli.thread_place import tell_thread, which_thread
+from interlock.faces.cli.thread_place import listen, tell_thread, which_thread
 
 if TYPE_CHECKING:
     from interlock.work.threads.record import Thread
@@ -70,6 +70,7 @@ def spec(call: Call) -> None:
         thread = read_thread(place.journal, id_)
         actor = caller_of(call, place).actor
         if given.say:
+            listen(here, id_)
             with adopting():
                 thread = say(workshop, id_, actor, given.say, given.agent)
         elif given.file:

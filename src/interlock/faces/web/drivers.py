@@ -10,7 +10,9 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +23,8 @@ import msgspec
 from interlock.errors import CODES, Exit, InterlockError
 from interlock.faces.web.reach import TOKEN
 from interlock.journal import Instance, Journal
-from interlock.work.leases import is_present
+from interlock.machine.model import NOTED, OBSERVED
+from interlock.work.leases import is_driven
 from interlock.work.tickets.numbers import number_of
 
 __all__ = ["Drivers"]
@@ -30,15 +33,17 @@ _PRIVATE: Final = frozenset({TOKEN})
 """What agents must not find in their environment."""
 _WORDS: Final = {
     "thread": ("thread", "drive"),
-    "orchestrator": ("orchestrate", "resume"),
-    "story": ("story", "run"),
+    "orchestrator": ("orchestrate", "drive"),
+    "story": ("story", "drive"),
     "ticket": ("work",),
 }
+"""What drives each, and decides nothing: somebody may have said something else since."""
 _TAIL: Final = 20_000
 _LINES: Final = 12
 _TICK: Final = 0.01
 """So many seconds a file's time may lie behind that of an entry which was written before it: the kernel's clock for
 files ticks."""
+_LOOK_SECONDS: Final = 0.5
 _TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
 """How a driver ends that did what it could: the page of what it drove says the rest."""
 
@@ -53,19 +58,24 @@ class Drivers:
     environment: Mapping[str, str]
     _ours: dict[tuple[str, str], bool] = field(default_factory=dict)
     """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
+    _awaited: dict[tuple[str, str], int] = field(default_factory=dict)
+    """What others hold that somebody moved here, with its version then."""
     _ended: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def start(self, machine: str, id_: str) -> bool:
         """Let something go on by itself as far as it can; False where somebody else drives it.
 
-        A driver that we started may just be ending, and not have seen the move that this is for: another follows it.
+        A driver may just be ending, or somebody hold it who drives nothing, and not have seen the move that this is
+        for: then one of ours follows.
         """
         with self._lock:
             if (machine, id_) in self._ours:
                 self._ours[machine, id_] = True
                 return True
-            if self.journal.is_held(f"{machine}:{id_}", is_present):
+            if self._is_held(machine, id_):
+                if machine != "ticket":  # a ticket is held by whoever works on it, and not for its driver
+                    self._await(machine, id_)
                 return False
             self._follow(machine, id_, self._begun(machine, id_))
             return True
@@ -80,6 +90,26 @@ class Drivers:
             self._ended.add(id_)
             if self._ours.pop((machine, id_)):
                 self._follow(machine, id_, self._begun(machine, id_))
+
+    def _await(self, machine: str, id_: str) -> None:
+        """Look at something again when whoever holds it now lets it go."""
+        is_new = (machine, id_) not in self._awaited
+        self._awaited[machine, id_] = self.journal.instance(id_).version
+        if is_new:
+            threading.Thread(target=self._follow_other, args=(machine, id_), daemon=True).start()
+
+    def _follow_other(self, machine: str, id_: str) -> None:
+        """Drive on what somebody else has let go of, unless they have seen the last move and gone on with it."""
+        with suppress(InterlockError):  # the journal does not answer, or the server has ended
+            while self._is_held(machine, id_):
+                time.sleep(_LOOK_SECONDS)
+        with self._lock, suppress(InterlockError):
+            later = self.journal.history(id_, self._awaited.pop((machine, id_)))
+            if (machine, id_) not in self._ours and all(one.event in (NOTED, OBSERVED) for one in later):
+                self._follow(machine, id_, self._begun(machine, id_))
+
+    def _is_held(self, machine: str, id_: str) -> bool:
+        return is_driven(self.journal, machine, id_)
 
     def _begun(self, machine: str, id_: str) -> subprocess.Popen[bytes]:
         words = [*_WORDS[machine], *self._called(machine, id_), "--json"]
@@ -101,10 +131,10 @@ class Drivers:
             raise InterlockError("internal_error", message, f"`ralph {' '.join(words[:-1])}` starts it.") from None
 
     def _called(self, machine: str, id_: str) -> tuple[str, ...]:
-        """What a command calls the instance by; there is one story loop at a time."""
+        """What a command calls the instance by."""
         if machine == "ticket":
             return (str(number_of(self.journal.history(id_)[0].decoded_evidence().names)),)
-        return () if machine == "story" else (id_,)
+        return (id_,)
 
     def log_of(self, machine: str, id_: str) -> Path:
         """What the last driver said."""
@@ -121,7 +151,7 @@ class Drivers:
         except OSError:
             return ""
         is_past = ended + _TICK < datetime.fromisoformat(instance.updated).timestamp()
-        if not said or is_past or (machine, id_) in self._ours or self.journal.is_held(f"{machine}:{id_}", is_present):
+        if not said or is_past or (machine, id_) in self._ours or self._is_held(machine, id_):
             return ""
         return _failure(said)
 

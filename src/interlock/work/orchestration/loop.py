@@ -36,6 +36,10 @@ def drive(workshop: Workshop, id_: str) -> Run:
                 _settle(_visit(desk, right.lease), is_first)
                 is_first = False
                 workshop.tell(desk.run)
+                if workshop.pausing.is_set() and desk.run.outcome is None and desk.run.stopped is None:
+                    workshop.heed()  # what somebody said is read; that it is to rest stays so
+                    if not workshop.pausing.is_set():
+                        continue
                 if desk.run.outcome is not None or desk.run.stopped is not None or workshop.pausing.is_set():
                     return _rested(_visit(desk, right.lease))
                 _step(_visit(desk, right.lease))

@@ -134,7 +134,7 @@ def commit_end(visit: Visit) -> str | None:
     yard, loop = visit.yard, visit.loop
     if not yard.commits:
         return loop.last_commit
-    trailer = f"{_TRAILER}: {loop.id}-end"
+    trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-end"
     message = f"progress: the loop ends after {loop.iteration} iterations\n\n{trailer}"
     try:
         made = find_commit(yard.root, trailer)

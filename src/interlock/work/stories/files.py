@@ -28,6 +28,7 @@ __all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
+_SELECTS = "STORY_SELECT"
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
@@ -80,16 +81,21 @@ def _text_of(yard: Yard, loop: Loop, current: str) -> str | None:
     return text if text != current else None
 
 
-def move(yard: Yard, id_: str, event: Event, lease: Lease) -> None:
+def move(yard: Yard, seen: Loop, event: Event, lease: Lease) -> None:
     """Move the loop by what came of a step, and let `progress.txt` say it: one write of the journal for both.
 
     Where a person has edited the file meanwhile, or tells the loop something, that is taken in first, by `settle`.
+    What was selected before a person freed a story is selected anew.
     """
+    id_ = seen.id
     loop = yard.desk.loop(yard.journal, id_)
     current = _current(yard, loop)
     is_ours = current is not None and sha256_of(current) in loop.projected
 
     def work(transaction: Transaction) -> str | None:
+        later = transaction.history(id_, seen.version) if seen.state == _SELECTS else ()
+        if any(one.event != NOTED for one in later):
+            return None
         entry = transaction.append(id_, event, lease=lease).entry
         if not is_ours or current is None or entry.version != loop.version + 1:
             return None

@@ -92,7 +92,7 @@ def drive(yard: Yard, id_: str) -> Driven:
                 visit = Visit(yard, loop, instance.snapshot, journal.machine_of(instance), right.lease)
                 event = STEPS[loop.state](visit)
                 if event is not None:
-                    move(yard, id_, event, right.lease)
+                    move(yard, loop, event, right.lease)
                 right.renew()
         finally:
             yard.desk.shut()

@@ -96,6 +96,8 @@ class Loop:
     """What the memory knows, a line each."""
     context: list[str] = field(default_factory=list)
     """What a person added, and no agent has been told yet."""
+    let_go: int = 0
+    """How much there was of it before: told to an agent, or taken back."""
     paused: str | None = None
     is_halted: bool = False
     """Whether it paused by itself, and needs somebody to look at it."""

@@ -280,11 +280,18 @@ def _ended(loop: Loop, data: Data) -> None:
     if attempt.counts:
         percent = data["context_percent"] or 0.0
         loop.ran = Ran(data["ending"], data["exit"], percent, data["said"])
-        del loop.context[: data["told"]]
+        _let_go(loop, data["told_to"] - loop.let_go if "told_to" in data else data["told"])
     number, seconds = loop.worked
     loop.set_metrics(avg_iteration_time_ms=int(1000 * seconds / number) if number else 0)
     if data["context_percent"] is not None:
         loop.set_iteration(brooks_context_window_used=f"{data['context_percent']:.0f}%")
+
+
+def _let_go(loop: Loop, number: int) -> None:
+    """Let the first ones go of what a person added; none, where they were taken back already."""
+    gone = loop.context[: max(0, number)]
+    del loop.context[: len(gone)]
+    loop.let_go += len(gone)
 
 
 def _context_added(loop: Loop, data: Data) -> None:
@@ -292,7 +299,7 @@ def _context_added(loop: Loop, data: Data) -> None:
 
 
 def _context_cleared(loop: Loop, data: Data) -> None:
-    loop.context = []
+    _let_go(loop, len(loop.context))
 
 
 def _paused(loop: Loop, data: Data) -> None:

@@ -129,7 +129,7 @@ def _account(visit: Visit, agent: Agent, role: str, number: int, result: Result,
         "tokens": result.usage.input + result.usage.output,
         "context_percent": result.context_percent,
         "said": said,
-        "told": len(visit.loop.context) if role == "implementer" else 0,
+        "told_to": visit.loop.let_go + (len(visit.loop.context) if role == "implementer" else 0),
         "log_sha256": result.log_sha256,
     }
     visit.note("iteration", **told)

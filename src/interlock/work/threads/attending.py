@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from interlock.errors import Refusal
-from interlock.journal import Entry, Lease
+from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
 from interlock.work.driving import Driving, driving
@@ -32,13 +32,13 @@ def is_told(entry: Entry) -> bool:
 
 
 def visit_of(workshop: Workshop, id_: str, lease: Lease | None) -> Visit:
+    thread = read_thread(workshop.journal, id_)  # first: whoever moves it between the two is found to have done so
     instance = workshop.journal.instance(id_)
-    thread = read_thread(workshop.journal, id_)
     return Visit(workshop, thread, instance.snapshot, workshop.journal.machine_of(instance), lease)
 
 
 def look(visit: Visit) -> bool:
-    """Look whether the tree still is what was proven of it; whether it was not, and that is written down now."""
+    """Look whether the tree still is what was proven of it; where it is not, that is written down, and read again."""
     known = visit.snapshot.subjects.get("tree")
     if visit.thread.state not in _WATCHED or known is None:
         return False
@@ -56,6 +56,15 @@ def look(visit: Visit) -> bool:
     evidence = Evidence(subjects={"tree": tree})
     approved = visit.thread.state in ("Approved", "ReadyToCommit")
     event = Event("tree_changed" if approved else OBSERVED, DRIVER, evidence=evidence)
-    visit.workshop.journal.append(visit.thread.id, event, lease=visit.lease)
+    if not visit.workshop.journal.transact(lambda transaction: _observe(transaction, visit, event)):
+        return True
     visit.workshop.tell("the files are not those that were proven; `ralph thread reverify` proves them again")
+    return True
+
+
+def _observe(transaction: Transaction, visit: Visit, event: Event) -> bool:
+    """Write down what was seen, unless somebody moved the thread since it was read."""
+    if visit.is_over(transaction):
+        return False
+    transaction.append(visit.thread.id, event, lease=visit.lease)
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Conflict, InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
@@ -49,7 +49,12 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
     workshop.journal.append(id_, _said(answering, Message("assistant", heard.said, name, "")))
     found = prompts.draft_in(heard.said)
-    return revise_spec(workshop, id_, answering, found) if found else read_thread(workshop.journal, id_)
+    try:
+        if found:
+            revise_spec(workshop, id_, answering, found, on=thread.revision.number if thread.revision else 0)
+    except (Refusal, Conflict) as error:  # what a person wrote or decided meanwhile counts
+        workshop.tell(f"The draft of {name} stays in the conversation alone: {error.message}")
+    return read_thread(workshop.journal, id_)
 
 
 def _begun(transaction: Transaction, id_: str, said: Event, work: Callable[[Transaction], str]) -> str:

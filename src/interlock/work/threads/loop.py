@@ -45,10 +45,10 @@ def drive(workshop: Workshop, id_: str) -> Thread:
 
 def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:
     """Whether the ticket that a thread at work is for is the thread's own; where it is not, the thread rests."""
-    if workshop.journal.instance(id_).state not in AT_WORK:
-        return True
 
     def claim(transaction: Transaction) -> str | None:
+        if transaction.instance(id_).state not in AT_WORK:
+            return None
         why = claim_ticket(transaction, id_)
         if why is not None:
             rest(transaction, id_, DRIVER, why, lease)
@@ -91,14 +91,23 @@ def _moved_meanwhile(visit: Visit) -> bool:
 
 
 def _append(transaction: Transaction, visit: Visit, event: Event) -> None:
-    meanwhile = transaction.history(visit.thread.id, visit.thread.version)
-    if any(one.event not in (NOTED, OBSERVED) for one in meanwhile):
+    if visit.is_over(transaction):
         return  # also where it is possible again: what somebody paused and let go on is not paused once more
     if event.name == "checks_passed" and event.evidence is not None:
+        if _is_configured(transaction, visit):
+            return  # something else was checked than what somebody has chosen now
         check_owner(transaction, visit.thread.id, event.evidence.data["work_tree"])
-    transaction.append(visit.thread.id, event, lease=visit.lease)
+    made = transaction.append(visit.thread.id, event, lease=visit.lease)
+    if made.snapshot.state == "Stuck" and not (event.evidence and "diagnosis" in event.evidence.subjects):
+        message = "Somebody set another limit meanwhile, and nobody has diagnosed what it ends."
+        raise Conflict("conflict", message, "It is looked at again.")
     if event.name == "verification_stopped":
         transaction.append(visit.thread.id, Event("pause", event.actor), lease=visit.lease)
+
+
+def _is_configured(transaction: Transaction, visit: Visit) -> bool:
+    """Whether somebody chose since the visit began how the loop runs."""
+    return any(one.event == OBSERVED for one in transaction.history(visit.thread.id, visit.thread.version))
 
 
 def _rests(visit: Visit, id_: str) -> bool:
@@ -106,5 +115,5 @@ def _rests(visit: Visit, id_: str) -> bool:
     if visit.thread.state == "Running":  # it goes on to the next iteration, or to Paused
         return False
     if visit.thread.state == "Verifying":  # nothing came of it: it was stopped, or has waited for the judge
-        return visit.workshop.stop.is_set()
+        return visit.workshop.stop.is_set() and not _moved_meanwhile(visit)
     return visit.workshop.stop.is_set() or visit.workshop.journal.instance(id_).version == visit.thread.version

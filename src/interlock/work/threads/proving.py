@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,9 @@ from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.configuration import vouched
 from interlock.work.errands import DRIVER
+from interlock.work.threads.attending import visit_of
 from interlock.work.threads.iterating import account, overdrawn, spec_of
-from interlock.work.threads.replay import take_receipt, thread_of
+from interlock.work.threads.replay import take_receipt
 from interlock.work.threads.visit import Visit
 from interlock.work.verification.receipt import Heard, Receipt, from_data
 from interlock.work.verification.request import Answer, Judge, Request, plan_of
@@ -54,7 +54,7 @@ def _concluded(visit: Visit, receipt: Receipt) -> Event:
         return Event("criteria_passed", DRIVER, evidence=evidence)
     for failure in receipt.failures:
         visit.workshop.tell(f"✗ {failure}")
-    now = replace(visit, thread=thread_of(visit.workshop.journal.history(visit.thread.id)))
+    now = visit_of(visit.workshop, visit.thread.id, visit.lease)  # with the limits as they are now
     take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
     over = overdrawn(now)
     if over is not None:

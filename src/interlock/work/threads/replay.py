@@ -199,13 +199,12 @@ def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
     promised = data["promise"] is not None
     thread.iterations.append(Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time))
     if data["role"] == "implementer":
-        thread.context = thread.context[data["told"] :]
         thread.said = data["said"]
-        if data["ending"] not in ("limited", "stopped"):
+        if data["ending"] not in ("limited", "stopped", "not_installed"):
+            thread.context = thread.context[data["told"] :]
             thread.ran = Ran(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
         if data["ending"] == "not_installed":
             thread.failing.add(data["agent"])
-            thread.ran = None
 
 
 def _limited(thread: Thread, entry: Entry, data: Data) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from interlock.errors import InterlockError
+from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER
 from interlock.work.threads import prompts
@@ -16,7 +17,7 @@ from interlock.work.threads.iterating import account, iterate, spec_of
 from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
-from interlock.work.threads.visit import Visit
+from interlock.work.threads.visit import Visit, noted
 
 __all__ = ["STEPS", "Step"]
 
@@ -32,14 +33,22 @@ def _assessing(visit: Visit) -> Event | None:
         name = visit.config.agents[0]
         heard = visit.send(name, "assessor", prompts.assess(revision.text), visit.log_of("assess"), workshop.root)
         account(visit, "assessor", name.partition(":")[0], heard)
+        if visit.is_over(workshop.journal):
+            return None  # it was about a spec that may be another one now
         if str(heard.result.ending) != "finished":
             message = f"The spec was not assessed: the agent {heard.result.ending}."
             raise InterlockError("agent_failed", message, "`ralph thread assess` asks it again; or finalize the spec.")
-        visit.note("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
+        said = noted("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
+        workshop.journal.transact(lambda transaction: _keep(transaction, visit, said))
         return None
     if prompts.verdict_in(thread.assessment) == "REVISE":
         return visit.event("revise", "the assessment found issues; `ralph thread show` has them")
     return None
+
+
+def _keep(transaction: Transaction, visit: Visit, note: Event) -> None:
+    if not visit.is_over(transaction):
+        transaction.append(visit.thread.id, note, lease=visit.lease)
 
 
 def _quick(event: str) -> Step:

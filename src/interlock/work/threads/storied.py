@@ -6,14 +6,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlock.journal import Journal
+from interlock.journal import Journal, Transaction
 from interlock.machine import Event
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import Asked, make_yard
 from interlock.work.stories.progress import FILE, Status, StoryProgress, parse, template, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.work.stories.yard import Yard, note, read_text, write_text
+from interlock.work.stories.yard import Yard, note, noted, read_text, write_text
 from interlock.work.threads.child import Child, Part
 from interlock.work.threads.iterating import spec_of
 from interlock.work.threads.visit import Visit
@@ -48,7 +48,17 @@ def _wake(visit: Visit, id_: str) -> None:
 
 
 def _drive(visit: Visit, id_: str) -> Event | None:
+    if visit.thread.context and visit.workshop.journal.instance(id_).outcome is None:
+        visit.workshop.journal.transact(lambda transaction: _tell_on(transaction, visit, id_))
     return _concluded(visit, drive(_yard(visit), id_).loop)
+
+
+def _tell_on(transaction: Transaction, visit: Visit, id_: str) -> None:
+    """What a person said to the next agent of the thread is said to the next one of its loop."""
+    context = visit.thread.context
+    for text in context:
+        transaction.append(id_, noted("context_added", text=text))
+    transaction.append(visit.thread.id, noted("child", id=id_, told=len(context)), lease=visit.lease)
 
 
 def _parts(journal: Journal, id_: str) -> tuple[str, tuple[Part, ...]]:

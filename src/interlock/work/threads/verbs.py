@@ -26,6 +26,7 @@ from interlock.work.threads.children import close_left
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Config, Thread
+from interlock.work.threads.replay import thread_of
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.ticketed import check_ticket, open_for
 from interlock.work.threads.visit import Visit
@@ -107,23 +108,33 @@ def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, ticket: 
     return _projected(workshop, made)
 
 
-def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread:
-    """A new revision of the spec; the ones before it stay as they are."""
-    thread = read_thread(workshop.journal, id_)
+def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str, *, on: int | None = None) -> Thread:
+    """A new revision of the spec; the ones before it stay as they are.
+
+    `on` is the number of the revision that it was made from, 0 where there was none: one that somebody wrote since
+    stays the last.
+    """
+    workshop.journal.transact(lambda transaction: _revise(transaction, id_, actor, redacted(text), on))
+    return _projected(workshop, id_)
+
+
+def _revise(transaction: Transaction, id_: str, actor: Actor, text: str, on: int | None) -> None:
+    thread = thread_of(transaction.history(id_))
     if thread.state != "Drafting":
         hint = {"Finalized": "`ralph thread reopen` opens it again.", "Assessing": "`ralph thread revise` goes back."}
         message = f"The spec of a thread in {thread.state} is not written any more."
         raise Refusal("not_allowed", message, hint.get(thread.state, "`ralph thread revise` goes back to it."))
-    text = redacted(text)
     if not text.strip() or len(text) > _MAX_SPEC or "\0" in text:
         message = f"A spec is a text of 1 to {_MAX_SPEC} characters."
         raise UsageError("invalid_argument", message, "`ralph thread spec --template` shows its form.")
     known = thread.revision
     if known is not None and known.text == text:
-        return thread
+        return
     number = known.number + 1 if known is not None else 1
-    _note(workshop, id_, actor, "revised", revision=number, sha256=sha256_of(text), text=text)
-    return _projected(workshop, id_)
+    if on not in (None, number - 1):
+        message = f"Revision {number - 1} of the spec was written meanwhile, and this is made from another."
+        raise Conflict("conflict", message, "Look at it, then say again what is to be different.")
+    transaction.append(id_, _noted(actor, "revised", revision=number, sha256=sha256_of(text), text=text))
 
 
 def add_context(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread:
@@ -132,12 +143,12 @@ def add_context(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread
         message = f"Context is a text of 1 to {_MAX_CONTEXT} characters."
         raise UsageError("invalid_argument", message, "Say it shortly.")
     must_be_person(workshop, id_, actor, "add context")
-    _note(workshop, id_, actor, "context_added", text=redacted(text.strip()))
+    workshop.journal.append(id_, _noted(actor, "context_added", text=redacted(text.strip())))
     return read_thread(workshop.journal, id_)
 
 
-def _note(workshop: Workshop, id_: str, actor: Actor, type_: str, **data: Any) -> None:
-    workshop.journal.append(id_, Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data})))
+def _noted(actor: Actor, type_: str, **data: Any) -> Event:
+    return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
 
 
 def _projected(workshop: Workshop, id_: str) -> Thread:
@@ -188,6 +199,7 @@ def act(
             raise Refusal("person_needed", message, f"Type `ralph thread {name}` in a terminal yourself.")
         if name == "revise" and thread.state == "PendingReview":
             _ask_to_reset(_present(workshop, id_, person, name), thread, shown(thread))
+            expected = _unchanged(workshop, visit)
     evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
     event = Event(name, actor, reason=reason, evidence=evidence)
 

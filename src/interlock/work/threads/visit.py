@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.journal import Lease
+from interlock.journal import Journal, Lease, Transaction
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
-from interlock.machine.model import NOTED
+from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER, Begin, Heard
 from interlock.work.hashing import sha256_of
 from interlock.work.quoting import sayable
@@ -19,7 +19,7 @@ from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
 from interlock.work.workshop import Workshop
 
-__all__ = ["Visit", "default_config"]
+__all__ = ["Visit", "default_config", "noted"]
 
 
 def default_config(settings: Settings) -> Config:
@@ -115,7 +115,16 @@ class Visit:
             / "output.log"
         )
 
+    def is_over(self, reader: Journal | Transaction) -> bool:
+        """Whether somebody moved the thread since it was read: what was made for it then is nothing to it now."""
+        later = reader.history(self.thread.id, self.thread.version)
+        return any(one.event not in (NOTED, OBSERVED) for one in later)
+
     def note(self, type_: str, **data: Any) -> None:
         """Write something down; it moves nothing."""
-        evidence = Evidence(data={"type": type_, **data})
-        self.workshop.journal.append(self.thread.id, Event(NOTED, DRIVER, evidence=evidence), lease=self.lease)
+        self.workshop.journal.append(self.thread.id, noted(type_, **data), lease=self.lease)
+
+
+def noted(type_: str, **data: Any) -> Event:
+    """Something that a driver writes down; it moves nothing."""
+    return Event(NOTED, DRIVER, evidence=Evidence(data={"type": type_, **data}))

@@ -73,7 +73,10 @@ def lead(workshop: Workshop, known: Instance, ticket: View, person: Person, choi
     state = thread.state
     if thread.outcome is not None:
         return None
-    if state == "Drafting" and not _has_spec(workshop, thread, ticket, person, choices):
+    has_spec = state != "Drafting" or _has_spec(workshop, thread, ticket, person, choices)
+    if workshop.journal.instance(thread.id).state != state:
+        return None  # somebody went on with it meanwhile
+    if not has_spec:
         hint = f"`ralph thread spec {thread.id[-6:]} --edit` writes it; then `ralph work {ticket.number}` goes on."
         return Stop("the spec is yours to write: no agent made one that can be built from", hint, thread=thread.id)
     if state in _ONWARD:

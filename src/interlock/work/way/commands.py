@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from interlock.errors import InterlockError, LeaseHeld
-from interlock.journal import Entry, Instance, Journal
+from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.work.driving import lease_seconds
 from interlock.work.errands import DRIVER, end_left_errands, left_errands
 from interlock.work.leases import is_present, process_holder
 from interlock.work.sessions.runs import ran_of
 from interlock.work.sessions.verbs import Caller
-from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.locks import expire
 from interlock.work.tickets.skills import prompt
 from interlock.work.way.stations import Stop
@@ -56,8 +56,15 @@ def run_command(workshop: Workshop, ticket: Instance, number: int, command: str,
         return None
     said = " ".join(heard.said.split())[-_SAID:] or ending
     reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; the last said: {said}"
-    journal.transact(handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate"))
+    escalate = handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate")
+    journal.transact(lambda transaction: _unless_moved(transaction, ticket, escalate))
     return None
+
+
+def _unless_moved(transaction: Transaction, ticket: Instance, work: Callable[[Transaction], Handed]) -> None:
+    """Hand a ticket on, where nobody else has done so meanwhile."""
+    if transaction.instance(ticket.id).state == ticket.state:
+        work(transaction)
 
 
 def _tell_moves(workshop: Workshop, before: Instance) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.errors import Refusal
+from interlock.errors import Conflict, Refusal
 from interlock.journal import Entry, Instance, Journal
 from interlock.machine import ActorKind
 from interlock.work.sessions.verbs import Caller
@@ -38,6 +38,7 @@ def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices
         message = f"Only a person has a ticket worked on, and this is the agent {person.actor.id}."
         raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
     while True:
+        workshop.heed()
         ticket = _settled(workshop, called)
         known = view(workshop.journal, called, comments=0)
         try:
@@ -127,6 +128,10 @@ def approve_plan(workshop: Workshop, ticket: View, person: Person) -> bool:
     shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}\n\n{text}".rstrip()
     is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
     if is_approved:
+        now = view(workshop.journal, ticket.number, comments=0)
+        if (now.plan, plan_text(workshop.root, now) or "") != (ticket.plan, text):
+            message = f"The plan of #{ticket.number} changed while you looked at it, so it was not approved."
+            raise Conflict("conflict", message, "Look at it again: run the same command once more.")
         work = handoff(Caller(person.actor), ticket.number, reason="the plan was approved", to="In Progress")
         workshop.journal.transact(work)
     return is_approved

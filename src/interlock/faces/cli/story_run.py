@@ -1,0 +1,175 @@
+"""Driving the loop over stories from the command line: begin it, go on with it, or only drive it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlock.errors import InterlockError, Refusal, UsageError
+from interlock.faces.cli.command import Call
+from interlock.faces.cli.interrupts import interruptible
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.place import Place, caller_of, writable
+from interlock.faces.cli.story_flags import asked
+
+if TYPE_CHECKING:
+    from interlock.machine import Actor
+    from interlock.work.stories.loop import Driven
+    from interlock.work.stories.opening import Asked
+    from interlock.work.stories.record import Loop
+    from interlock.work.stories.yard import Yard
+
+__all__ = ["drive_loop", "loop_data", "must_be_person", "no_progress", "run_loop"]
+
+
+def run_loop(call: Call) -> None:
+    """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
+    from interlock.work.stories.loop import begin
+    from interlock.work.stories.reading import known_loop, open_loop
+    from interlock.work.stories.verbs import resume
+
+    given, wishes = call.arguments, asked(call)
+
+    def decided(place: Place, yard: Yard) -> str:
+        if open_loop(place.journal) is None:
+            _must_be_clean(yard.root)
+        loop = begin(yard, prompt=wishes.prompt)
+        if known_loop(place.journal).paused is not None:
+            resume(place.journal, caller_of(call, place).actor)
+        return loop
+
+    _go_on(call, wishes, decided, streams=not given.no_stream, is_verbose=given.verbose_tools)
+
+
+def drive_loop(call: Call) -> None:
+    """Let a loop go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
+    from interlock.work.stories.opening import Asked
+
+    def named(place: Place, yard: Yard) -> str:
+        must_be_person(caller_of(call, place).actor)
+        return place.journal.instance(call.arguments.loop).id
+
+    _go_on(call, Asked(), named)
+
+
+def _go_on(
+    call: Call,
+    wishes: Asked,
+    chosen: Callable[[Place, Yard], str],
+    *,
+    streams: bool = True,
+    is_verbose: bool = False,
+) -> None:
+    """Drive the loop that is chosen, until it ends or is stopped."""
+    from interlock.faces.cli.notify import telling
+    from interlock.faces.cli.telling import Teller
+    from interlock.work.notifying.channels import without_secrets
+    from interlock.work.steering import Steering
+    from interlock.work.stories.loop import drive
+    from interlock.work.stories.opening import make_yard, pauses
+    from interlock.work.stories.reading import open_loop
+    from interlock.world.agents.adopting import adopting
+
+    with writable(call) as place:
+        if place.work_tree is None:
+            raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
+        steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
+        teller = Teller(call.output, streams=streams, is_verbose=is_verbose)
+        environment = without_secrets(call.environment)
+        args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
+        yard = replace(make_yard(*args, wishes, steering, teller.tell), heed=steering.listen_again)
+        loop = chosen(place, yard)
+        with interruptible(steering.press, patience=2), teller, adopting(), telling(call, place):
+            driven = drive(yard, loop)
+    _end(call, driven, place, pressed=steering.presses > 0)
+
+
+def _must_be_clean(root: Path) -> None:
+    """A loop does not begin on somebody's unfinished work: its first commit would swallow it."""
+    from interlock.work.stories.progress import FILE, parse
+    from interlock.work.stories.yard import own_files, read_text
+    from interlock.world.git import state
+
+    try:
+        text = read_text(root / FILE)
+        progress = None if text is None else parse(text)
+    except Refusal:
+        progress = None
+    if progress is None:
+        return  # the loop itself says what is missing or wrong
+    found = state(root)
+    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, progress)}
+    if changed:
+        named = ", ".join(sorted(changed)[:5]) + ("…" if len(changed) > 5 else "")
+        message = f"The work tree has changes that are not committed: {one_line(named)}."
+        raise Refusal(
+            "setup_required", message, "Commit them, or put them away with `git stash -u`, then run it again."
+        )
+
+
+def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
+    """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
+    loop = driven.loop
+    data = loop_data(loop)
+    if pressed and not driven.ended:
+        message = f"Stopped in {loop.state}; nothing is lost."
+        raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
+    if loop.is_halted and not driven.ended:
+        hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
+        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused}.", hint, data)
+    if not driven.ended:
+        why = f": {one_line(loop.paused)}" if loop.paused else ""
+        said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
+        call.output.result(data, lambda: call.output.text(said))
+    elif loop.outcome == "all_complete":
+        call.output.result(data, lambda: None)
+    elif loop.outcome == "only_blocked_left":
+        needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
+        hint = "Mend what each needs, then `ralph story unblock STORY` and `ralph story run`."
+        raise Refusal("loop_blocked", f"Only blocked stories are left: {needs}.", hint, data)
+    else:
+        hint = "`ralph story init` makes a progress.txt from the stories that there are; --print shows it."
+        raise Refusal("setup_required", loop.explanation or "Something is missing.", hint, data)
+
+
+def loop_data(loop: Loop) -> dict[str, Any]:
+    from interlock.work.stories.yard import plain
+
+    seconds, dollars, tokens = loop.spent()
+    progress = plain(loop.progress)
+    return {
+        "id": loop.id,
+        "state": loop.state,
+        "outcome": loop.outcome,
+        "story": loop.story,
+        "task": loop.task,
+        "iteration": loop.iteration,
+        "paused": loop.paused,
+        "limited": loop.limited,
+        "stories": progress.get("stories", []),
+        "metrics": progress.get("metrics", {}),
+        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
+        "context": loop.context,
+        "last_failure": loop.failure,
+        "no_progress": list(no_progress(loop)),
+        "unsent": len(loop.unsent),
+        "attempts": [
+            {"iteration": one.number, "task": one.task, "role": one.role, "agent": one.agent, "ending": one.ending}
+            for one in loop.attempts[-5:]
+        ],
+    }
+
+
+def no_progress(loop: Loop) -> tuple[str, ...]:
+    """Which facts the last attempt at the task in hand has not changed."""
+    from interlock.work.stories.stuck import standstill
+
+    return standstill(loop.base, loop.facts) if loop.story else ()
+
+
+def must_be_person(actor: Actor) -> None:
+    if actor.kind != "human":
+        message = "Only a person steers the loop, and this is an agent."
+        raise Refusal("person_needed", message, "Say in your last lines what should change, and why.")
