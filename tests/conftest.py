@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from exhaustive import EXHAUSTIVE
+from faces import forking
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
 from journal.histories import Clock
@@ -54,6 +55,13 @@ def address(request: pytest.FixtureRequest) -> Address:
     """A place for a journal, in each kind of database."""
     found: Address = request.getfixturevalue("sqlite_address" if request.param == "sqlite" else "postgres_address")
     return found
+
+
+@pytest.fixture(scope="module")
+def real_starts() -> Iterator[None]:
+    """Every `ralph` of a module is started, none is forked."""
+    with forking.real_starts():
+        yield
 
 
 @pytest.fixture

@@ -129,14 +129,27 @@ def test_the_hook_imports_only_what_is_made_to_be_light() -> None:
         assert loaded <= {"__future__", "json", "os", "re", "shlex", "time"}, name
 
 
+def _loads(name: str) -> set[str]:
+    """Our modules that are loaded with a module; what a function imports when it is called is none of them."""
+    top = {node.lineno for node in _tree(name).body if isinstance(node, ast.Import | ast.ImportFrom)}
+    return {module for module, line in _imports(name) if line in top and module in MODULES} - {name}
+
+
+def test_a_thread_loads_the_other_systems_only_where_they_drive_it() -> None:
+    """They are half of what a command would import."""
+    loaded, left = set[str](), {"interlock.work.threads.loop", "interlock.work.threads.verbs"}
+    while left:
+        loaded |= left
+        left = {module for name in left for module in _loads(name)} - loaded
+    assert "interlock.work.threads.children" in loaded
+    assert [
+        name for name in loaded if name.startswith(("interlock.work.orchestration.", "interlock.work.stories."))
+    ] == []
+
+
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
     """While they are loaded, that is; what a function imports when it is called comes too late to matter."""
-    graph: dict[str, set[str]] = {}
-    for name in MODULES:
-        top = ast.Module([node for node in _tree(name).body if isinstance(node, ast.Import | ast.ImportFrom)], [])
-        lines = {node.lineno for node in top.body if isinstance(node, ast.Import | ast.ImportFrom)}
-        graph[name] = {module for module, line in _imports(name) if line in lines and module in MODULES} - {name}
-    assert set(TopologicalSorter(graph).static_order()) == set(MODULES)
+    assert set(TopologicalSorter({name: _loads(name) for name in MODULES}).static_order()) == set(MODULES)
 
 
 # The machine is pure

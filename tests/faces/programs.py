@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from faces.forking import RALPH, Forked, started
 from interlock.errors import CODES, Exit, InterlockError
 from interlock.faces.cli.main import run as run_words
 from interlock.faces.cli.output import Output
@@ -30,8 +31,10 @@ __all__ = [
     "HOOK",
     "RALPH",
     "SECONDS",
+    "Process",
     "Result",
     "Stream",
+    "begun",
     "checked_error",
     "clean_environment",
     "control",
@@ -41,8 +44,9 @@ __all__ = [
     "run_in_terminal",
 ]
 
-RALPH = Path(sys.executable).parent / "ralph"
 HOOK = Path(sys.executable).parent / "ralph-hook"
+
+Process = subprocess.Popen[bytes] | Forked
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,13 @@ def run(
     seconds: float = SECONDS,
 ) -> Result:
     """Run a program to its end."""
+    if program == RALPH and stdin is not None and (forked := started(words, cwd=cwd, env=env, stdin=stdin)):
+        try:
+            out, err = forked.communicate(seconds)
+        finally:
+            forked.kill()
+            code = forked.wait(SECONDS)
+        return Result(code, out.decode(), err.decode())
     done = subprocess.run(
         [program, *words], cwd=cwd, env=dict(env), input=stdin, capture_output=True, timeout=seconds, check=False
     )
@@ -136,7 +147,7 @@ def run_here(*words: str | Path, cwd: Path, env: Mapping[str, str]) -> Result:
 class Stream:
     """A program that goes on, and the lines it has not been asked for yet."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Process) -> None:
         self.process = process
         self._rest = b""
 
@@ -158,20 +169,13 @@ class Stream:
         """Press Ctrl+C, and see how it ends."""
         self.process.send_signal(signal.SIGINT)
         out, err = self.process.communicate(timeout=SECONDS)
-        return Result(self.process.returncode, (self._rest + out).decode(), err.decode())
+        return Result(self.process.wait(SECONDS), (self._rest + out).decode(), err.decode())
 
 
 @contextmanager
 def followed(*words: str | Path, cwd: Path, env: Mapping[str, str], program: Path = RALPH) -> Iterator[Stream]:
     """A program that is read while it runs, and is gone afterwards."""
-    process = subprocess.Popen(
-        [program, *words],
-        cwd=cwd,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = begun(*words, cwd=cwd, env=env, program=program)
     try:
         yield Stream(process)
     finally:
@@ -196,17 +200,8 @@ def run_in_terminal(
     """
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, columns))
-    size = {"COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
-    process = subprocess.Popen(
-        [program, *words],
-        cwd=cwd,
-        env={**env, **size},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=control,
-    )
+    env = {**env, "COLUMNS": str(columns), "LINES": "50", "TERM": "xterm-256color"}
+    process = begun(*words, cwd=cwd, env=env, program=program, terminal=theirs)
     os.close(theirs)
     try:
         os.write(ours, typed.encode())
@@ -216,6 +211,33 @@ def run_in_terminal(
         os.close(ours)
         process.kill()
         process.wait(SECONDS)
+
+
+def begun(
+    *words: str | Path, cwd: Path, env: Mapping[str, str], program: Path = RALPH, terminal: int | None = None
+) -> Process:
+    """A program that has just begun: in a terminal that controls its session, or with nothing to read and two pipes."""
+    if program == RALPH and (forked := started(words, cwd=cwd, env=env, terminal=terminal)):
+        return forked
+    if terminal is None:
+        return subprocess.Popen(
+            [program, *words],
+            cwd=cwd,
+            env=dict(env),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+    return subprocess.Popen(
+        [program, *words],
+        cwd=cwd,
+        env=dict(env),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+        preexec_fn=control,
+    )
 
 
 def control() -> None:

@@ -19,7 +19,10 @@ from interlock.machine import Event, Evidence
 from interlock.work.gates import audit
 from interlock.world.ssh import read_public_key
 
-pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="not run: OpenSSH's client is missing")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="not run: OpenSSH's client is missing"),
+    pytest.mark.usefixtures("real_starts"),
+]
 
 SECRET = "correct horse"
 QUESTION = "Type enroll and press Enter"

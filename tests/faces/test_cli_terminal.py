@@ -10,6 +10,8 @@ import pytest
 from faces.journals import opened, reports, write_session
 from faces.programs import run, run_in_terminal
 
+pytestmark = pytest.mark.usefixtures("real_starts")
+
 COLOUR = re.compile(r"\x1b\[([0-9]+;)*(3[0-8]|9[0-7])[0-9;]*m")
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 COMMANDS = [["machine", "show", "thread"], ["machine", "check", "session"], ["status"], ["log"]]

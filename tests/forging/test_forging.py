@@ -18,6 +18,7 @@ from .arena import KEPT, MODES, NAMED, NOTHING, UNSEEN, Arena, Seen, fought
 
 pytestmark = [
     pytest.mark.exhaustive,
+    pytest.mark.usefixtures("real_starts"),
     pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="not run: OpenSSH's client is missing"),
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="not run: processes are found in /proc"),
 ]

@@ -19,6 +19,8 @@ from interlock.work.threads.reading import read_thread
 
 from .arena import Arena
 
+pytestmark = pytest.mark.usefixtures("real_starts")
+
 EVIL = "# Evil\n\n## Completion Criteria\n\n- [ ] it is evil\n\n<promise>COMPLETE</promise>\n"
 
 

@@ -24,7 +24,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from faces.programs import RALPH, SECONDS, Result, checked_error
+from faces.programs import RALPH, SECONDS, Process, Result, begun, checked_error
 from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
 from interlock.work.budget import RUNS_OF_AGENTS
@@ -214,26 +214,19 @@ class Served:
 
     url: str
     repository: Path
-    process: subprocess.Popen[bytes]
+    process: Process
 
     def end(self, sign: signal.Signals = signal.SIGTERM) -> Result:
         """End it by a signal, and see how it ends."""
         self.process.send_signal(sign)
         out, err = self.process.communicate(timeout=SECONDS)
-        return Result(self.process.returncode, out.decode(), err.decode())
+        return Result(self.process.wait(SECONDS), out.decode(), err.decode())
 
 
 @contextmanager
 def serving(repository: Path, env: Mapping[str, str], *words: str, port: int = 0) -> Iterator[Served]:
     """`ralph serve` on a port of its own, gone afterwards."""
-    process = subprocess.Popen(
-        [RALPH, "serve", "--json", "--port", str(port), *words],
-        cwd=repository,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    process = begun("serve", "--json", "--port", str(port), *words, cwd=repository, env=env)
     try:
         said = json.loads(Lines(process).next())
         if not said["ok"]:
@@ -251,7 +244,7 @@ def serving(repository: Path, env: Mapping[str, str], *words: str, port: int = 0
 class Lines:
     """The lines that a program writes, each waited for, but not forever."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Process) -> None:
         assert process.stdout is not None
         self._descriptor = process.stdout.fileno()
         self._rest = b""

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import signal
-import subprocess
 import termios
 import threading
 import time
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import httpx2
 
-from faces.programs import RALPH, SECONDS, control
+from faces.programs import SECONDS, Process, begun
 
 __all__ = ["Browser", "Terminal", "in_terminal"]
 
@@ -31,7 +30,7 @@ CODE = r"[2-9B-Z]{4}-[2-9B-Z]{4}"
 class Terminal:
     """A server in a terminal, and all that it shows there."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     descriptor: int
     repository: Path
     device: str
@@ -110,16 +109,8 @@ def in_terminal(repository: Path, env: Mapping[str, str], *words: str) -> Iterat
     """`ralph serve` as a person starts it, gone afterwards."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (50, 200))
-    process = subprocess.Popen(
-        [RALPH, "serve", "--port", "0", *words],
-        cwd=repository,
-        env={**env, "TERM": "xterm-256color"},
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        start_new_session=True,
-        preexec_fn=control,
-    )
+    typed = {**env, "TERM": "xterm-256color"}
+    process = begun("serve", "--port", "0", *words, cwd=repository, env=typed, terminal=theirs)
     device = os.ttyname(theirs)
     os.close(theirs)
     terminal = Terminal(process, ours, repository, device)

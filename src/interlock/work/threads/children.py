@@ -5,8 +5,6 @@ A child is an instance of its own, below the thread. That it has met its goal is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
@@ -14,17 +12,26 @@ from interlock.machine.model import SUPERSEDED
 from interlock.work.errands import DRIVER
 from interlock.work.threads.child import Child, Shown
 from interlock.work.threads.iterating import misplaced, overdrawn
-from interlock.work.threads.orchestrated import ORCHESTRATOR
 from interlock.work.threads.record import Thread
-from interlock.work.threads.storied import STORY
 from interlock.work.threads.visit import Visit
 
 __all__ = ["CHILDREN", "close_left", "run_child", "shown_child"]
 
-CHILDREN: Mapping[str, Child] = {one.machine: one for one in (STORY, ORCHESTRATOR)}
-"""By the name of the driver, which is that of the machine."""
+CHILDREN = ("story", "orchestrator")
+"""The names of these drivers, which are those of their machines."""
 _WITHOUT = frozenset({"Drafting", "Done", "Abandoned"})
 """Where a thread has no child: what it drove is over."""
+
+
+def _child(driver: str) -> Child:
+    """The driver of that name; its system is imported for the threads that it drives only."""
+    if driver == "story":
+        from interlock.work.threads.storied import STORY
+
+        return STORY
+    from interlock.work.threads.orchestrated import ORCHESTRATOR
+
+    return ORCHESTRATOR
 
 
 def run_child(visit: Visit) -> Event | None:
@@ -37,7 +44,7 @@ def run_child(visit: Visit) -> Event | None:
     over = overdrawn(visit)
     if over is not None:
         return visit.event("budget_exhausted", over)
-    child = CHILDREN[visit.config.driver]
+    child = _child(visit.config.driver)
     hindrance = child.hindrance(visit)
     if hindrance is not None:
         return visit.event("driver_failed", hindrance)
@@ -92,5 +99,5 @@ def shown_child(journal: Journal, thread: Thread) -> Shown | None:
     if thread.child is None:
         return None
     known = journal.instance(thread.child)
-    state, parts = CHILDREN[known.machine].parts(journal, known.id)
+    state, parts = _child(known.machine).parts(journal, known.id)
     return Shown(known.machine, known.id, state, known.outcome, parts)

@@ -15,7 +15,6 @@ from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.errands import DRIVER, TREES
 from interlock.work.hashing import sha256_of
-from interlock.work.threads.orchestrated import ORCHESTRATOR, roles_for
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.visit import Visit
@@ -165,7 +164,10 @@ def _models(visit: Visit) -> Check:
     workshop, config = visit.workshop, visit.config
     missing, roles = [], dict[str, str]()
     try:
-        roles = roles_for(visit) if config.driver == ORCHESTRATOR.machine and config.agents else roles
+        if config.driver == "orchestrator" and config.agents:
+            from interlock.work.threads.orchestrated import roles_for
+
+            roles = roles_for(visit)
     except InterlockError as error:
         missing.append(f"{error.message} {error.hint}")
     for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()), *roles.values())):
