@@ -18,6 +18,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
+# What was compiled is kept, wherever this runs: each worker of the tests would compile a thousand files anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := demo
 .PHONY: demo screenshots recording test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
 
