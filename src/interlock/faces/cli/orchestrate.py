@@ -312,7 +312,7 @@ VERBS = (
         _resume,
         _resume_arguments,
     ),
-    Verb("drive", "let a run go on by itself as far as it can, and decide nothing", _drive_only, _run),
+    Verb("drive", "let a run go on as far as it can, and decide nothing", _drive_only, _run),
     Verb("status", "the plan, its tasks, and what it needs", _status, _status_arguments),
     Verb("list", "the runs, the newest first", _list, _limit),
     Verb(

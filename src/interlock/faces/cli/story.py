@@ -236,7 +236,7 @@ VERBS = (
         run_arguments,
         passes=True,
     ),
-    Verb("drive", "let a loop go on by itself as far as it can, and decide nothing", drive_loop, _loop),
+    Verb("drive", "let a loop go on as far as it can, and decide nothing", drive_loop, _loop),
     Verb("status", "where the loop and its stories stand", _status, _with_tasks),
     Verb("tasks", "the stories and their subtasks", _tasks),
     Verb("unblock", "start a blocked story anew", _unblock, _story),
