@@ -219,6 +219,15 @@ def test_no_agent_steers_the_loop(project: Path, environment: dict[str, str]) ->
         assert (refused.code, refused.error["code"]) == (5, "person_needed")
 
 
+def test_what_is_no_loop_is_not_driven_as_one(project: Path, environment: dict[str, str]) -> None:
+    run("story", "run", cwd=project, env=environment)
+    session = run("session", "list", "--json", cwd=project, env=environment).data[0]["id"]
+    before = run("log", "--json", cwd=project, env=environment).out
+    refused = run("story", "drive", session, "--json", cwd=project, env=environment)
+    assert refused.error["code"] == "unknown_instance"
+    assert run("log", "--json", cwd=project, env=environment).out == before
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

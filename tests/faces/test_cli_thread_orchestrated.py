@@ -74,7 +74,7 @@ def test_the_verbs_of_a_run_are_refused_while_a_thread_drives_it(project: Projec
     project.play(plan(task(1)), WAITING, WORK)
     with project.following("run") as stream:
         _seen(stream, '"waiting"')
-        for words in (("stop",), ("add", "and in Welsh"), ("resume",), ("Greet in Welsh",)):
+        for words in (("stop",), ("add", "and in Welsh"), ("resume",), ("drive",), ("Greet in Welsh",)):
             refused = _orchestrate(project, *words)
             assert refused.error["code"] == "driven_by_thread", words
             assert "ralph thread" in refused.error["hint"]

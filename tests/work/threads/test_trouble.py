@@ -10,6 +10,7 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import pause as pause_story
+from interlock.work.stories.verbs import steerable
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.polishing import ask_for
 from interlock.work.threads.record import Thread
@@ -392,6 +393,9 @@ def test_a_story_loop_is_its_threads_and_closed_with_it(bench: Bench, event: str
         assert child.parent == id_
         with pytest.raises(InterlockError) as caught:
             pause_story(journal, bench.person.actor)
+        assert caught.value.code == "driven_by_thread"
+        with pytest.raises(InterlockError) as caught:
+            steerable(journal, child.id)
         assert caught.value.code == "driven_by_thread"
         if event == "revise":
             bench.settings["story.tests"] = ("false",)

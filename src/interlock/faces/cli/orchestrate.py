@@ -61,9 +61,10 @@ def _resume(call: Call) -> None:
 def _drive_only(call: Call) -> None:
     """Let a run go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.orchestration.reading import known_run
+    from interlock.work.orchestration.verbs import steerable
 
     with opened_workshop(call) as here:
-        run = known_run(here.place.journal, call.arguments.run)
+        run = steerable(known_run(here.place.journal, call.arguments.run))
         if caller_of(call, here.place).actor.kind != "human":
             message = "Going on with a run is a person's decision, and this is an agent."
             raise Refusal("person_needed", message, "Leave it to the person.")

@@ -46,10 +46,11 @@ def run_loop(call: Call) -> None:
 def drive_loop(call: Call) -> None:
     """Let a loop go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.stories.opening import Asked
+    from interlock.work.stories.verbs import steerable
 
     def named(place: Place, yard: Yard) -> str:
         must_be_person(caller_of(call, place).actor)
-        return place.journal.instance(call.arguments.loop).id
+        return steerable(place.journal, call.arguments.loop)
 
     _go_on(call, Asked(), named)
 

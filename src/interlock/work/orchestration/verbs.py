@@ -31,6 +31,7 @@ __all__ = [
     "resume",
     "resume_directory",
     "roles_of",
+    "steerable",
     "stop",
     "worded",
 ]
@@ -62,7 +63,7 @@ def worded(text: str, what: str, example: str) -> str:
     return redacted(text)
 
 
-def _steerable(run: Run) -> Run:
+def steerable(run: Run) -> Run:
     """A run that its own verbs steer."""
     if run.parent is not None:
         raise driven_by(f"The run {run.id}", run.parent)
@@ -79,7 +80,7 @@ def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
 
 def _added(person: Actor, run: Run, text: str) -> Event:
     _must_be_person(person, "adds requirements", "Name what you found among the discovered tasks of your answer.")
-    _steerable(run)
+    steerable(run)
     text = worded(text, "What else is wanted", 'Such as `ralph orchestrate add "and in Welsh"`.')
     _must_go_on(run, '`ralph orchestrate resume --say "…"` says it and goes on')
     if run.state == "Initializing":
@@ -91,7 +92,7 @@ def _added(person: Actor, run: Run, text: str) -> Event:
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
     """Let a run rest where it is; the agent that works is ended."""
     _must_be_person(person, "lets a run rest", "Say in your answer that you are blocked, and by what.")
-    _steerable(run)
+    steerable(run)
     _must_go_on(run, "`ralph orchestrate resume` goes on where it failed")
     reason = worded(reason, "A reason", 'Such as `ralph orchestrate stop --reason "tomorrow"`.') if reason else ""
     data = {"type": "stopped", "reason": reason}
@@ -119,7 +120,7 @@ def resume(workshop: Workshop, person: Actor, run: Run, wish: str = "") -> str:
     What a person edited in the files since counts, and `wish`, what should change: the planner hears of it first. One
     that has met its goal goes on only for that.
     """
-    _steerable(run)
+    steerable(run)
     refuse_on_a_threads_branch(workshop.root)
     if wish:
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')

@@ -14,7 +14,7 @@ from interlock.work.driven import driven_by
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, written
-from interlock.work.stories.reading import known_loop, open_loop
+from interlock.work.stories.reading import MACHINE, known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.world.redaction import redacted
@@ -26,6 +26,7 @@ __all__ = [
     "pause",
     "resume",
     "skip",
+    "steerable",
     "unblock",
     "unblocked",
 ]
@@ -41,6 +42,17 @@ def _open(journal: Journal) -> Loop:
     if loop.outcome is not None:
         raise NotFound("unknown_loop", "The loop has ended.", "`ralph story run` begins a new one.")
     return loop
+
+
+def steerable(journal: Journal, reference: str) -> str:
+    """The loop that is named, where its own verbs steer it."""
+    found = journal.instance(reference)
+    if found.machine != MACHINE:
+        message = f"{found.id} is a {found.machine}, not a loop over stories."
+        raise NotFound("unknown_instance", message, "`ralph story status` shows the loop.")
+    if found.parent is not None:
+        raise driven_by(f"The loop {found.id}", found.parent)
+    return found.id
 
 
 def _note(journal: Journal, actor: Actor, type_: str, **data: Any) -> Loop:
