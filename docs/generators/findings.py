@@ -24,6 +24,20 @@ MENDING: Final = {
     ),
     "receipt_avoided": "Let the row into success bring the receipt or require it.",
     "receipt_voided": "Require the receipt on the last row, so that a change has to be proven again.",
+    "receipt_by_agent": "Leave `agent` out of `by` on a row with a `receipt`: the system proves, and then brings it.",
+    "no_success": (
+        'Give the end that is meant `outcome = "success"`; gates and receipts guard no other. '
+        "A machine that keeps a record and never ends says `never_ends = true`."
+    ),
+    "dead_end": "Add a row that leads on, end the instance there, or mark the state `human = true` with a way on.",
+    "lock_kept": (
+        "Give people a move out of the state, or the system one with `any_holder = true` for when the holder is gone."
+    ),
+    "counts_down": "Count up to a limit instead, and use `set` to begin again at 0 or more.",
+    "states_alike": "Rename one of them.",
+    "parent_unknown": "The machines above are the shipped ones; name an event, a state and a command that they have.",
+    "parent_cycle": "Take the row out: a machine is above another one, never above itself.",
+    "parent_untold": "Add the state to `enters` or the outcome to `outcomes` of a row of `parents`.",
     "trap": (
         "Give the person a move out that works in that configuration. Abandoning does not count. "
         "Only states with `human = true` are looked at."

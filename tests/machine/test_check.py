@@ -17,7 +17,7 @@ import pytest
 
 from interlock.machine import SHIPPED, Accepted, Event, Evidence, Machine, Snapshot, load_file, load_shipped, step
 from interlock.machine.check import FINDINGS, Finding, Report, check
-from interlock.machine.form import MachineForm, State, TransitionForm
+from interlock.machine.form import Counter, Fact, MachineForm, Parent, Setting, State, TransitionForm
 from interlock.machine.load import compile_machine
 
 from .walks import Table, by, event_of, holds, shipped_table, table
@@ -38,6 +38,15 @@ BROKEN: dict[str, tuple[str, int]] = {
     "gap_by_fact": ("gap", 1),
     "gap_by_counter": ("gap", 4),
     "endless": ("endless", 3),
+    "receipt_by_agent": ("receipt_by_agent", 2),
+    "no_success": ("no_success", 0),
+    "dead_end": ("dead_end", 2),
+    "lock_kept": ("lock_kept", 1),
+    "counts_down": ("counts_down", 0),
+    "states_alike": ("states_alike", 0),
+    "parent_unknown": ("parent_unknown", 0),
+    "parent_cycle": ("parent_cycle", 0),
+    "parent_untold": ("parent_untold", 1),
     "unreachable_output": ("unreachable_output", 0),
     "unreachable_intent": ("unreachable_intent", 0),
 }
@@ -85,15 +94,25 @@ MOVE = re.compile(r"(?:↻ )?(?P<source>.+) --(?P<on>\w+) \((?P<kind>\w+)(?P<bro
 CHANGE = re.compile(r"(?P<state>.+): the (?P<subject>\w+) is changed from outside")
 
 
+BEGINS = re.compile(r"in '(?P<state>.+?)'(?: with (?P<settings>.+))?")
+
+
 def _replay(machine: Machine, table: Table, finding: Finding) -> None:
-    """Walk the way of a finding with `step`, from one of the starts that the checker tries."""
-    settings = table.section("settings")
-    limits = {"iteration.limit": 3} if machine.name == "thread" else {}
-    starts = [
-        Snapshot(table.raw["initial"], settings={**limits, **dict(zip(settings, chosen, strict=True))})
-        for chosen in itertools.product(*(setting["values"] for setting in settings.values()))
-    ]
-    assert any(_walks(machine, table, start, finding.path) for start in starts), finding
+    """Walk the way of a finding with `step`, from where it says it begins and with the settings it names."""
+    if finding.path:
+        assert _walks(machine, table, _start(machine, table, finding.begins), finding.path), finding
+
+
+def _start(machine: Machine, table: Table, begins: str) -> Snapshot:
+    if not begins:
+        assert not machine.settings, "a way has to name the settings it begins with"
+        return Snapshot(table.raw["initial"])
+    said = BEGINS.fullmatch(begins)
+    assert said is not None, begins
+    named = dict(setting.split(" = ") for setting in (said["settings"] or "").split(" and ") if setting)
+    assert named.keys() == machine.settings.keys()
+    numbers = {name: int(value) if name.endswith(".limit") else value for name, value in named.items()}
+    return Snapshot(said["state"], settings=numbers)
 
 
 def _walks(machine: Machine, table: Table, snapshot: Snapshot, path: Iterable[str]) -> bool:
@@ -220,10 +239,13 @@ MUTANTS: dict[str, tuple[Mutation, set[str]]] = {
     },
     "commit is no gate": (_unasked("commit", "ReadyToCommit", "gate"), {"gate_avoided"}),
     "commit requires nothing": (_unasked("commit", "ReadyToCommit", "requires"), {"gate_voided", "receipt_voided"}),
-    "approve is no gate": (_unasked("approve", "PendingReview", "gate"), {"unreachable_state", "dead_transition"}),
+    "approve is no gate": (
+        _unasked("approve", "PendingReview", "gate"),
+        {"unreachable_state", "dead_transition", "no_success"},
+    ),
     "verifying brings no receipt": (
         _unasked("criteria_passed", "Verifying", "receipt"),
-        {"unreachable_state", "dead_transition", "endless"},
+        {"unreachable_state", "dead_transition", "endless", "no_success"},
     ),
     "an approval cannot be taken back": (_dropped("withdraw", "Approved"), {"trap"}),
     "no person can run a finalized spec": (_dropped("run", "Finalized", "human"), {"trap"}),
@@ -290,6 +312,106 @@ def test_a_person_is_trapped_only_without_the_last_way_out(state: str, ways: lis
         assert ("trap" in codes) == (len(left_out) == len(ways)), left_out
 
 
+# Mutants of the sound machine: other slips that somebody could make, or try
+
+
+def _the_count_is_reset_by_whoever_counts(raw: Raw) -> None:
+    raw["counters"]["attempt"]["reset_by"] = ["system"]
+
+
+def _counts_are_set_back(raw: Raw) -> None:
+    (row,) = [row for row in _rows(raw, "verified") if "count" in row]
+    row["set"] = {"attempt": 0}
+    del row["count"]
+
+
+def _receipt_that_nobody_makes(raw: Raw) -> None:
+    raw["receipts"]["reviewed"] = {"subject": "tree"}
+    _rows(raw, "publish")[0]["requires"].append("reviewed")
+
+
+def _agent_passes_by_another_event(raw: Raw) -> None:
+    row = {"from": "Review", "to": "Ready", "on": "wave_through", "by": ["agent"], "gate": "approve"}
+    raw["transitions"].append({**row, "requires": ["receipt"]})
+
+
+def _agent_begins_behind_the_gate(raw: Raw) -> None:
+    raw["starts"] = [{"state": "Ready"}]
+    _rows(raw, "publish")[0]["requires"] = []
+
+
+def _only_agents_act_for_the_person(raw: Raw) -> None:
+    for row in _rows(raw, "approve") + _rows(raw, "reject"):
+        row["by"] = ["agent"]
+        row.pop("gate", None)
+    del raw["gates"]
+    for row in raw["transitions"]:
+        row.pop("voids", None)
+        row["requires"] = [name for name in row.get("requires", []) if name != "approve"]
+
+
+def _ends_as_an_outcome_of_the_row(raw: Raw) -> None:
+    raw["states"]["Done"]["outcome"] = "published"
+    _rows(raw, "drop")[0]["outcome"] = "success"
+
+
+SLIPS: dict[str, tuple[Mutation, set[str]]] = {
+    "the count is reset by whoever counts": (_the_count_is_reset_by_whoever_counts, {"endless", "dead_transition"}),
+    "the count is set back": (_counts_are_set_back, {"endless", "dead_transition"}),
+    "a receipt is required that nobody makes": (_receipt_that_nobody_makes, {"dead_transition", "no_success"}),
+    "an agent passes the gate by another event": (_agent_passes_by_another_event, {"gate_not_human"}),
+    "an agent begins behind the gate": (_agent_begins_behind_the_gate, {"gate_avoided", "receipt_avoided"}),
+    "only agents act where a person is waited for": (_only_agents_act_for_the_person, {"trap", "endless"}),
+    "dropping it is a success": (_ends_as_an_outcome_of_the_row, {"gate_avoided", "receipt_avoided"}),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_a_slip_in_the_sound_machine_is_found(name: str) -> None:
+    mutate, codes = SLIPS[name]
+    raw = tomllib.loads(SOUND.read_text())
+    mutate(raw)
+    machine = compile_machine(msgspec.convert(raw, MachineForm))
+    findings = check(machine).findings
+    assert codes <= {finding.code for finding in findings}
+    for finding in findings:
+        _replay(machine, table(raw), finding)
+
+
+@pytest.mark.parametrize(
+    ("parent", "code"),
+    [
+        (Parent("story", "task_selected", outcomes=["success", "dropped"]), None),
+        (Parent("story", "task_selectd", outcomes=["success", "dropped"]), "parent_unknown"),
+        (Parent("ticket", "follow", enters=["Done", "Dropped"], to="In Progress", command="thread"), None),
+        (Parent("ticket", "follow", enters=["Done", "Dropped"], to="In Progres"), "parent_unknown"),
+        (Parent("ticket", "follow", enters=["Done", "Dropped"], to="In Progress", command="thred"), "parent_unknown"),
+        (Parent("trust", "key_revoked", outcomes=["success", "dropped"]), "parent_unknown"),
+        (Parent("ticket", "follow", enters=["Done"], to="In Review"), "parent_untold"),
+    ],
+)
+def test_what_a_machine_says_of_the_one_above_it_holds_there(parent: Parent, code: str | None) -> None:
+    machine = compile_machine(msgspec.structs.replace(load_file(SOUND).form, parents=[parent]))
+    assert [finding.code for finding in check(machine).findings] == ([code] if code else [])
+
+
+def test_a_machine_is_not_above_itself_by_way_of_another() -> None:
+    above = Parent("thread", "claims_done", outcomes=["success", "dropped"])
+    form = msgspec.structs.replace(load_file(SOUND).form, name="ticket", parents=[above])
+    (finding,) = check(compile_machine(form)).findings
+    assert finding.code == "parent_cycle"
+    assert "ticket → thread → ticket" in finding.message
+
+
+def test_a_machine_that_keeps_a_record_has_no_end_and_says_so() -> None:
+    form = load_shipped("trust").form
+    assert check(load_shipped("trust")).findings == ()
+    ending = compile_machine(msgspec.structs.replace(form, never_ends=False))
+    assert {finding.code for finding in check(ending).findings} == {"no_success"}
+    stopped = compile_machine(msgspec.structs.replace(form, states={"Kept": State()}, transitions=[]))
+    assert {finding.code for finding in check(stopped).findings} == {"dead_end"}
+
+
 # Size
 
 
@@ -323,3 +445,53 @@ def test_of_many_faults_of_one_kind_a_few_are_shown() -> None:
     codes = [finding.code for finding in check(machine).findings]
     assert set(codes) == {"unreachable_state"}
     assert 1 < len(codes) < 50
+
+
+def _of_many(settings: int = 0, facts: int = 0) -> Machine:
+    """A small machine with so many settings, and facts in one condition."""
+    form = _chain(2).form
+    (move,) = form.transitions
+    return compile_machine(
+        msgspec.structs.replace(
+            form,
+            settings={f"s{number}": Setting(["on", "off"], "on") for number in range(settings)},
+            facts={f"f{number}": Fact([str(value) for value in range(10)]) for number in range(facts)},
+            transitions=[msgspec.structs.replace(move, when=" or ".join(f"f{n} == '1'" for n in range(facts)) or None)],
+        )
+    )
+
+
+@pytest.mark.parametrize("machine", [_of_many(settings=40), _of_many(facts=30)])
+def test_more_settings_or_facts_than_can_be_tried_are_too_many(machine: Machine) -> None:
+    assert "too_large" in {finding.code for finding in check(machine).findings}
+
+
+def _counting(counter: Counter, **fields: Any) -> Machine:
+    """A machine in which a person may count for as long as they like."""
+    form = _chain(2).form
+    counted = TransitionForm(**{"on": "more", "by": ["human"], "source": "s0", "count": {"tries": 1}, **fields})
+    return compile_machine(
+        msgspec.structs.replace(form, counters={"tries": counter}, transitions=[*form.transitions, counted])
+    )
+
+
+@pytest.mark.parametrize(
+    ("machine", "codes"),
+    [
+        (_counting(Counter(limit=2)), set()),
+        (_counting(Counter(limit=1_000_000)), set()),
+        (_counting(Counter(limit=2), count={"tries": -1}), {"counts_down"}),
+        (_counting(Counter(limit=2), set={"tries": -5}), {"counts_down"}),
+        (_counting(Counter(limit=2), when="tries < 150_000"), {"too_large"}),
+        (_counting(Counter(limit=2, start=150_000)), {"too_large"}),
+    ],
+)
+def test_a_counter_is_followed_a_few_steps_whichever_way_it_goes(machine: Machine, codes: set[str]) -> None:
+    report = check(machine)
+    assert {finding.code for finding in report.findings} == codes
+    assert report.configurations < 1_100
+
+
+def test_what_was_not_looked_at_is_not_said_to_be_missing() -> None:
+    findings = check(_chain(10), most=5).findings
+    assert {finding.code for finding in findings} == {"too_large"}

@@ -112,6 +112,7 @@ INVALID = {
     "a machine with a path for a name": _with('name = "sound"', 'name = "../sound"'),
     "a counter with a capital": _with("[counters.attempt]", "[counters.Attempt]"),
     "an event with a space": _row(on="give up"),
+    "an end of what never ends": _with("version = 1", "version = 1\nnever_ends = true"),
     "a counter below zero": _with("limit = 2", "limit = -2"),
     "a counter beyond counting": _with("limit = 2", f"limit = {10**9}"),
     "a counter called like a fact": _with("[facts.verdict]", "[facts.attempt]"),

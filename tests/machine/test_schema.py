@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from exhaustive import examples
 from interlock.machine import SHIPPED
 from interlock.machine.form import MachineForm, schema
 from interlock.machine.load import definition_path
@@ -100,7 +101,7 @@ def mutated(draw: st.DrawFn) -> Any:
     return raw
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(300))
 @given(mutated())
 @example({})
 def test_the_schema_and_the_loader_accept_the_same_files(raw: Any) -> None:

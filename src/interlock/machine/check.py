@@ -9,12 +9,21 @@ Each finding has a code, a sentence and a shortest way to the fault:
     gate_voided           a way into success on which a change voided a required gate after it was passed
     receipt_avoided       a way into success without a required receipt
     receipt_voided        a way into success with a receipt for what has changed since
+    receipt_by_agent      an agent may make a receipt itself
+    no_success            no way leads to an end with the outcome `success`
+    dead_end              no way leads from a state to any end, and it does not wait for a person
     trap                  a state waits for a person, and no move of theirs leads to where success is possible
+    lock_kept             only its holder can leave a lock, so a holder that is gone keeps it forever
     endless               agents and the system can go round forever and nothing counts it
     gap                   an event is handled for some values of its facts or counters and not for another
     ambiguous             two rows speak for the same event at once
     unreachable_output    a command can never produce one of its outputs
     unreachable_intent    an intent of a command can never be carried out
+    counts_down           a counter is counted down, or set below 0
+    states_alike          two states are told apart only by case, spaces, - or _
+    parent_unknown        `parents` names a machine, an event, a state or a command that does not exist
+    parent_cycle          the machine is above itself, directly or through other machines
+    parent_untold         the machine above never hears of an end
     too_large             there are too many configurations to look at all of them
 """
 
@@ -25,10 +34,15 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from interlock.machine.explore import Edge, Exploration, Try, explore
+from interlock.machine.form import Parent
+from interlock.machine.load import SHIPPED, load_shipped
 from interlock.machine.model import Machine
 from interlock.machine.values import ActorKind, Event
 
-__all__ = ["FINDINGS", "Finding", "Report", "check"]
+__all__ = ["EDITION", "FINDINGS", "Finding", "Report", "check"]
+
+EDITION = 2
+"""Raise it with every change of the rules: a report that other rules made is then not used again."""
 
 FINDINGS = tuple(line.split()[0] for line in __doc__.splitlines() if line.startswith("    "))
 """The code of every kind of finding."""
@@ -44,6 +58,8 @@ class Finding:
     code: str
     message: str
     path: tuple[str, ...] = ()
+    begins: str = ""
+    """The start of the path, with its settings and limits; empty if there is only one way to begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +80,10 @@ class Report:
 def check(machine: Machine, most: int = 200_000) -> Report:
     """Explore a machine and report every fault of it."""
     found = explore(machine, most)
-    findings = [finding for rule in _RULES for finding in _at_most(rule(found))]
+    rules = (*_RULES, *_ABSENCE) if found.complete else _RULES
+    findings = [finding for rule in rules for finding in _at_most(rule(found))]
     if not found.complete:
-        message = f"after {most} configurations there are more; nothing is proven of the rest"
-        findings.append(Finding("too_large", message))
+        findings.append(Finding("too_large", f"{found.too_large}; what was not explored is unproven"))
     return Report(
         machine=machine.name,
         digest=machine.digest,
@@ -95,6 +111,11 @@ def _assumptions(machine: Machine) -> Iterator[str]:
     yield from (f"{move}: {why}" for move, why in ends.items())
 
 
+def _at(found: Exploration, position: int, code: str, message: str, then: tuple[str, ...] = ()) -> Finding:
+    """A finding at a configuration, with the shortest way to it and what follows there."""
+    return Finding(code, message, (*found.path(position), *then), found.begins(position))
+
+
 def _unreachable(found: Exploration) -> Iterator[Finding]:
     reached = {snapshot.state for snapshot in found.snapshots}
     for state in found.machine.states:
@@ -116,7 +137,7 @@ def _gates(found: Exploration) -> Iterator[Finding]:
     for (gate, kind), edge in passed.items():
         if gate is not None and kind != ActorKind.HUMAN:
             message = f"the gate {gate!r} can be passed by {kind}"
-            yield Finding("gate_not_human", message, (*found.path(edge.source), edge.label))
+            yield _at(found, edge.source, "gate_not_human", message, (edge.label,))
     yield from _unenforced(found)
     yield from _avoided(found)
 
@@ -151,7 +172,17 @@ def _avoided(found: Exploration) -> Iterator[Finding]:
                 subject = machine.proofs[name].subject
                 why = f"a change of the {subject} has voided it" if was_given else "it was never given"
                 message = f"{snapshot.state!r} can be reached as a success while {name!r} is not valid: {why}"
-                yield Finding(f"{kind}_{'voided' if was_given else 'avoided'}", message, found.path(position))
+                yield _at(found, position, f"{kind}_{'voided' if was_given else 'avoided'}", message)
+
+
+def _receipts(found: Exploration) -> Iterator[Finding]:
+    """Receipts that an agent may make, with the shortest way to each."""
+    by_agents = (edge for edge in _shortest_first(found) if edge.kind == ActorKind.AGENT)
+    made = {edge.transition.receipt: edge for edge in by_agents if edge.transition}
+    for receipt, edge in made.items():
+        if receipt is not None:
+            message = f"the receipt {receipt!r} can be made by an agent, and an agent's word proves nothing"
+            yield _at(found, edge.source, "receipt_by_agent", message, (edge.label,))
 
 
 def _shortest_first(found: Exploration) -> Iterator[Edge]:
@@ -160,8 +191,51 @@ def _shortest_first(found: Exploration) -> Iterator[Edge]:
         yield from edges
 
 
+def _no_success(found: Exploration) -> Iterator[Finding]:
+    outcomes = {snapshot.outcome for snapshot in found.snapshots if snapshot.outcome}
+    if "success" not in outcomes and not found.machine.form.never_ends:
+        ends = f"it can only end as {', '.join(sorted(outcomes))}" if outcomes else "it can never end"
+        yield Finding("no_success", f"no way leads to an end with the outcome 'success': {ends}")
+
+
+def _dead_ends(found: Exploration) -> Iterator[Finding]:
+    """States from which no end can be reached. Those that wait for a person are `trap`'s."""
+    machine = found.machine
+    if machine.form.never_ends:
+        ended = {position for position, edges in enumerate(found.edges) if edges}
+    else:
+        ended = {position for position, snapshot in enumerate(found.snapshots) if snapshot.outcome is not None}
+    hopeful = _leading_to(found, ended)
+    reported: set[str] = set()
+    for position, snapshot in enumerate(found.snapshots):
+        if position in hopeful or machine.states[snapshot.state].human or snapshot.state in reported:
+            continue
+        reported.add(snapshot.state)
+        message = f"no way leads from {snapshot.state!r} to an end, and it does not wait for a person"
+        yield _at(found, position, "dead_end", message)
+
+
+def _kept_locks(found: Exploration) -> Iterator[Finding]:
+    reported: set[str] = set()
+    for position, snapshot in enumerate(found.snapshots):
+        is_held = found.machine.states[snapshot.state].lock and snapshot.holder and snapshot.awaiting is None
+        if not is_held or snapshot.state in reported:
+            continue
+        if not any(_frees(found, edge) for edge in found.edges[position]):
+            reported.add(snapshot.state)
+            message = f"the lock {snapshot.state!r} can only be left by its holder: one that is gone keeps it forever"
+            yield _at(found, position, "lock_kept", message)
+
+
+def _frees(found: Exploration, edge: Edge) -> bool:
+    """True if a move takes a lock from its holder: a person's, or one with `any_holder`."""
+    others = edge.kind == ActorKind.HUMAN or (edge.transition is not None and edge.transition.any_holder)
+    return others and found.snapshots[edge.target].holder is None
+
+
 def _traps(found: Exploration) -> Iterator[Finding]:
-    hopeful = _leading_to_success(found)
+    succeeded = {position for position, snapshot in enumerate(found.snapshots) if snapshot.outcome == "success"}
+    hopeful = _leading_to(found, succeeded)
     if not hopeful:
         return
     trapped: set[str] = set()
@@ -173,15 +247,16 @@ def _traps(found: Exploration) -> Iterator[Finding]:
         if not ways_out:
             trapped.add(snapshot.state)
             message = f"{snapshot.state!r} waits for a person, and no move of theirs leads to where success is possible"
-            yield Finding("trap", message, found.path(position))
+            yield _at(found, position, "trap", message)
 
 
-def _leading_to_success(found: Exploration) -> set[int]:
+def _leading_to(found: Exploration, targets: set[int]) -> set[int]:
+    """The configurations from which one of the targets can be reached, and the targets."""
     sources: dict[int, list[int]] = {}
     for edge in found.all_edges():
         sources.setdefault(edge.target, []).append(edge.source)
-    hopeful = {position for position, snapshot in enumerate(found.snapshots) if snapshot.outcome == "success"}
-    front = list(hopeful)
+    hopeful = set(targets)
+    front = list(targets)
     while front:
         for source in sources.get(front.pop(), ()):
             if source not in hopeful:
@@ -198,8 +273,7 @@ def _endless(found: Exploration) -> Iterator[Finding]:
         cycle = _cycle(edges, somewhere, left)
         states = {found.snapshots[edge.source].state for edge in cycle}
         message = f"without a person and uncounted, it can go round forever through {', '.join(sorted(states))}"
-        way = found.path(somewhere)
-        yield Finding("endless", message, (*way, *(f"↻ {edge.label}" for edge in cycle)))
+        yield _at(found, somewhere, "endless", message, tuple(f"↻ {edge.label}" for edge in cycle))
         left = {position for position in left if found.snapshots[position].state not in states}
 
 
@@ -262,7 +336,7 @@ def _gaps(found: Exploration) -> Iterator[Finding]:
         if (by_facts or by_counters) and (state, name, kind) not in reported:
             reported.add((state, name, kind))
             message = f"in {state!r}, {name!r} by {kind} is neither accepted nor refused {_situation(found, one)}"
-            yield Finding("gap", message, found.path(one.at))
+            yield _at(found, one.at, "gap", message)
 
 
 def _situation(found: Exploration, one: Try) -> str:
@@ -279,7 +353,7 @@ def _ambiguous(found: Exploration) -> Iterator[Finding]:
             reported.add((state, name, kind))
             ways = " and ".join(rule.transition.to if rule.transition else "a refusal" for rule in one.rules)
             message = f"in {state!r}, {_event(one.event)} by {kind} means two things at once: {ways}"
-            yield Finding("ambiguous", message, found.path(one.at))
+            yield _at(found, one.at, "ambiguous", message)
 
 
 def _event(event: Event) -> str:
@@ -306,4 +380,75 @@ def _commands(found: Exploration) -> Iterator[Finding]:
                 yield Finding("unreachable_intent", message)
 
 
-_RULES = (_unreachable, _dead, _gates, _traps, _endless, _gaps, _ambiguous, _commands)
+def _counted_down(found: Exploration) -> Iterator[Finding]:
+    for row in found.machine.form.transitions:
+        down = [name for name, number in row.count.items() if number < 0]
+        below = [name for name, number in row.set.items() if number < 0]
+        for name in dict.fromkeys([*down, *below]):
+            how = "counts down" if name in down else "is set below 0"
+            message = f"the counter {name!r} {how} on {row.on!r} from {row.source!r}; counters count up to a limit"
+            yield Finding("counts_down", message)
+
+
+def _alike(found: Exploration) -> Iterator[Finding]:
+    first: dict[str, str] = {}
+    for name in found.machine.states:
+        other = first.setdefault(" ".join(name.replace("_", " ").replace("-", " ").lower().split()), name)
+        if other != name:
+            yield Finding("states_alike", f"{other!r} and {name!r} are told apart only by case, spaces, - or _")
+
+
+def _parents(found: Exploration) -> Iterator[Finding]:
+    machine = found.machine
+    for row in machine.form.parents:
+        missing = _missing_above(row, machine.name)
+        if missing:
+            yield Finding("parent_unknown", f"`parents` names {missing}, which does not exist")
+    for name in dict.fromkeys(row.machine for row in machine.form.parents):
+        chain = _chain_to(machine.name, name, (machine.name,))
+        if chain:
+            yield Finding("parent_cycle", f"the machine is above itself: {' → '.join(chain)}")
+
+
+def _missing_above(row: Parent, own: str) -> str | None:
+    """The first name in a row of `parents` that the machine above does not have."""
+    if row.machine == own:
+        return None  # a cycle, and it is reported as one
+    if row.machine not in SHIPPED:
+        return f"the machine {row.machine!r}"
+    above = load_shipped(row.machine)
+    if row.event not in above.actors:
+        return f"the event {row.event!r} of {row.machine}"
+    if row.to is not None and row.to not in above.targets.get(row.event, above.states):
+        return f"the state {row.to!r} of {row.machine}, to which {row.event!r} leads"
+    if row.command is not None and row.command not in above.form.commands:
+        return f"the command {row.command!r} of {row.machine}"
+    return None
+
+
+def _chain_to(own: str, name: str, so_far: tuple[str, ...]) -> tuple[str, ...]:
+    """The machines from one back to itself by way of `name`; none, if its parents do not lead there."""
+    chain = (*so_far, name)
+    if name == own or name not in SHIPPED or name in so_far:
+        return chain if name == own else ()
+    above = dict.fromkeys(row.machine for row in load_shipped(name).form.parents)
+    return next((found for one in above if (found := _chain_to(own, one, chain))), ())
+
+
+def _untold(found: Exploration) -> Iterator[Finding]:
+    """Ends of which the machine above hears nothing, although it hears of others."""
+    rows = found.machine.form.parents
+    reported: set[tuple[str, str]] = set()
+    for position, snapshot in enumerate(found.snapshots):
+        for name in dict.fromkeys(row.machine for row in rows) if snapshot.outcome is not None else ():
+            told = [row for row in rows if row.machine == name]
+            heard = any(snapshot.state in row.enters or snapshot.outcome in row.outcomes for row in told)
+            if not heard and (name, snapshot.outcome or "") not in reported:
+                reported.add((name, snapshot.outcome or ""))
+                message = f"the {name} above does not hear when it ends in {snapshot.state!r} as {snapshot.outcome!r}"
+                yield _at(found, position, "parent_untold", message)
+
+
+_RULES = (_gates, _receipts, _endless, _gaps, _ambiguous, _counted_down, _alike, _parents, _untold)
+_ABSENCE = (_unreachable, _dead, _no_success, _dead_ends, _traps, _kept_locks, _commands)
+"""Rules about what is not there: they say nothing where not everything was looked at."""

@@ -48,10 +48,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A compiled condition: its text, the names in it, and the test."""
+    """A compiled condition: its text, the names in it, the largest number in it, and the test."""
 
     text: str
     names: frozenset[str]
+    largest: int
     holds: Reader
 
 
@@ -67,7 +68,13 @@ def compile_condition(text: str, terms: Mapping[str, Term]) -> Condition:
     term = _compile(tree, terms, names)
     if term.kind is not bool:
         raise ConditionError(f"{text!r} is neither true nor false")
-    return Condition(text, frozenset(names), term.read)
+    return Condition(text, frozenset(names), _largest(tree), term.read)
+
+
+def _largest(tree: ast.expr) -> int:
+    """The largest number in a condition, or 0."""
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return max((value for value in constants if isinstance(value, int)), default=0)
 
 
 def _compile(node: ast.expr, terms: Mapping[str, Term], names: set[str]) -> Term:

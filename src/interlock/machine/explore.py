@@ -9,7 +9,7 @@ which something was proven. Breadth first makes the way to each configuration a 
 from __future__ import annotations
 
 import itertools
-import re
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +28,13 @@ _HASH = "1"
 _HOLDER = "holder"
 _SMALL_LIMIT = 2
 _SMALL_LIMIT_PER_TASK = 1
+_TRIES_EACH = 20
+"""Tries for each configuration that may be looked at, on average; the shipped machines have 10 at most."""
+_MOST_COUNTED = 100
+_NEAR = 1_000
+"""Configurations that are looked at where it is known beforehand that there are too many."""
+_MOST_VARIANTS = 2_000
+"""Forms in which one event is tried: every value of each of its facts, with every target and every task."""
 
 _ConfigurationKey: TypeAlias = "tuple[object, ...]"
 
@@ -69,7 +76,12 @@ class Exploration:
     edges: list[list[Edge]] = field(default_factory=list)
     came_by: list[Edge | None] = field(default_factory=list)
     tries: list[Try] = field(default_factory=list)
-    complete: bool = True
+    too_large: str = ""
+    """Why not everything was looked at; empty where it was."""
+
+    @property
+    def complete(self) -> bool:
+        return not self.too_large
 
     def path(self, to: int) -> tuple[str, ...]:
         """The shortest way to a configuration, a line for each move."""
@@ -79,6 +91,15 @@ class Exploration:
             steps.append(edge.label)
             edge = self.came_by[edge.source]
         return tuple(reversed(steps))
+
+    def begins(self, to: int) -> str:
+        """The start of the shortest way to a configuration, with its settings; empty if there is no choice."""
+        while (edge := self.came_by[to]) is not None:
+            to = edge.source
+        first = self.snapshots[to]
+        chosen = " and ".join(f"{name} = {value}" for name, value in first.settings.items())
+        state = f"in {first.state!r}" if self.machine.form.starts or chosen else ""
+        return f"{state} with {chosen}" if chosen else state
 
     def all_edges(self) -> Iterator[Edge]:
         return itertools.chain.from_iterable(self.edges)
@@ -101,16 +122,25 @@ class _Explorer:
         self.tasks = ("task-a", "task-b") if per_task else ("task-a",)
 
     def run(self) -> Exploration:
-        for snapshot in self._starts():
+        if math.prod(len(setting.values) for setting in self.machine.form.settings.values()) > self.most:
+            self._give_up("there are too many settings to try each with every other")
+        if self._largest > _MOST_COUNTED:
+            self._give_up(f"a condition or the start of a counter is a number above {_MOST_COUNTED}")
+        for snapshot in itertools.islice(self._starts(), self.most):
             self._enter(snapshot, frozenset(), None)
         position = 0
         while position < len(self.found.snapshots):
-            if position >= self.most:
-                self.found.complete = False
+            if position >= self.most or len(self.found.tries) > self.most * _TRIES_EACH:
+                self.found.too_large = self.found.too_large or f"after {position} configurations there are more"
                 break
             self._leave(position)
             position += 1
         return self.found
+
+    def _give_up(self, why: str) -> None:
+        """Note that it is too large, which refuses it in any case, and look only at what is near."""
+        self.found.too_large = self.found.too_large or why
+        self.most = min(self.most, _NEAR)
 
     # Configurations
 
@@ -129,20 +159,21 @@ class _Explorer:
         return min(counter.limit, counter.start + (_SMALL_LIMIT_PER_TASK if counter.per else _SMALL_LIMIT))
 
     @cached_property
+    def _largest(self) -> int:
+        """The largest number that the machine counts from or compares with, its limits aside."""
+        conditions = [rule.condition for rules in self.machine.rules.values() for rule in rules if rule.condition]
+        named = [condition.largest for condition in conditions]
+        return max([*named, *(counter.start for counter in self.machine.form.counters.values())], default=0)
+
+    @cached_property
     def _caps(self) -> dict[str, int]:
-        """Beyond these, no condition tells one count from another."""
-        form = self.machine.form
-        conditions = [row.when or "" for row in form.transitions] + [row.when or "" for row in form.refusals]
-        numbers = [int(number) for when in conditions for number in re.findall(r"\b\d{1,6}\b", when)]
-        largest = max(numbers, default=0)
-        return {
-            name: max(self._small_limit(counter), counter.start, largest) + 1
-            for name, counter in self.machine.form.counters.items()
-        }
+        """Beyond these, no condition tells one count from another; nor does one below 0."""
+        counters = self.machine.form.counters
+        return {name: max(self._small_limit(counter), self._largest) + 1 for name, counter in counters.items()}
 
     def _essentials(self, snapshot: Snapshot) -> Snapshot:
         counters = {
-            name: min(count, self._caps[name.partition(":")[0]])
+            name: max(-1, min(count, self._caps[name.partition(":")[0]]))
             for name, count in snapshot.counters.items()
             if count != self.machine.form.counters[name.partition(":")[0]].start
         }
@@ -252,11 +283,15 @@ class _Explorer:
         _, name, kind = key
         transitions = [rule.transition for rule in self.machine.rules[key] if rule.transition is not None]
         facts = sorted(self.machine.facts_of.get(key, ()))
-        combinations = itertools.product(*(self.machine.form.facts[fact].values for fact in facts))
+        values_of = [self.machine.form.facts[fact].values for fact in facts]
+        combinations: Iterator[tuple[str, ...]] = itertools.product(*values_of)
         asked = dict.fromkeys((rule.to, self._command(rule, kind)) for rule in self.machine.rules[key])
         named = any(one.selects or one.names_task for one in transitions)
         counted = not has_task and any(self._counts_for_task(one) for one in transitions)
         tasks: tuple[str | None, ...] = self.tasks if named or counted else (None,)
+        if math.prod(map(len, values_of)) * len(asked) * len(tasks) > _MOST_VARIANTS:
+            self._give_up(f"{name!r} can come in more than {_MOST_VARIANTS} forms")
+            combinations = itertools.islice(combinations, _MOST_VARIANTS // (len(asked) * len(tasks)) + 1)
         for values, (to, command), task in itertools.product(combinations, asked, tasks):
             evidence = Evidence(
                 facts=dict(zip(facts, values, strict=True)),

@@ -274,6 +274,8 @@ class MachineForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     states: dict[str, State]
     transitions: list[TransitionForm]
     enforcement: Literal["strict", "observe"] = "strict"
+    never_ends: bool = False
+    """It keeps a record for as long as there is a repository: it has no end, and so no success."""
     seed: str | None = None
     starts: list[Start] = []
     refusals: list[RefusalForm] = []

@@ -25,8 +25,8 @@ from interlock.machine.model import Machine
 
 __all__ = ["WARNINGS", "load_override", "parse_override"]
 
-WARNINGS = frozenset({"unreachable_output", "unreachable_intent", "dead_transition"})
-"""Findings that the source system's own file has; in this form they are warnings."""
+WARNINGS = frozenset({"unreachable_output", "unreachable_intent", "dead_transition", "no_success"})
+"""Findings that are warnings in this form: the source system's own file has them, and it cannot name a success."""
 
 _COMMANDED = frozenset({"handoff", "lock", "release"})
 _LEAVING = frozenset({"release", "lock_expired"})

@@ -38,6 +38,8 @@ def _names(form: MachineForm) -> Iterator[str]:
     for name in form.states:
         if not NAME.fullmatch(name):
             yield f"states: {name[:80]!r} is no name of a state: use letters, digits, spaces, - and _, at most 64"
+    if form.never_ends and any(state.terminal for state in form.states.values()):
+        yield "`never_ends` says that there is no end, and a state is terminal"
     for name in form.gates.keys() & form.receipts.keys():
         yield f"{name!r} is both a gate and a receipt"
     yield from _unknown(form.states, "initial", [form.initial])
