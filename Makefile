@@ -1,8 +1,8 @@
 # Everything a newcomer needs: Python 3.11+, git and make. The rest is installed into .venv, from uv.lock.
 #
 #   make demo     the main job, in a few seconds
-#   make test     all tests, with a real SQLite, a real PostgreSQL and real processes
-#   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, floods of full size, properties by chance
+#   make test     every test, with samples of the large tables; a real SQLite, a real PostgreSQL and real processes
+#   make test-exhaustive  all of what `make test` samples: a loop killed at each of its moments, whole tables, floods of full size
 #   make check    the linter, the formatter, the type checker and the docs
 #   make test-node    the MCP project's own tools, GitHub's schema and axe-core against ours; Node and they come from the registries
 #   make screenshots  those of the docs, of a dashboard with everything in it

@@ -15,10 +15,13 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 
+from bench.project import AUTHORIZED, TOKEN
 from bench.timing import Comparison, Effort, at_most, compare
 
 __all__ = ["measure"]
@@ -26,6 +29,7 @@ __all__ = ["measure"]
 _BIN = Path(sys.executable).parent
 _EMPTY = Path(__file__).with_name("empty_server.py")
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+_ENVIRONMENT["RALPH_SERVE_TOKEN"] = TOKEN
 _CALLS = {
     "a command": {"tool_name": "Bash", "tool_input": {"command": "git log --oneline | head -20"}},
     "a file": {"tool_name": "Write", "tool_input": {"file_path": "src/app.py", "content": "x" * 4000}},
@@ -99,7 +103,9 @@ def _session(repository: Path) -> str:
 
 def _tool_calls(effort: Effort, repository: Path) -> Iterator[Comparison]:
     with start_blocking_portal() as portal:
-        ours = stdio_client(StdioServerParameters(command=str(_BIN / "ralph"), args=["mcp"], cwd=str(repository)))
+        ours = stdio_client(
+            StdioServerParameters(command=str(_BIN / "ralph"), args=["mcp"], cwd=str(repository), env=_ENVIRONMENT)
+        )
         theirs = stdio_client(StdioServerParameters(command=sys.executable, args=[str(_EMPTY)]))
         yield _compared(effort, portal, "a report over stdio", ours, theirs)
         with _served(repository) as (our_url, their_url):
@@ -114,7 +120,7 @@ def _compared(effort: Effort, portal: BlockingPortal, subject: str, ours: Any, t
 
 async def _by_turns(effort: Effort, ours: Any, theirs: Any) -> tuple[list[float], list[float]]:
     """Milliseconds a call, by turns, on a connection each."""
-    async with Client(ours) as mine, Client(theirs) as other:
+    async with Client(_reached(ours)) as mine, Client(_reached(theirs)) as other:
         session = await _begun(mine)
         times: tuple[list[float], list[float]] = ([], [])
         for number in range(effort.rounds + 1):
@@ -123,6 +129,13 @@ async def _by_turns(effort: Effort, ours: Any, theirs: Any) -> tuple[list[float]
                 if number:
                     times[side].append(spent)
         return times
+
+
+def _reached(server: Any) -> Any:
+    """Return a transport to a server; over HTTP with our token, which the empty server ignores."""
+    if not isinstance(server, str):
+        return server
+    return streamable_http_client(server, http_client=httpx2.AsyncClient(headers=AUTHORIZED, timeout=60))
 
 
 async def _begun(client: Client) -> str:
@@ -142,8 +155,8 @@ async def _batch(client: Client, session: str, calls: int) -> float:
 async def _crowd(effort: Effort, ours: str, theirs: str) -> Comparison:
     """A thousand sessions that report at once, through one server."""
     async with AsyncExitStack() as stack:
-        mine = [await stack.enter_async_context(Client(ours)) for _ in range(_CLIENTS)]
-        other = [await stack.enter_async_context(Client(theirs)) for _ in range(_CLIENTS)]
+        mine = [await stack.enter_async_context(Client(_reached(ours))) for _ in range(_CLIENTS)]
+        other = [await stack.enter_async_context(Client(_reached(theirs))) for _ in range(_CLIENTS)]
         sessions = [[await _begun(client) for _ in range(_EACH)] for client in mine]
         times: tuple[list[float], list[float]] = ([], [])
         for number in range(1 + _CROWDED):

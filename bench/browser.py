@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from bench.project import TOKEN
+
 __all__ = ["NoBrowser", "Seen", "browser"]
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -34,7 +36,7 @@ class Seen:
 
     def __init__(self, page: Any, url: str) -> None:
         self._page = page
-        page.goto(url)
+        page.goto(f"{url}/?token={TOKEN}")
         page.wait_for_selector("#connection[data-state=open]")
 
     def expect(self, text: str) -> None:

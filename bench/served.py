@@ -21,6 +21,7 @@ from interlock.work.orchestration.ledger import RUNS
 from interlock.work.sessions.verbs import complete, update
 from interlock.work.tickets.numbers import new_name
 from interlock.work.tickets.shelf import TICKETS
+from interlock.work.trusting import truster
 
 __all__ = ["AGENT", "Served", "bare_stream", "filled", "listening", "served"]
 
@@ -112,7 +113,7 @@ def filled(repository: Path, number: int) -> Journal:
     """A repository whose journal has so many instances of all kinds."""
     (repository / ".ralf").mkdir(parents=True)
     subprocess.run(["git", "init", "-q", repository], check=True)
-    journal = open_journal(repository / ".ralf" / "journal.db")
+    journal = open_journal(repository / ".ralf" / "journal.db", created=truster(repository / ".ralf", os.environ))
     for first in range(0, number, _BATCH):
         journal.transact(partial(_fill, first, min(number, first + _BATCH)))
     for projection in (TICKETS, RUNS):

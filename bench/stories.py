@@ -15,6 +15,7 @@ from bench.beside import SAMPLE, WARM_UP, Laps, Times, compared
 from bench.project import begun, environment
 from bench.timing import Comparison, Effort, alone, at_most
 from interlock.journal import open_journal
+from interlock.work.settings import Settings
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
@@ -92,6 +93,7 @@ class Field:
             memory=EmbeddedMemory(),
             is_server=False,
             environment=environment(),
+            settings=Settings(),
             tell=hear,
             stop=stop,
             wait=lambda seconds: None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -22,6 +23,7 @@ from interlock.work.gates import stage, staged
 from interlock.work.settings import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
+from interlock.work.trusting import truster
 from interlock.work.workshop import Workshop
 
 __all__ = ["measure"]
@@ -143,7 +145,7 @@ def _many(effort: Effort, directory: Path) -> Iterator[Comparison]:
 def _with_threads(root: Path, number: int) -> Path:
     root.mkdir(parents=True)
     place = _Place(root=root)
-    journal = open_journal(root / ".ralf" / "journal.db")
+    journal = open_journal(root / ".ralf" / "journal.db", created=truster(root / ".ralf", os.environ))
     workshop = place.workshop(journal, 1)
     for one in range(number):
         revise_spec(workshop, new_thread(workshop, _ADA, f"Thread {one}", "methodical").id, _ADA, _SPEC)

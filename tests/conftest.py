@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
+import os
 import random
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,17 +20,45 @@ from faces import forking
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
 from journal.histories import Clock
+from sampling import left_out
+from scratch import in_memory
+
+# Before pytest makes its first directory: every journal of a test syncs at each write, which costs nothing in memory.
+tempfile.tempdir = in_memory() or tempfile.tempdir
+
+# What a user trusts is kept below this directory: never in the home of whoever runs the tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="interlock-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # A runner in the background has its children ignore Ctrl+C, and some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says how busy the machine is. Each run draws the same examples, so that what is red is red
 # again; the exhaustive runs draw others each time, and many more.
-settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile(
     "searching", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("searching" if EXHAUSTIVE else "steady")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the cases that only `make test-exhaustive` runs."""
+    dropped = left_out(items)
+    if dropped and not EXHAUSTIVE:
+        config.hook.pytest_deselected(items=dropped)
+        left = set(dropped)
+        items[:] = [item for item in items if item not in left]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking over thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

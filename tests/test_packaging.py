@@ -15,11 +15,11 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 
-from faces.programs import Result, clean_environment, followed, run
+from faces.programs import AUTHORIZED, Result, clean_environment, followed, run
 from interlock import __version__
 from interlock.extras import how_to_install
 from interlock.machine import SHIPPED
@@ -211,7 +211,7 @@ def test_an_installed_wheel_serves_the_dashboard(installed: Installed, place: Pa
     with followed(*words, cwd=place, env=installed.environment, program=installed.ralph) as stream:
         url = json.loads(stream.line())["data"]["url"]
         for path in ("/", "/static/style.css"):
-            with urlopen(url + path, timeout=SECONDS) as page:
+            with urlopen(Request(url + path, headers=AUTHORIZED), timeout=SECONDS) as page:
                 assert page.status == 200
 
 

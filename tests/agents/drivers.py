@@ -7,6 +7,7 @@ leaks in, and it talks to the model server on loopback and to nobody else.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from agents.fakes import Call, ModelServer, Request, Results, Script
-from faces.programs import RALPH, Result, Stream, run
+from faces.programs import AUTHORIZED, RALPH, SERVE_TOKEN, Result, Stream, run
 from node.tools import environment
 
 __all__ = [
@@ -54,7 +55,13 @@ class Place:
     def environment(self) -> dict[str, str]:
         base = environment()
         path = f"{RALPH.parent}:{base['PATH']}"
-        own = {"HOME": str(self.home), "TMPDIR": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
+        own = {
+            "HOME": str(self.home),
+            "TMPDIR": str(self.home),
+            "XDG_STATE_HOME": os.environ["XDG_STATE_HOME"],
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "RALPH_SERVE_TOKEN": SERVE_TOKEN,
+        }
         return {**base, "PATH": path, **own, **self.more}
 
     def ralph(self, *words: str) -> Any:
@@ -161,7 +168,7 @@ class Claude:
         return Call("Bash", {"command": command, "description": "Run a command"})
 
     def register(self, place: Place, address: str) -> None:
-        settings = {"mcpServers": {"ralph": {"type": "http", "url": address}}}
+        settings = {"mcpServers": {"ralph": {"type": "http", "url": address, "headers": AUTHORIZED}}}
         (place.repository / ".mcp.json").write_text(json.dumps(settings))
 
     def command(self, place: Place, url: str, prompt: str) -> tuple[list[str], Mapping[str, str]]:
@@ -202,7 +209,9 @@ class Codex:
         return Call("exec_command", {"cmd": command})
 
     def register(self, place: Place, address: str) -> None:
-        (place.repository / ".codex" / "config.toml").write_text(f'[mcp_servers.ralph]\nurl = "{address}"\n')
+        (place.repository / ".codex" / "config.toml").write_text(
+            f'[mcp_servers.ralph]\nurl = "{address}"\nbearer_token_env_var = "RALPH_SERVE_TOKEN"\n'
+        )
 
     def command(self, place: Place, url: str, prompt: str) -> tuple[list[str], Mapping[str, str]]:
         retries = "request_max_retries=0,stream_max_retries=0"
@@ -294,7 +303,7 @@ class OpenCode:
         return Call("bash", {"command": command, "description": "Run a command"})
 
     def register(self, place: Place, address: str) -> None:
-        settings = {"mcp": {"ralph": {"type": "remote", "url": address}}}
+        settings = {"mcp": {"ralph": {"type": "remote", "url": address, "headers": AUTHORIZED}}}
         (place.repository / "opencode.json").write_text(json.dumps(settings))
 
     def command(self, place: Place, url: str, prompt: str) -> tuple[list[str], Mapping[str, str]]:

@@ -74,6 +74,7 @@ def _hooked(path: Path, driven: Driven) -> Result:
     return run(event, cwd=driven.repository, env=driven.env, program=HOOK, stdin=said.encode())
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", SAID, ids=_name)
 def test_what_a_state_does_not_allow_is_blocked_and_all_else_passes(path: Path, analyzing: Driven) -> None:
     event, about = _event(path)
@@ -86,6 +87,7 @@ def test_what_a_state_does_not_allow_is_blocked_and_all_else_passes(path: Path, 
         assert (hooked.code, hooked.err) == (0, "")
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", [path for path in SAID if _event(path)[0] == "pre-tool-use"], ids=_name)
 def test_where_writing_is_allowed_every_recorded_call_passes(path: Path, implementing: Driven) -> None:
     hooked = _hooked(path, implementing)

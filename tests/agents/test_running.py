@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agents.drivers import AGENTS, Agent, Place, Unavailable
-from agents.fakes import ModelServer, Say
+from agents.fakes import Call, ModelServer, Say, Script
+from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.catalogue import find_agent
 from interlock.world.agents.happenings import Finished, Happening, Said, UsedTool, Warned
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.running import run
 from interlock.world.agents.tree import members
+from work.threads.benches import Bench
 
 pytestmark = pytest.mark.agents
 
@@ -26,7 +30,7 @@ LONG = "Do the ticket.\n" + "This line is one of very many in a long prompt.\n" 
 """A quarter of a megabyte, which no argument could hold."""
 
 
-def _flags(name: str, words: Sequence[str]) -> tuple[str, ...]:
+def flags(name: str, words: Sequence[str]) -> tuple[str, ...]:
     """What a person adds to our own flags, taken from how the other tests start the agent."""
     match name:
         case "claude":
@@ -50,7 +54,7 @@ def _run(
         log,
         {**place.environment, **more},
         TimeOuts(wall=seconds),
-        arguments=_flags(driver.name, words),
+        arguments=flags(driver.name, words),
         marker=f"real-{driver.name}-{os.getpid()}",
     )
     told: list[Happening] = []
@@ -91,3 +95,55 @@ def test_a_real_agent_whose_model_talks_nonsense_has_not_finished(
         result, told = _run(driver, place, server, tmp_path / "log", "Do the ticket.", 20)
     assert result.ending is not Ending.FINISHED, (result, told)
     assert not [one for one in told if isinstance(one, Finished) and one.ok]
+
+
+# The end of a run that reports
+
+
+def _reporting(driver: Agent, session: str, path: Path) -> Script:
+    """An agent that reports, works, promises, and completes its session once it is reminded of that."""
+
+    def call(tool: str, **given: str) -> Call:
+        return driver.report(tool, lambda _: {"sessionId": session, **given})
+
+    return [
+        *driver.prelude,
+        call("update_session_state", state="analyzing"),
+        call("update_session_state", state="implementing"),
+        driver.write(path, "done\n"),
+        Say("All criteria are met.\n\n<promise>COMPLETE</promise>"),
+        call("complete_ralph_session", outcome="success"),
+        Say("The session is completed."),
+    ]
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
+def test_a_real_agent_that_reports_keeps_the_promise_that_it_ended_with(
+    name: str, set_up: Callable[[Agent], Place]
+) -> None:
+    driver = AGENTS[name]
+    place = set_up(driver)
+    path = place.repository / "work.txt"
+    bench = Bench(place.repository)
+    journal = bench.open()
+    asked = re.compile(r"Your session id is `(\w+)`")
+
+    def script(prompt: str) -> Script:
+        found = asked.search(prompt)
+        return _reporting(driver, found[1], path) if found else [Say("Nobody asked.")]
+
+    try:
+        with ModelServer(script) as server:
+            words, more = driver.command(place, server.url, "")
+            bench.settings = {"agent.name": name, "agent.arguments": flags(name, words)}
+            env = {**place.environment, **more, "PATH": f"{Path(words[0]).parent}:{place.environment['PATH']}"}
+            workshop = replace(bench.workshop(journal), environment=env)
+            parent = begin(workshop, "Work", "261115-120000", roles_of(workshop.settings, {}, workshop.root))
+            log = bench.state_directory / "runs" / "log"
+            heard = workshop.send(name, "implementer", "Write work.txt.", parent=parent, log=log, reports=True)
+    finally:
+        journal.close()
+    assert server.failures == []
+    assert path.read_text() == "done\n"
+    assert (heard.result.ending, heard.result.promise) == (Ending.FINISHED, "COMPLETE"), heard
+    assert heard.said.endswith("<promise>COMPLETE</promise>"), "its stop was not blocked"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 from bench.__main__ import RESULTS, parse
-from bench.host import load, machine
+from bench.host import PACKAGES, load, machine
 from bench.report import COLUMNS, as_json, as_markdown, as_text
 from bench.timing import Comparison, alone, at_least, at_most, compare, grown, missing
 
@@ -93,3 +95,11 @@ def test_only_a_whole_run_becomes_the_results(tmp_path: Path, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         parse(["--only", "steps", "--write", str(RESULTS)])
     assert "leave out --only" in capsys.readouterr().err
+
+
+def test_make_bench_installs_all_that_the_benchmarks_measure() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    wanted = [*project["dependency-groups"]["bench"], *(one for extra in extras.values() for one in extra)]
+    installed = {re.split(r"[\[><=~!]", one)[0] for one in wanted}
+    assert set(PACKAGES) <= installed

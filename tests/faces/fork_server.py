@@ -1,26 +1,32 @@
 """A process that has imported what `ralph` imports, and becomes one `ralph` after the other by forking.
 
     python fork_server.py CONTROL [MODULE...]
+    python fork_server.py CONTROL --hook
+    python fork_server.py CONTROL --module MODULE
 
 Orders come in over the socket CONTROL, one a message: how to begin, and four descriptors, which are the new process's
 stdin, stdout and stderr and where this one writes the pid and later the exit status. The modules named are imported by
-the children, if they need them. `faces.forking` is the other end.
-This module is a program of its own: nothing of the tests is imported here, so nothing of them is in a `ralph`.
+the children, if they need them. With `--hook` it becomes `ralph-hook`, with `--module` a module of the tests.
+`faces.forking` is the other end. This module is a program of its own: nothing of the tests is imported here, so
+nothing of them is in a `ralph`.
 """
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import io
 import json
 import os
 import pkgutil
+import runpy
 import select
 import signal
 import socket
 import sys
 import termios
+import threading
 import time
 from contextlib import suppress
 from importlib import import_module
@@ -31,23 +37,71 @@ __all__ = ["MOST"]
 
 MOST = 100_000
 """The largest order, in bytes."""
+_OF_THE_HOOK = (
+    "interlock.faces.hook",
+    "interlock.journal.peek",
+    "interlock.work.sessions.policy",
+    "interlock.work.sessions.shell",
+    "interlock.work.sessions.writers",
+    "interlock.work.tickets.policy",
+    "interlock.world.ancestry",
+    "interlock.world.inbox",
+    "interlock.world.repository",
+)
+"""All that it imports of ours for most calls."""
 
 
 def main() -> None:
-    """Serve until the other end is closed; in each child, run `ralph` and exit as the interpreter does."""
+    """Serve until the other end is closed; in each child, run the program and exit as it does."""
     sys.path[0] = str(Path(sys.executable).parent)  # where the program `ralph` is
     control = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for those that were forked
-    preload(tuple(sys.argv[2:]))
+    module = sys.argv[3] if sys.argv[2:3] == ["--module"] else None
+    is_hook = sys.argv[2:] == ["--hook"]
+    if is_hook:
+        for name in _OF_THE_HOOK:
+            import_module(name)
+    elif module is None:
+        preload(tuple(sys.argv[2:]))
+    else:
+        sys.path[0] = str(Path(__file__).parents[1])
+        import_module(module)
+        del sys.modules[module]  # each child runs it again, as a program; what it imported stays
     gc.collect()
     gc.freeze()
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         sys.exit("a module of Interlock starts a thread when it is imported: a fork would lose it")
     control.send(b"!")
     begin(*serve(control))
-    from interlock.faces.cli import main as ralph
+    try:
+        if is_hook:
+            from interlock.faces.hook import main as hook
 
-    ralph()
+            hook()
+        elif module is None:
+            from interlock.faces.cli import main as ralph
+
+            ralph()
+        else:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+        leave(0)
+    except SystemExit as ending:
+        if isinstance(ending.code, int):
+            leave(ending.code)
+        raise
+
+
+def leave(code: int) -> None:
+    """Exit as the interpreter does, but free nothing: that would copy every page that is shared with the server.
+
+    Comes back where the streams cannot be written to the end, which the interpreter has its own words for.
+    """
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def preload(left_out: tuple[str, ...]) -> None:

@@ -1,11 +1,12 @@
-"""`ralph` as a process of its own without the imports: a server that has made them forks for each call.
+"""`ralph` and `ralph-hook` as processes of their own without the imports: a server that has made them forks for each.
 
 Three quarters of what a short command costs is its imports. The child is a process like any other: its own pid, place,
 environment, streams, session and terminal, and the exit status of the real entry point; it is called `ralph`. What
-differs: its parent is the server, `/proc/PID/cmdline` and `/proc/PID/environ` are the server's, and the seed of `hash`
-is that of all the server's children. Where that or the start itself would matter, `started` gives None, and the
-caller starts the program. Tests of who is at a terminal, and of what others see of a process, use the fixture
-`real_starts`; `RALPH_TEST_REAL_STARTS=1` has everything started.
+differs: its parent is the server, `/proc/PID/cmdline` and `/proc/PID/environ` are the server's, the seed of `hash` is
+that of all the server's children, and at its end it frees nothing. Where that or the start itself would matter,
+`started` gives None, and the caller starts the program. Tests of who is at a terminal, and of what others see of a
+process, use the fixture `real_starts`; `RALPH_TEST_REAL_STARTS=1` has everything started. `run_module` does the same
+for programs of the tests.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ import pytest
 
 from faces import fork_server
 from faces.fork_server import MOST
+from patience import SECONDS
 
-__all__ = ["RALPH", "Forked", "real_starts", "started"]
+__all__ = ["HOOK", "RALPH", "Forked", "real_starts", "run_module", "started"]
 
 RALPH = Path(sys.executable).parent / "ralph"
+HOOK = Path(sys.executable).parent / "ralph-hook"
 _STARTS = {"are real": os.environ.get("RALPH_TEST_REAL_STARTS") == "1"}
 _LOCALE = {"LANG": "C.UTF-8"}
 _OF_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "RALPH_RUN")
@@ -40,6 +43,8 @@ _OF_THE_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "RALPH_RUN")
 _SERVING: tuple[str, ...] = ()
 _OTHERWISE = ("interlock.faces.mcp", "interlock.faces.web")
 """What a server leaves out: each child that ends pays for all that was imported, and few commands need these."""
+_HOOK = "--hook"
+_MODULE = "--module"
 _PIPE = 60_000
 """What surely fits into a pipe that nobody reads yet."""
 
@@ -118,16 +123,51 @@ def started(
     *,
     cwd: Path,
     env: Mapping[str, str],
+    program: Path = RALPH,
     stdin: bytes | None = None,
     terminal: int | None = None,
 ) -> Forked | None:
-    """`ralph` with these words, its streams pipes or a terminal of its own; None where only a real start will do."""
+    """`ralph` or the hook with these words, in pipes or a terminal of its own; None where only a real start will do."""
     if _STARTS["are real"] or (stdin and len(stdin) > _PIPE) or not _can_be_forked(words, cwd, env):
         return None
-    server = _server(_SERVING if words and words[0] in ("mcp", "serve") else _OTHERWISE)
+    if program == HOOK:
+        server = _server((_HOOK,))
+    else:
+        server = _server(_SERVING if words and words[0] in ("mcp", "serve") else _OTHERWISE)
     if server is None:
         return None
-    order = {"words": [str(RALPH), *map(str, words)], "cwd": str(cwd), "env": dict(env), "umask": _umask()}
+    return _ordered(server, [str(program), *map(str, words)], cwd, env, stdin, terminal)
+
+
+def run_module(name: str, *words: str, env: Mapping[str, str]) -> tuple[int, str, str]:
+    """Run a module of the tests as a program: its exit status, and what it wrote on stdout and stderr."""
+    tests = Path(__file__).parents[1]
+    server = None if _STARTS["are real"] else _server((_MODULE, name))
+    if server is None:
+        command = [sys.executable, "-m", name, *words]
+        environment = {**env, "PYTHONPATH": str(tests)}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        return done.returncode, done.stdout, done.stderr
+    forked = _ordered(server, [name, *words], tests, env, None, None)
+    assert forked is not None, "what it is told is too long"
+    try:
+        out, err = forked.communicate(SECONDS)
+    finally:
+        forked.kill()
+        code = forked.wait(SECONDS)
+    return code, out.decode(), err.decode()
+
+
+def _ordered(
+    server: socket.socket,
+    words: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: bytes | None,
+    terminal: int | None,
+) -> Forked | None:
+    """The process that the server forks for an order; None if the order is too long."""
+    order = {"words": words, "cwd": str(cwd), "env": dict(env), "umask": _umask()}
     message = json.dumps({**order, "terminal": terminal is not None}).encode()
     if len(message) > MOST:
         return None
@@ -153,7 +193,10 @@ def _can_be_forked(words: Sequence[str | Path], cwd: Path, env: Mapping[str, str
 
 @cache
 def _server(left_out: tuple[str, ...]) -> socket.socket | None:
-    """The way to our server that has imported all but these, which ends when it is closed; None where none can be."""
+    """The way to our server that has imported all but these, which ends when it is closed; None where none can be.
+
+    Or the server of the hook, or of a module of the tests, which is named after `--module`.
+    """
     if not sys.platform.startswith("linux") or not hasattr(os, "pidfd_open"):
         return None
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -18,9 +18,9 @@ from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.sessions.upkeep import take_in
 from interlock.work.sessions.verbs import Caller, create
-from interlock.world.ancestry import boot, host, started
+from interlock.world.ancestry import started
 from interlock.world.inbox import pending, waiting
-from interlock.world.processes import Process
+from interlock.world.processes import Process, process_here
 from journal.databases import Address
 from journal.histories import paths
 
@@ -123,7 +123,7 @@ class AgentProcess:
         )
         began = started(self._child.pid)
         assert began is not None
-        self.process = Process(host(), boot(), self._child.pid, began)
+        self.process = process_here(self._child.pid, began)
 
     def run(self, command: Sequence[str | Path], cwd: Path, env: Mapping[str, str], said: object = None) -> Result:
         """Run a command as a child of the agent."""

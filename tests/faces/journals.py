@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import apsw
@@ -13,7 +14,8 @@ from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.configuration import accept
 from interlock.work.gates.trust import Key
-from interlock.world.repository import exclude_state
+from interlock.work.trusting import truster
+from interlock.world.repository import STATE_DIRECTORY, exclude_state
 from interlock.world.ssh import Signature
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "reports",
     "settle",
     "tampered",
+    "trust",
+    "trusting",
     "write_session",
 ]
 
@@ -40,14 +44,26 @@ def journal_file(repository: Path) -> Path:
     return repository / ".ralf" / "journal.db"
 
 
+def trusting(repository: Path) -> Callable[[str], None]:
+    """What trusts the journal that a test makes in a repository, as `ralph` does with its own."""
+    return truster(repository / STATE_DIRECTORY, os.environ)
+
+
+def trust(repository: Path, address: str | None = None) -> None:
+    """Trust the journal of a repository that was copied or moved there, as a person does with `ralph config accept`."""
+    with closing(open_journal(address or journal_file(repository))) as journal:
+        trusting(repository)(journal.id)
+
+
 @contextmanager
 def opened(repository: Path, randomness: bytes | None = None) -> Iterator[Journal]:
     """The journal of a repository; with randomness that never changes, all ids end in the same."""
+    file, created = journal_file(repository), trusting(repository)
     if randomness is None:
-        journal = open_journal(journal_file(repository))
+        journal = open_journal(file, created=created)
     else:
         clock = itertools.count(1_700_000_000_000_000_000, 1_000_000_000)
-        journal = open_journal(journal_file(repository), now=lambda: next(clock), randomness=lambda size: randomness)
+        journal = open_journal(file, now=lambda: next(clock), randomness=lambda size: randomness, created=created)
     try:
         yield journal
     finally:

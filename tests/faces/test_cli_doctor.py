@@ -9,6 +9,7 @@ import pytest
 
 from faces.journals import journal_file, opened, write_session
 from faces.programs import run_here
+from work.tickets.places import circled
 
 
 def _checks(found: list[dict[str, Any]]) -> dict[str, tuple[str, str]]:
@@ -31,6 +32,17 @@ def test_a_journal_is_counted(repository: Path, environment: dict[str, str]) -> 
         write_session(journal)
     checks = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)
     assert checks["journal"] == ("ok", "4 entries, 1 instances")
+
+
+def test_tickets_that_wait_for_each_other_are_a_fault_with_the_way_out(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    with opened(repository) as journal:
+        circled(journal)
+    result = run_here("doctor", "--json", cwd=repository, env=environment)
+    checks = _checks(result.error["details"]["checks"])
+    assert [name for name, (status, _) in checks.items() if status == "fault"] == ["tickets"]
+    assert "`ralph ticket deps 2 --blocked-by 1 --remove`" in checks["tickets"][1]
 
 
 def test_a_file_that_is_no_journal_is_a_fault_and_the_rest_is_looked_at_all_the_same(

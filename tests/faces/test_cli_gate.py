@@ -18,6 +18,7 @@ from interlock.journal import Entry
 from interlock.machine import Event, Evidence
 from interlock.work.gates import audit
 from interlock.world.ssh import read_public_key
+from world.namespaces import UNSHARE, needs_namespaces
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="not run: OpenSSH's client is missing"),
@@ -157,16 +158,23 @@ def test_the_word_passes_and_silence_does_not(outside: Path, environment: dict[s
     assert "passed: False" in asked("all of it", 0, [], outside, environment)
 
 
-def test_what_is_shown_can_neither_draw_nor_hide_and_is_cut(outside: Path, environment: dict[str, str]) -> None:
-    text = "\x1b[2J\x1b]0;title\x07a\u202eb\r" + "x" * 1000 + "\n" + "line\n" * 1000
-    screen = asked(text, 60, [("Type approve", "no\n")], outside, environment)
+def test_what_is_shown_can_neither_draw_nor_hide_and_is_complete(outside: Path, environment: dict[str, str]) -> None:
+    text = "\x1b[2J\x1b]0;title\x07a\u202eb\r" + "x" * 1000 + "\u3164end\n" + "line\n" * 1000
+    answers = [("48 of 1008 lines", "\n"), ("96 of 1008 lines", "all\n"), ("Type approve", "no\n")]
+    screen = asked(text, 60, answers, outside, environment)
     assert "passed: False" in screen
     assert "\x1b" not in screen
     assert "\u202e" not in screen
-    assert "x" * 501 not in screen
-    assert screen.count("line\r\n") == 399
-    assert "601 more lines, which the hash covers" in screen
+    assert screen.count("x") == 1000
+    assert "⟦U+3164⟧end" in screen
+    assert screen.count("line\r\n") == 1000
     assert "tree 5f0c" in screen
+
+
+def test_whoever_does_not_read_to_the_end_is_not_asked(outside: Path, environment: dict[str, str]) -> None:
+    screen = asked("line\n" * 100, 60, [("48 of 102 lines", "q\n")], outside, environment)
+    assert "passed: False" in screen
+    assert "Type approve" not in screen
 
 
 # The key that git signs with
@@ -370,3 +378,75 @@ def test_verify_names_a_key_that_was_swapped_in_the_journal(
 
 def _hash(entry: Entry) -> str:
     return entry.computed_hash()
+
+
+# In a pid namespace of its own, as containers have it and as an agent can build it
+
+
+def in_namespace(
+    *words: str | Path, cwd: Path, env: dict[str, str], answers: list[tuple[str, str]] | None = None
+) -> tuple[int, str]:
+    unshare = Path(shutil.which("unshare") or "unshare")
+    return run_in_terminal(*UNSHARE[1:], RALPH, *words, cwd=cwd, env=env, answers=answers or [], program=unshare)
+
+
+@needs_namespaces
+def test_a_namespace_enrolls_no_first_key_and_accepts_no_settings(
+    key: Path, locked: Path, repository: Path, environment: dict[str, str]
+) -> None:
+    (repository / "ralph.toml").write_text('[verify]\ncommands = ["true"]\n')
+    for words in (("gate", "enroll", key), ("gate", "enroll", locked), ("config", "accept")):
+        code, screen = in_namespace(*words, cwd=repository, env=environment)
+        assert code == 5, screen
+        assert "a key with a passphrase or a touch" in screen.lower().replace("\r\n", " ")
+        assert "Type " not in screen, "nobody is asked"
+    told = listed(repository, environment)
+    assert told["keys"] == []
+    assert len(told["refused"]) == 3, "what was tried is kept"
+
+
+@needs_namespaces
+def test_a_guarded_key_proves_a_person_in_a_namespace_and_no_other_does(
+    key: Path, locked: Path, repository: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    answers = [(QUESTION, "enroll\n"), (PASSPHRASE, f"{SECRET}\n")]
+    assert run_in_terminal("gate", "enroll", locked, cwd=repository, env=environment, answers=answers)[0] == 0
+    code, screen = in_namespace("gate", "enroll", key, cwd=repository, env=environment, answers=answers)
+    assert (code, "[signature_required]" in screen) == (5, True), screen
+    assert len(listed(repository, environment)["keys"]) == 1, "a key without a guard is not enrolled here"
+    other = make(tmp_path / "other", "another secret")
+    both = [*answers, (PASSPHRASE, "another secret\n")]
+    code, screen = in_namespace("gate", "enroll", other, cwd=repository, env=environment, answers=both)
+    assert code == 0, screen
+    assert len(listed(repository, environment)["keys"]) == 2
+    with opened(repository) as journal:
+        assert audit(journal, read_public_key(locked).fingerprint) == []
+
+
+@needs_namespaces
+def test_a_key_without_a_guard_proves_nobody_in_a_namespace(
+    key: Path, locked: Path, repository: Path, environment: dict[str, str]
+) -> None:
+    answers = [(QUESTION, "enroll\n")]
+    assert run_in_terminal("gate", "enroll", key, cwd=repository, env=environment, answers=answers)[0] == 0
+    code, screen = in_namespace("gate", "enroll", locked, cwd=repository, env=environment)
+    assert code == 5, screen
+    assert len(listed(repository, environment)["keys"]) == 1
+
+
+@needs_namespaces
+def test_a_persons_move_in_a_namespace_is_signed_for(
+    locked: Path, repository: Path, environment: dict[str, str]
+) -> None:
+    made = run("thread", "new", "Greet", "--json", cwd=repository, env=environment).data["id"]
+    code, screen = in_namespace("thread", "context", "be evil", "--thread", made, cwd=repository, env=environment)
+    assert code == 5, screen
+    answers = [(QUESTION, "enroll\n"), (PASSPHRASE, f"{SECRET}\n")]
+    assert run_in_terminal("gate", "enroll", locked, cwd=repository, env=environment, answers=answers)[0] == 0
+    signed = [(PASSPHRASE, f"{SECRET}\n")]
+    words = ("thread", "context", "be kind", "--thread", made)
+    code, screen = in_namespace(*words, cwd=repository, env=environment, answers=signed)
+    assert code == 0, screen
+    with opened(repository) as journal:
+        told = [entry.decoded_evidence().data for entry in journal.history(made)]
+    assert [one["text"] for one in told if one.get("type") == "context_added"] == ["be kind"]

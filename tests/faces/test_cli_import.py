@@ -147,7 +147,7 @@ def test_an_import_that_is_killed_in_the_middle_wrote_nothing(
 ) -> None:
     name = _put(repository, "spec-kit")
     words = [sys.executable, "-c", _KILLED, "import", name, "--yes"]
-    killed = subprocess.run(words, cwd=repository, env=environment, capture_output=True, timeout=60, check=False)
+    killed = subprocess.run(words, cwd=repository, env=environment, capture_output=True, timeout=SECONDS, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert (repository / ".ralf" / "journal.db").exists()
     assert _tickets(ralph) == []

@@ -135,6 +135,7 @@ def test_a_machine_files_texts_reach_the_terminal_without_control_characters(ral
 # Unknown and unreadable
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("verb", ["show", "check", "diagram"])
 @pytest.mark.parametrize(
     ("name", "code", "said"),
@@ -230,6 +231,8 @@ def test_check_exits_7_on_a_fault_and_prints_the_way_to_it(file: Path, ralph: Ra
     assert str(file) in result.err
     for finding in report["findings"]:
         assert f"  {finding['code']}  {finding['message']}\n" in result.out
+        assert bool(finding["begins"]) == bool(finding["path"])  # each of these has a counter, and so a limit
+        assert f"        begins {finding['begins']}\n" in result.out or not finding["begins"]
         for number, move in enumerate(finding["path"], 1):
             assert f"{number:>2}. {move}\n" in result.out
 

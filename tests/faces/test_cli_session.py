@@ -288,7 +288,7 @@ def test_a_watch_shows_what_a_hook_sees_as_it_sees_it(
             cwd=repository,
             env={**environment, "RALPH_SESSION_ID": agent.id},
             check=True,
-            timeout=60,
+            timeout=SECONDS,
         )
         assert "tool_start: Bash: make all" in stream.line()
 

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from faces.journals import journal_file
-from faces.programs import run, run_in_terminal
+from faces.journals import PERSON, journal_file, trusting
+from faces.programs import run, run_here, run_in_terminal
 from interlock.faces.amounts import count_text, span_text
 from interlock.faces.cli.plots import bar, shares, sparkline
-from interlock.journal import open_journal
+from interlock.journal import Transaction, open_journal
+from interlock.machine import Event, Evidence
+from interlock.work.errands import DRIVER
 from journal.histories import Clock
 from work.orchestration.runs_made import Made
 
@@ -25,7 +27,7 @@ STYLE = re.compile(r"\x1b\[[0-9;]*m")
 @pytest.fixture
 def ids(repository: Path, clock: Clock) -> list[str]:
     """Three runs: one that met its goal, one that failed, and the one on its directory that rests."""
-    journal = open_journal(journal_file(repository), now=clock)
+    journal = open_journal(journal_file(repository), now=clock, created=trusting(repository))
     try:
         good = Made(journal, clock, "Greet people in every language that they may speak, and in Welsh", "260131-144400")
         good.plan(120, ["task-1", "task-2"], cycles=1)
@@ -165,3 +167,28 @@ def test_numbers_are_told_in_few_words() -> None:
     spans = [span_text(one) for one in (0, 4200, 59_000, 180_000, 3_600_000, day, 2 * day, 3 * day + 7_200_000)]
     assert spans == ["0.0 s", "4.2 s", "59 s", "3 min", "1 h 00 min", "24 h 00 min", "2 d 0 h", "3 d 2 h"]
     assert [count_text(one) for one in (0, 999, 1500, 86_000, 2_166_000)] == ["0", "999", "1.5 k", "86 k", "2.2 M"]
+
+
+def test_runs_that_no_orchestrator_began_are_counted(repository: Path, environment: dict[str, str]) -> None:
+    used = {"day": "2026-01-31", "milliseconds": 60_000, "tokens": 100, "microdollars": 250_000}
+
+    def write(transaction: Transaction) -> None:
+        for machine, runs in (("thread", 15), ("story", 1)):
+            parent = transaction.create(machine, Event("created", PERSON)).entry.instance
+            for _ in range(runs):
+                began = Event("created", DRIVER, evidence=Evidence(data={"reserved": used}))
+                transaction.create("session", began, parent=parent)
+
+    journal = open_journal(journal_file(repository))
+    journal.transact(write)
+    journal.close()
+    told = run_here("stats", cwd=repository, env=environment).out
+    assert "16 runs of agents" in told
+    assert re.search(r"^threads +15 runs +15 min +\$3\.75 +1\.5 k tokens$", told, re.MULTILINE), told
+    assert "The orchestrator has not run yet." in told
+    assert "nothing to count" not in told
+    data = run_here("stats", "--json", cwd=repository, env=environment).data
+    assert {one["driver"]: (one["runs"], one["seconds"], one["usd"]) for one in data["agent_runs"]} == {
+        "thread": (15, 900.0, 3.75),
+        "story": (1, 60.0, 0.25),
+    }

@@ -191,6 +191,7 @@ def test_an_instance_is_told_as_it_stood_after_each_of_its_entries(ralph: Ralph,
 # Bad input
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -228,6 +228,7 @@ def test_what_is_no_loop_is_not_driven_as_one(project: Path, environment: dict[s
     assert run("log", "--json", cwd=project, env=environment).out == before
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -306,7 +307,7 @@ def test_the_model_and_the_flags_behind_two_dashes_reach_the_agent(
 
 
 def test_agents_take_turns_each_with_its_own_model(listening: Path, environment: dict[str, str]) -> None:
-    text = LISTENS.replace("printf 'good", "test -f twice.log && printf 'good", 1) + "touch twice.log\n"
+    text = LISTENS.replace("printf 'good", "test -f twice.log && printf 'good", 1) + "touch twice.log\necho looked\n"
     (listening / "agent.sh").write_text(text)
     subprocess.run(["git", "commit", "-qam", "it needs two"], cwd=listening, env=environment, check=True)
     result = run("story", "run", "--rotation", "command:small, command:large", cwd=listening, env=environment)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from faces.journals import settle
-from faces.programs import Result, run
+from faces.programs import SECONDS, Result, run
 
 STORIES = {
     "1-1-counting": ("Counting", ("Count words", "Count letters")),
@@ -164,7 +164,8 @@ def _commits_are_right(project: Project) -> None:
         place = project.root.parent / f"at-{number}"
         project.git("worktree", "add", "-q", "--detach", str(place), line.split()[0])
         words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        done = subprocess.run(words, cwd=place, env=project.environment, capture_output=True, text=True, timeout=60)
+        environment = project.environment
+        done = subprocess.run(words, cwd=place, env=environment, capture_output=True, text=True, timeout=SECONDS)
         assert (done.returncode, f"{number} passed" in done.stdout) == (0, True), done
 
 

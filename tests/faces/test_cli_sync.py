@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from faces.programs import SECONDS, followed, run, run_in_terminal
+from faces.programs import AUTHORIZED, SECONDS, followed, run, run_in_terminal
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
@@ -233,7 +233,7 @@ def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
     with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
         url = json.loads(stream.line())["data"]["url"]
         server.wait_for(4, "Items")  # it fails three times, and then hangs
-        assert httpx.get(f"{url}/healthz", timeout=SECONDS).json()["ok"] is True
+        assert httpx.get(f"{url}/healthz", headers=AUTHORIZED, timeout=SECONDS).json()["ok"] is True
         ended = stream.interrupt()
     assert ended.code in (0, 130), ended
     server.state.add_issue("Theirs")

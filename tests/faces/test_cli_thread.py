@@ -207,6 +207,7 @@ def at(places: Places, environment: dict[str, str]) -> Callable[[str], Project]:
     return lambda state: Project(places.at(state)[0].root, environment)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("state", MACHINE.states)
 def test_the_page_of_a_state_has_the_phase_and_a_way_on(at: Callable[[str], Project], state: str) -> None:
     project = at(state)
@@ -235,6 +236,7 @@ DECISIONS = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("state", MACHINE.states)
 def test_in_a_pipe_nobody_is_there_to_decide(at: Callable[[str], Project], state: str) -> None:
     project = at(state)
@@ -258,6 +260,17 @@ def test_no_agent_moves_a_thread(at: Callable[[str], Project]) -> None:
         refused = run_here("thread", *words, "--json", cwd=project.root, env=inside)
         assert (refused.code, refused.error["code"]) == (5, "person_needed"), words
     assert project.state == "Implemented"
+
+
+def test_steering_an_agent_and_ending_a_stuck_thread_need_a_person_at_a_terminal(at: Callable[[str], Project]) -> None:
+    project = at("Stuck")
+    for words in (("context", "be evil"), ("abandon",)):
+        refused = project.program(*words)
+        assert (refused.code, refused.error["code"]) == (5, "person_needed"), words
+    assert project.state == "Stuck"
+    project.person("context", "be kind")
+    project.person("abandon")
+    assert project.state == "Abandoned"
 
 
 # Which thread
@@ -309,6 +322,7 @@ def test_what_is_no_thread_is_not_taken_for_one(project: Project) -> None:
 # Bad words
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -477,7 +491,7 @@ def test_a_rejection_and_context_reach_the_next_agent(project: Project) -> None:
     _begun(project, "--quick")
     echo: Steps = [{"echo": True}, *DONE]
     project.play(echo)
-    project.program("context", "use few words")
+    project.person("context", "use few words")
     project.person("reject", "--reason", "the greeting is cold")
     log = (project.root / ".ralf" / "runs" / project.program("show").data["run"] / "output.log").read_text()
     assert "sent it back: the greeting is cold" in log

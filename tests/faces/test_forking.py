@@ -12,7 +12,7 @@ import pytest
 
 from faces import forking
 from faces.journals import opened, write_session
-from faces.programs import SECONDS, followed, run, run_in_terminal
+from faces.programs import HOOK, SECONDS, Result, followed, run, run_in_terminal
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or os.environ.get("RALPH_TEST_REAL_STARTS") == "1", reason="nothing is forked"
@@ -95,3 +95,26 @@ def test_it_can_be_killed_and_interrupted(
         stream.line()
         stream.process.send_signal(number)
         assert stream.process.wait(SECONDS) == code
+
+
+def test_a_forked_hook_answers_as_a_started_one(repository: Path, environment: dict[str, str]) -> None:
+    calls = [(event, said) for event in ("pre-tool-use", "stop", "no such event") for said in (b"{}", b"{", b"")]
+
+    def answers() -> list[object]:
+        driven = {**environment, "RALPH_SESSION_ID": "no such session"}
+        return [run(event, cwd=repository, env=driven, program=HOOK, stdin=said) for event, said in calls]
+
+    forked = answers()
+    with forking.real_starts():
+        assert answers() == forked
+    assert {one.code for one in forked if isinstance(one, Result)} == {0, 2}
+
+
+def test_a_forked_module_ends_as_a_started_one(tmp_path: Path) -> None:
+    def once(*words: str) -> tuple[int, str]:
+        code, out, _ = forking.run_module("world.git.dying", *words, env={**os.environ, "HOME": str(tmp_path)})
+        return code, out
+
+    forked = once("no such scenario", str(tmp_path), "0")
+    with forking.real_starts():
+        assert once("no such scenario", str(tmp_path), "0") == forked == (1, "")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -175,6 +177,7 @@ WRONG = (None, 1.5, ["x"], {"x": "y"}, "", "\ud800", "x" * 100_000)
 FIELDS = ("tool_name", "tool_input", "tool_use_id", "cwd", "duration_ms", "error", "prompt", "reason", "tool_response")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("stdin", HOSTILE.values(), ids=HOSTILE)
 def test_a_call_of_a_session_that_cannot_be_read_is_not_made(
     stdin: bytes, repository: Path, environment: dict[str, str]
@@ -188,6 +191,7 @@ def test_a_call_of_a_session_that_cannot_be_read_is_not_made(
     assert len(result.err) < 2000
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("stdin", HOSTILE.values(), ids=HOSTILE)
 def test_without_a_session_it_is_none_of_its_business(
     stdin: bytes, repository: Path, environment: dict[str, str]
@@ -197,6 +201,7 @@ def test_without_a_session_it_is_none_of_its_business(
     assert (result.code, result.out, result.err) == (0, "", "")
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("stdin", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("event", ["post-tool-use", "stop", "session-end"])
 def test_an_event_that_only_tells_something_always_passes(
@@ -268,6 +273,7 @@ def test_a_block_stays_a_block_with_closed_streams(streams: str, repository: Pat
     assert (repository / ".ralf" / "journal.db").read_bytes() == before, "a stream of ours never becomes the journal"
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("streams", CLOSED)
 @pytest.mark.parametrize("event", ["session-start", "stop", "post-tool-use"])
 def test_what_tells_passes_with_closed_streams(
@@ -337,6 +343,7 @@ USUAL = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("event", "state", "said", "code"), USUAL.values(), ids=USUAL)
 def test_what_it_does_all_day_loads_nothing_heavy(
     event: str, state: str, said: dict[str, object], code: int, repository: Path, environment: dict[str, str]
@@ -387,3 +394,71 @@ def test_a_session_that_ends_is_seen_to_have_ended_at_once(repository: Path, env
     result = hooked(POLICY, WRITE, repository, environment, session)
     assert result.code == 2
     assert "has ended (failure)" in result.err
+
+
+# In time
+
+HURRIED = (
+    "import sys, interlock.faces.hook as hook\n"
+    "hook._WALL_SECONDS, hook._PROCESSOR_SECONDS = float(sys.argv.pop(1)), float(sys.argv.pop(1))\n"
+    "hook.main()"
+)
+"""The hook with other deadlines: for what waits, and for what computes."""
+
+
+def _hurried(event: str, wall: float, processor: float, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-c", HURRIED, str(wall), str(processor), event],
+        cwd=cwd,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.mark.parametrize(("event", "code"), [("pre-tool-use", 2), ("post-tool-use", 0), ("stop", 0)])
+def test_input_that_never_ends_is_answered(
+    event: str, code: int, repository: Path, environment: dict[str, str]
+) -> None:
+    env = {**environment, "RALPH_SESSION_ID": begun(repository, "implementing")}
+    with _hurried(event, 0.2, 60, repository, env) as process:
+        assert process.wait(SECONDS) == code
+        assert process.stderr is not None
+        assert (b"could not be judged in time" in process.stderr.read()) is (code == 2)
+
+
+def test_an_agent_without_a_session_is_not_held_by_input_that_never_ends(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    with _hurried("pre-tool-use", 0.2, 60, repository, environment) as process:
+        assert process.wait(SECONDS) == 0
+
+
+def test_a_call_that_takes_too_much_of_the_processor_is_denied(repository: Path, environment: dict[str, str]) -> None:
+    env = {**environment, "RALPH_SESSION_ID": begun(repository, "implementing")}
+    with _hurried("pre-tool-use", 600, 0.0001, repository, env) as process:
+        _, said = process.communicate(json.dumps(called("Bash", {"command": "ls"})).encode(), SECONDS)
+    assert process.returncode == 2
+    assert b"could not be judged in time" in said
+
+
+def test_a_database_that_does_not_answer_is_not_waited_for(repository: Path, environment: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"postgresql://u@127.0.0.1:{server.getsockname()[1]}/x"
+        env = {**environment, "RALPH_SESSION_ID": "0" * 26, "RALPH_DATABASE_URL": address}
+        with _hurried("pre-tool-use", 0.5, 600, repository, env) as process:
+            _, said = process.communicate(json.dumps(called("Bash", {"command": "ls"})).encode(), SECONDS)
+    assert process.returncode == 2
+    assert b"could not be judged in time" in said
+
+
+def test_a_command_that_is_too_much_to_judge_is_denied_where_writing_is_allowed(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    session = begun(repository, "implementing")
+    said = called("Bash", {"command": "rm " + "{a,b}" * 5_000})
+    result = hooked("pre-tool-use", said, repository, environment, session)
+    assert result.code == 2
+    assert "too long to be judged in time" in result.err
+    assert hooked("pre-tool-use", called("Bash", {"command": "rm a"}), repository, environment, session).code == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faces.hooks import CLAUDE, CODEX, agent_process, begun, called, hooked, notes, recorded, seen, taken_in
-from faces.journals import AGENT, opened
+from faces.journals import AGENT, opened, trusting
 from faces.programs import HOOK, RALPH, SECONDS, run
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
@@ -283,6 +283,7 @@ def test_a_driven_agent_that_stops_is_reminded_once(agent: str, repository: Path
     assert result.out == ""
     example = json.dumps({"sessionId": session, "outcome": "success"})
     assert f"complete_ralph_session({example})" in result.err
+    assert "give your last message again" in result.err
     again = hooked("stop", recorded(f"{agent}/stop-again", repository), repository, environment, session)
     assert (again.code, again.err) == (0, "")
 
@@ -463,7 +464,7 @@ def test_a_session_in_postgresql_is_told_of_as_well(
     repository: Path, environment: dict[str, str], postgres_address: str
 ) -> None:
     env = {**environment, "RALPH_DATABASE_URL": postgres_address}
-    journal = open_journal(postgres_address)
+    journal = open_journal(postgres_address, created=trusting(repository))
     try:
         session = begun(journal)
         with agent_process() as agent:
@@ -530,7 +531,7 @@ def test_a_report_that_contradicts_what_a_hook_saw_is_found(
 @pytest.fixture
 def timed(repository: Path, clock: Clock) -> Callable[[], Journal]:
     """Opens the repository's journal with a clock that the test sets."""
-    return lambda: open_journal(repository / ".ralf" / "journal.db", now=clock)
+    return lambda: open_journal(repository / ".ralf" / "journal.db", now=clock, created=trusting(repository))
 
 
 def _write(path: Path, seconds: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faces.hooks import CLAUDE, CODEX, begun, called, hooked, notes
-from faces.journals import journal_file
+from faces.journals import journal_file, trusting
 from faces.programs import SECONDS, Result, run
 from interlock.journal import open_journal
 from interlock.machine import Evidence, load_shipped
@@ -28,8 +28,8 @@ PLANS = "thoughts/shared/plans"
 FIRST, SECOND = f"{PLANS}/2026-02-16-GH-0019-first.md", f"{PLANS}/2026-03-01-GH-19-second.md"
 
 
-def _ticket(place: Path | str, state: str = "Backlog", number: int = 19) -> None:
-    journal = open_journal(journal_file(place) if isinstance(place, Path) else place)
+def _ticket(repository: Path, state: str = "Backlog", number: int = 19, address: str | None = None) -> None:
+    journal = open_journal(address or journal_file(repository), created=trusting(repository))
     try:
         evidence = Evidence(names=(f"number:{number:012d}",))
         made = journal.create("ticket", created(HUMAN, evidence)).entry.instance
@@ -92,7 +92,7 @@ def test_a_block_is_told_where_there_is_a_session(repository: Path, environment:
 
 
 def test_a_server_has_tickets_too(repository: Path, environment: dict[str, str], postgres_address: str) -> None:
-    _ticket(postgres_address)
+    _ticket(repository, address=postgres_address)
     said = _handoff(command="research", to_state="Done")
     _blocked(hooked(POLICY, said, repository, environment, RALPH_DATABASE_URL=postgres_address))
     right = _handoff(command="research", intent="lock")

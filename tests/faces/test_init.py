@@ -195,6 +195,7 @@ def test_a_file_cannot_speak_to_the_terminal(repository: Path, environment: dict
 # Refusing
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize(
     ("file", "text"),
     [

@@ -110,7 +110,8 @@ class Arena:
         ):
             subprocess.run(words, env=self.environment, check=True, timeout=SECONDS)
         (self.root / "README").write_text("a project\n")
-        settle(self.root, SETTINGS)
+        # A story loop in a work tree of its own finds its script only by a whole path.
+        settle(self.root, SETTINGS.replace('".ralf/', f'"{self.root}/.ralf/'))
         exclude = self.root / ".git" / "info" / "exclude"
         exclude.write_text(".ralf/\n")
         for words in (["add", "-A"], ["commit", "-qm", "start"]):
@@ -209,7 +210,7 @@ class Arena:
     def _server(self) -> Iterator[None]:
         os.mkfifo(self.place / "server")
         words = [*PROGRAM, "--serve", str(self.place / "server")]
-        env = {name: self.environment[name] for name in ("PATH", "HOME", "LANG")}
+        env = {name: self.environment[name] for name in ("PATH", "HOME", "LANG", "XDG_STATE_HOME")}
         process = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
         try:
             yield

@@ -27,6 +27,7 @@ from forging.escapes import (
     program,
     way,
 )
+from world.callers import deep
 
 # Commands, in every kind of terminal
 
@@ -75,6 +76,23 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.target()
     return arena.orphaned([arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"))
+
+
+@way("below a hundred processes, in a pseudo-terminal with a cleared environment")
+def _(arena: Field, at: dict[str, Any]) -> Told:
+    at["thread"] = arena.target()
+    words = [arena.ralph, "thread", "finalize", at["thread"]]
+    return in_terminal([*deep(100), *words], asked("finalize"), arena.clean)
+
+
+@way("in a pid namespace of its own, by `unshare`")
+def _(arena: Field, at: dict[str, Any]) -> Told | None:
+    at["thread"] = arena.target()
+    found = shutil.which("unshare")
+    apart = [str(found), "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if found is None or subprocess.run([*apart, "true"], capture_output=True).returncode:
+        return None
+    return in_terminal([*apart, arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"), arena.clean)
 
 
 @way("in a `tmux` that it starts")
@@ -253,8 +271,9 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 
 @way("`active_thread` pointed at another thread")
 def _(arena: Field, at: dict[str, Any]) -> Told:
-    at["thread"] = arena.threads["review"]
     (arena.root / ".ralf" / "active_thread").write_text(arena.threads["review"])
+    at["thread"] = active = json.loads(plain(arena, "thread", "show", "--json").said.splitlines()[-1])["data"]["id"]
+    assert active != arena.threads["review"], "the file chose it"
     return plain(arena, "thread", "approve", input=b"approve\n")
 
 

@@ -114,7 +114,8 @@ class Field:
     @property
     def clean(self) -> dict[str, str]:
         """The environment of somebody who logged in."""
-        return {"PATH": self.path, "HOME": self.home, "LANG": "C.UTF-8"}
+        state = os.environ["XDG_STATE_HOME"]
+        return {"PATH": self.path, "HOME": self.home, "LANG": "C.UTF-8", "XDG_STATE_HOME": state}
 
     @property
     def person(self) -> Any:
@@ -143,11 +144,15 @@ class Field:
 
     def copy(self, name: str) -> Path:
         """The repository as it is now, in another place: what is broken there breaks no other way."""
+        from interlock.world.trusted import trust
+
         place = self.plan.parent / "copies" / name
         shutil.copytree(self.root, place, symlinks=True, ignore=shutil.ignore_patterns("journal.db*", "worktrees"))
         with sqlite3.connect(self.root / ".ralf" / "journal.db") as here:
             here.execute("VACUUM INTO ?", (str(place / ".ralf" / "journal.db"),))
+            [(id_,)] = here.execute("SELECT id FROM identity")
         here.close()
+        trust(os.environ, str(place / ".ralf"), id_)  # the copy stands for the person's own place
         return place
 
     # Getting away

@@ -86,7 +86,7 @@ class PostgresServer:
         """The address of a new, empty database."""
         name = f"journal_{next(self._numbers)}"
         with self._connect() as server:
-            server.execute(f"CREATE DATABASE {name}".encode())
+            server.execute(f"CREATE DATABASE {name} STRATEGY file_copy".encode())  # the log would be larger
         return self.address(name)
 
     def address(self, database: str) -> str:

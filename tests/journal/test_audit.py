@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
+from exhaustive import examples
 from interlock.errors import Tampered
 from interlock.journal import Entry, Journal, Problem, open_journal
 from interlock.journal.sqlite import SqliteStore
@@ -93,7 +94,7 @@ def head(shared_journal: Journal) -> int:
 
 
 @given(data=st.data())
-@settings(max_examples=60)
+@settings(max_examples=examples(150))
 def test_a_change_of_any_column_of_any_entry_is_named(
     shared_address: Address, shared_journal: Journal, head: int, data: st.DataObject
 ) -> None:

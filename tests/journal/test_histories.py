@@ -19,6 +19,7 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
+from exhaustive import examples
 from interlock.errors import Conflict, InterlockError, LeaseHeld, Refusal
 from interlock.journal import Entry, Holder, Journal, Lease, Recorded, Transaction, open_journal
 from interlock.machine import SHIPPED, Accepted, Event, Evidence, step
@@ -213,9 +214,9 @@ def _never_seen(holder: Holder) -> None:
     """Nothing is known of any holder, so that time alone decides."""
 
 
-def limited(examples: int) -> settings:
+def limited(many: int) -> settings:
     slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=examples, stateful_step_count=30, suppress_health_check=slow)
+    return settings(max_examples=many, stateful_step_count=30, suppress_health_check=slow)
 
 
 def test_random_histories_hold_on_sqlite(tmp_path: Path) -> None:
@@ -223,7 +224,7 @@ def test_random_histories_hold_on_sqlite(tmp_path: Path) -> None:
         def place(self) -> Address:
             return Path(tempfile.mkdtemp(dir=tmp_path)) / "journal.db"
 
-    run_state_machine_as_test(OnSqlite, settings=limited(40))
+    run_state_machine_as_test(OnSqlite, settings=limited(examples(90)))
 
 
 def test_random_histories_hold_on_postgresql(postgres: PostgresServer) -> None:
@@ -235,4 +236,4 @@ def test_random_histories_hold_on_postgresql(postgres: PostgresServer) -> None:
             super().teardown()
             postgres.drop(str(self.address))
 
-    run_state_machine_as_test(OnPostgresql, settings=limited(12))
+    run_state_machine_as_test(OnPostgresql, settings=limited(examples(30)))

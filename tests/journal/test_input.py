@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from exhaustive import examples
 from interlock.errors import CODES, InterlockError
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, load_shipped
@@ -280,7 +281,7 @@ anything = st.recursive(
 
 
 @given(data=st.dictionaries(st.text(max_size=8), anything, max_size=4), reason=st.text() | st.none(), actor=st.text())
-@settings(max_examples=100)
+@settings(max_examples=examples(150))
 def test_whatever_is_given_is_kept_as_json_keeps_it_or_refused(
     journal: Journal, address: Address, data: dict[str, Any], reason: str | None, actor: str
 ) -> None:

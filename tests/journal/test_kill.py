@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.journal import Journal, open_journal
 
 from .children import acknowledging, child, opening
 from .databases import Address
 from .histories import AGENT, created
 
-SQLITE_KILLS = 300
-POSTGRES_KILLS = 20
+SQLITE_KILLS = 300 if EXHAUSTIVE else 100
+POSTGRES_KILLS = 20 if EXHAUSTIVE else 8
 
 
 def killed_and_repeated(journal: Journal, address: Address, kills: int, seed: int) -> int:
@@ -54,19 +55,22 @@ def check(journal: Journal, address: Address, acknowledged: int) -> None:
     assert journal.instances() == before
 
 
+@pytest.mark.exhaustive
 def test_a_writer_on_sqlite_that_is_killed_hundreds_of_times_loses_and_doubles_nothing(
     sqlite_journal: Journal, sqlite_address: Path
 ) -> None:
     check(sqlite_journal, sqlite_address, killed_and_repeated(sqlite_journal, sqlite_address, SQLITE_KILLS, seed=1))
 
 
+@pytest.mark.exhaustive
 def test_a_writer_on_postgresql_that_is_killed_loses_and_doubles_nothing(postgres_address: str) -> None:
     journal = open_journal(postgres_address)
     check(journal, postgres_address, killed_and_repeated(journal, postgres_address, POSTGRES_KILLS, seed=2))
     journal.close()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(3 if EXHAUSTIVE else 1))
 def test_a_journal_whose_maker_was_killed_can_be_opened_and_written(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(10):

@@ -46,6 +46,7 @@ def test_of_eight_processes_exactly_one_moves_the_instance_on_from_each_version(
     assert journal.verify() == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("attempt", range(6))
 def test_four_processes_that_open_a_new_journal_at_the_same_moment_all_succeed(address: Address, attempt: int) -> None:
     with ExitStack() as stack:

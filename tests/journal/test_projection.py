@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from exhaustive import examples
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Instance, Journal, Sql, open_journal, schema
 from interlock.journal.schema import MIGRATIONS, make
@@ -139,15 +140,15 @@ def test_more_entries_than_are_taken_at_once_are_all_taken(journal: Journal) -> 
     first = ticket(journal, 1)
 
     def many(transaction: Any) -> None:
-        for number in range(2, 1202):
+        for number in range(2, 602):
             made = transaction.create("ticket", named(number, blocked_by=[first])).entry.instance
             transaction.append(made, edited(set={"title": f"edited {number}"}))
         transaction.append(first, to("Canceled"))
 
     journal.transact(many)
     found = rows(journal, "number, title, blockers")
-    assert len(found) == 1201
-    assert found[-1] == (1201, "edited 1201", 0)
+    assert len(found) == 601
+    assert found[-1] == (601, "edited 601", 0)
     assert journal.verify(TICKETS) == []
 
 
@@ -415,11 +416,11 @@ class _Histories(RuleBasedStateMachine):
 def test_after_any_history_the_tables_are_what_the_entries_add_up_to() -> None:
     run_state_machine_as_test(
         _Histories,
-        settings=settings(max_examples=40, stateful_step_count=25, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=examples(90), stateful_step_count=25, suppress_health_check=list(HealthCheck)),
     )
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(counts=st.lists(st.integers(1, 6), min_size=1, max_size=5))
 def test_in_both_stores_it_does_not_matter_where_somebody_looks(journal: Journal, counts: list[int]) -> None:
     begun = len(journal.instances("ticket"))

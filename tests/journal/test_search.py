@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.journal import Entry, Journal, Sought, projection, search
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
@@ -75,6 +76,7 @@ WANTED: dict[str, tuple[Sought, Callable[[Entry, str], bool]]] = {
 }
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("wanted", WANTED)
 @pytest.mark.parametrize("most", [1, 4, 100])
 @pytest.mark.parametrize("window", [3, 20_000])
@@ -106,7 +108,7 @@ def test_the_newest_page_has_nothing_newer_and_the_oldest_nothing_older(filled: 
     assert oldest.newer == oldest.entries[0][1].seq
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(150))
 @given(before=st.integers(0, 10**18), after=st.none() | st.integers(0, 10**18), text=st.text(max_size=40))
 def test_whatever_is_asked_is_answered(shared_journal: Journal, before: int, after: int | None, text: str) -> None:
     if "\x00" in text or not text.isprintable():

@@ -6,10 +6,12 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
-from faces.programs import RALPH, followed
+from faces.programs import RALPH, SERVE_TOKEN, followed
+from node.carrier import carrying
 from node.tools import environment, packages
 
 
@@ -23,7 +25,9 @@ def programs() -> Path:
 def surroundings(tmp_path: Path, programs: Path) -> dict[str, str]:
     """An environment that nobody's settings leak into."""
     base = environment()
-    return {**base, "PATH": f"{programs}:{RALPH.parent}:{base['PATH']}", "HOME": str(tmp_path)}
+    # Clients of the SDK hand on HOME and few other names, so the state directory is the one below it.
+    own = {"HOME": str(tmp_path), "RALPH_SERVE_TOKEN": SERVE_TOKEN}
+    return {**base, "PATH": f"{programs}:{RALPH.parent}:{base['PATH']}", **own}
 
 
 @pytest.fixture
@@ -38,4 +42,6 @@ def repository(tmp_path: Path, surroundings: dict[str, str]) -> Path:
 def served(repository: Path, surroundings: dict[str, str]) -> Iterator[str]:
     """Where our server answers over HTTP."""
     with followed("serve", "--port", "0", "--json", cwd=repository, env=surroundings) as stream:
-        yield json.loads(stream.line())["data"]["mcp"]
+        address = urlsplit(json.loads(stream.line())["data"]["mcp"])
+        with carrying(address.port or 0) as port:
+            yield f"http://127.0.0.1:{port}{address.path}"

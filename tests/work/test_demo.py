@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from faces.journals import journal_file, trusting
 from interlock.journal import Journal, open_journal
 from interlock.machine import Channel
 from interlock.work.demo import Move, Project, Refused, Saw, Scene, play
@@ -32,7 +33,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     project.make()
     (root / ".git" / "info" / "exclude").write_text(".ralf/\n")
     (root / ".ralf").mkdir()
-    journal, other = open_journal(root / ".ralf" / "journal.db"), open_journal(root / ".ralf" / "journal.db")
+    journal = open_journal(journal_file(root), created=trusting(root))
+    other = open_journal(journal_file(root))
     scenes, heads, durable, head = [], [], True, 0
     for scene in play(journal, project, lambda session, tool, given: None, staged(root, "demo")):
         if isinstance(scene, Move):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.errands import DRIVER, KEEPS, Heard, end_left_errands
@@ -30,6 +31,30 @@ if "--json-schema" in sys.argv:
     sys.exit("error: unknown option '--json-schema'")
 sys.stdin.read()
 print(json.dumps({{"type": "assistant", "message": {{"content": [{{"type": "text", "text": '{{"met": true}}'}}]}}}}))
+print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "result": ""}}))
+"""
+
+
+BLOCKED = f"""#!{sys.executable}
+import json, os, subprocess, sys
+session = os.environ["RALPH_SESSION_ID"]
+def say(*blocks):
+    print(json.dumps({{"type": "assistant", "parent_tool_use_id": None, "message": {{"content": blocks}}}}), flush=True)
+def text(words):
+    return {{"type": "text", "text": words}}
+def call(tool):
+    return {{"type": "tool_use", "name": tool, "input": {{"sessionId": session}}}}
+sys.stdin.read()
+subprocess.run(["ralph", "session", "update", "analyzing"], check=True, stdout=subprocess.DEVNULL)
+say(text("I look."), call("mcp__ralph__update_session_state"))
+say(text("All criteria are met.\\n<promise>COMPLETE</promise>"))
+settings = json.loads(sys.argv[sys.argv.index("--settings") + 1])
+[hook] = settings["hooks"]["Stop"][0]["hooks"]
+told = {{"hook_event_name": "Stop", "cwd": os.getcwd(), "stop_hook_active": False, "transcript_path": "/x"}}
+done = subprocess.run([hook["command"], *hook["args"]], input=json.dumps(told).encode(), stderr=subprocess.PIPE)
+if done.returncode == 2:
+    say(call("mcp__ralph__complete_ralph_session"))
+    say(text("The session is completed."))
 print(json.dumps({{"type": "result", "subtype": "success", "is_error": False, "result": ""}}))
 """
 
@@ -101,6 +126,21 @@ def test_an_agent_that_is_too_old_for_the_option_is_asked_by_the_prompt_alone(be
     assert [one for one in bench.told if isinstance(one, Warned) and "no schema" in one.text]
 
 
+def test_our_stop_hook_does_not_cost_an_agent_the_promise_that_it_ended_with(bench: Bench, journal: Journal) -> None:
+    """A program that behaves like Claude Code at a stop that a hook blocks; `tests/agents` has the real one."""
+    program = bench.root.parent / "claude"
+    program.write_text(BLOCKED)
+    program.chmod(0o700)
+    workshop = bench.workshop(journal)
+    path = f"{bench.root.parent}:{Path(sys.executable).parent}:{workshop.environment['PATH']}"
+    workshop = replace(workshop, environment={**workshop.environment, "PATH": path})
+    parent = begin(workshop, "Answer", "261115-120000", roles_of(workshop.settings, {}, workshop.root))
+    log = bench.state_directory / "runs" / "log"
+    heard = workshop.send("claude", "implementer", "Build it.", parent=parent, log=log, reports=True)
+    assert (heard.result.ending, heard.result.promise) == (Ending.FINISHED, "COMPLETE"), heard
+    assert heard.said.endswith("<promise>COMPLETE</promise>"), "nothing was asked of it after its last message"
+
+
 def test_an_agent_that_fails_for_another_reason_is_not_started_twice(bench: Bench, journal: Journal) -> None:
     program = bench.root.parent / "claude"
     program.write_text(OLD.replace("unknown option '--json-schema'", "no such model"))
@@ -143,3 +183,16 @@ def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, 
     assert [(one.agent, one.ending) for one in _runs(journal)] == [("claude", DIED), ("claude", UNKNOWN)]
     assert [journal.instance(one).outcome for one in (left, ended)] == ["cancelled", "success"]
     assert sum('"run"' in one.evidence for one in journal.all_entries()) == 2
+
+
+def test_no_agent_is_started_while_settings_wait(bench: Bench, journal: Journal) -> None:
+    workshop = bench.workshop(journal)
+    parent = begin(workshop, "Answer", "261115-120000", roles_of(workshop.settings, {}, workshop.root))
+    pending = Refusal("settings_waiting", "A change waits.", "Accept it.")
+    workshop = replace(workshop, settings=replace(workshop.settings, pending=pending))
+    head, log = journal.head(), bench.state_directory / "runs" / "log"
+    with pytest.raises(Refusal) as caught:
+        workshop.send("scripted", "planner", "Answer.", parent=parent, log=log)
+    assert caught.value.code == "settings_waiting"
+    assert journal.head() == head
+    assert not log.exists()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.world.ancestry import LAUNCHERS, ancestors, boot, host, name_of, names_above, started
-from interlock.world.processes import Process, this_process
+from interlock.world.processes import process_here, this_process
 from patience import SECONDS
 
 _TELL = (
@@ -49,7 +49,7 @@ def test_the_names_are_those_that_a_session_is_found_by() -> None:
     _, above, names = _tells()
     assert names == [name_of(pid, began) for pid, began, _ in above]
     assert names[0] == this_process().name
-    assert names[0] == Process(host(), boot(), os.getpid(), started(os.getpid()) or "").name
+    assert names[0] == process_here(os.getpid(), started(os.getpid()) or "").name
 
 
 def test_a_name_tells_a_process_from_every_other() -> None:

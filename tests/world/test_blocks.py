@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.world import blocks
 from interlock.world.blocks import BlockFault, Fence
 
-MODEST = settings(max_examples=200)
+MODEST = settings(max_examples=examples(300))
 FENCES = st.sampled_from(Fence)
 LINES = st.sampled_from(["", "# Guide", "text", "    <!-- ralph:begin v1 -->", "-- ralph:end", "\ufeff", "\r", "é"])
 TEXTS = st.tuples(

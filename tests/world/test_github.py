@@ -416,6 +416,7 @@ def _told(operation: str, fault: str) -> list[str]:
     return ["tracker_unsure"] if operation in ONCE and is_unsure else []
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("verb", VERBS)
 def test_whatever_fails_in_the_end_everything_is_there_once(

@@ -11,7 +11,7 @@ import pytest
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.machine import SHIPPED, load_file, load_shipped
-from interlock.machine.check import Report, check
+from interlock.machine.check import EDITION, Report, check
 from interlock.world.definitions import schema_text, summaries
 from interlock.world.machines import OVERRIDE, cache_directory, checked, find_machine, load_unchecked, machine_finder
 
@@ -56,13 +56,13 @@ def test_what_was_found_is_kept_by_the_digest_and_the_version(environment: Mappi
     report = checked(machine, environment)
     assert report == check(machine)
     [kept] = cache_directory(environment).iterdir()
-    assert kept.name == f"check-{__version__}-{machine.digest}.json"
+    assert kept.name == f"check-{__version__}-{EDITION}-{machine.digest}.json"
     assert msgspec.json.decode(kept.read_bytes(), type=Report) == report
 
 
 def test_what_was_kept_is_not_made_again(environment: Mapping[str, str]) -> None:
     machine = load_file(SOUND)
-    kept = cache_directory(environment) / f"check-{__version__}-{machine.digest}.json"
+    kept = cache_directory(environment) / f"check-{__version__}-{EDITION}-{machine.digest}.json"
     report = checked(machine, environment)
     kept.write_bytes(msgspec.json.encode({**msgspec.to_builtins(report), "moves": 7}))
     assert checked(machine, environment).moves == 7

@@ -85,10 +85,6 @@ def test_a_process_on_another_host_cannot_be_seen() -> None:
     assert is_alive(dataclasses.replace(this_process(), host="elsewhere")) is None
 
 
-def test_a_process_of_an_earlier_boot_is_gone() -> None:
-    assert is_alive(dataclasses.replace(this_process(), boot="before")) is False
-
-
 def test_another_process_with_the_same_pid_is_not_the_same() -> None:
     assert is_alive(dataclasses.replace(this_process(), started="1")) is False
     assert is_alive(dataclasses.replace(this_process(), started="")) is False

@@ -223,11 +223,13 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("part", HOSTILE.values(), ids=HOSTILE)
 def test_ten_megabytes_are_read_to_their_end(part: str) -> None:
     redacted(part * (SIZE // len(part)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "before", ["token='", "-----BEGIN ", "authorization", "password=", "-----BEGIN PRIVATE KEY-----"]
 )

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.errors import InterlockError, UsageError
 from interlock.world.ssh import (
     Guard,
@@ -86,7 +87,7 @@ def test_what_is_no_public_key_is_refused(text: str) -> None:
 
 
 @given(text=st.text(max_size=200) | st.binary(max_size=200).map(lambda blob: f"ssh-ed25519 {base64.b64encode(blob)!r}"))
-@settings(max_examples=200)
+@settings(max_examples=examples(300))
 def test_no_text_makes_the_reader_fail_otherwise(text: str) -> None:
     try:
         key = parse_public_key(text)
@@ -166,7 +167,7 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> tuple[PublicKey, list[st
 
 
 @given(data=st.data())
-@settings(max_examples=15)
+@settings(max_examples=examples(60))
 def test_a_signature_in_which_one_character_was_changed_does_not_hold(
     signed: tuple[PublicKey, list[str]], data: st.DataObject
 ) -> None:

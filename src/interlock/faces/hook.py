@@ -8,6 +8,10 @@ saw in the inbox.
 Called as `ralph-hook EVENT plugin` it is the plugin's, which may stand beside the repository's own: both judge a call,
 and only the other one tells of it.
 
+Agents give a hook ten seconds, and let the call pass if it takes longer. So the work for one call is bounded by a count
+of steps, a database is waited for shortly, and when all of that fails, a deadline answers: with a denial, where
+there is a session or a journal to guard.
+
 Exit 2 blocks, and nothing but a block exits 2. An event that only tells something always passes.
 """
 
@@ -33,7 +37,6 @@ _MAX_INPUT = 8 * 1024 * 1024
 _MAX_TEXT = 300
 _MOST_FILES = 20
 _SESSION = "RALPH_SESSION_ID"
-_DATABASE = "RALPH_DATABASE_URL"
 _COMMAND = "RALPH_COMMAND"
 _REPORTING = "RALPH_REPORTING"
 _RUN = "RALPH_RUN"
@@ -50,6 +53,10 @@ _EVENTS = (
     "stop",
     "user-prompt-submit",
 )
+_PROCESSOR_SECONDS = 2.0
+_WALL_SECONDS = 8.0
+"""Deadlines, for what computes and for what waits; far beyond what any call takes, and before agents give up."""
+_LATE = "Interlock: this call could not be judged in time, so it is not made. Make it again, smaller if it was large."
 _NOT_JUDGED = "Interlock: this call could not be judged, so it is not made. Tell the person you work for."
 
 
@@ -60,8 +67,9 @@ def main() -> None:
         _say(2, f"usage: ralph-hook EVENT [{_PLUGIN}] < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
         raise SystemExit(_USAGE)
     event = sys.argv[1]
+    late = _Late(event)
     try:
-        blocked = _decide(event, _input())
+        blocked = _decide(event, _input(), late)
     except KeyboardInterrupt:
         raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
@@ -69,6 +77,38 @@ def main() -> None:
     if blocked:
         _say(2, f"{blocked}\n")
         raise SystemExit(_BLOCK)
+
+
+class _Late:
+    """Answers when the deadline has come, and ends the process, whatever it is doing.
+
+    A signal interrupts what computes, a regular expression included; a thread answers while a call of the system waits.
+    """
+
+    __slots__ = ("_event", "guards")
+
+    def __init__(self, event: str) -> None:
+        import _thread
+        import signal
+
+        self._event = event
+        self.guards = bool(os.environ.get(_SESSION))
+        """True if there is something that an unjudged call could harm."""
+        signal.signal(signal.SIGPROF, lambda *_: self._answer())
+        signal.setitimer(signal.ITIMER_PROF, _PROCESSOR_SECONDS)
+        _thread.start_new_thread(self._watch, ())
+
+    def _watch(self) -> None:
+        import time
+
+        time.sleep(_WALL_SECONDS)
+        self._answer()
+
+    def _answer(self) -> None:
+        blocks = self._event == _POLICY and self.guards
+        if blocks:
+            _say(2, f"{_LATE}\n")
+        os._exit(_BLOCK if blocks else 0)
 
 
 def _stand_in() -> None:
@@ -105,7 +145,7 @@ def _say(stream: int, text: str) -> bool:
     return True
 
 
-def _decide(event: str, raw: bytes) -> str | None:
+def _decide(event: str, raw: bytes, late: _Late) -> str | None:
     """Why the event is blocked; None where it passes."""
     if event not in _EVENTS:
         _say(2, f"ralph-hook: {_text(event)!r} is no event that it knows; it passes.\n")
@@ -118,7 +158,9 @@ def _decide(event: str, raw: bytes) -> str | None:
     place = _place(said)
     if place is None and not os.environ.get(_SESSION):
         return None
+    late.guards = late.guards or _has_journal(place)
     seen = _look(place)
+    late.guards = seen is not None
     try:
         return _of_ticket(event, raw, said, seen, place) or _judge(event, given, said, seen, place)
     except Exception as error:
@@ -169,8 +211,20 @@ def _directory(said: dict[str, Any]) -> str:
     return os.path.abspath(found) if isinstance(found, str) and found and "\0" not in found else os.getcwd()
 
 
-def _journal(place: tuple[str, str | None] | None) -> str:
-    return os.environ.get(_DATABASE) or (os.path.join(place[0], "journal.db") if place else "")
+def _journal(place: tuple[str, str | None] | None) -> str | None:
+    """The journal's file or address; None where it is on a server and its driver keeps no address any more."""
+    from interlock.world.journal_address import DATABASE_URL, is_withheld, kept_address
+
+    address = os.environ.get(DATABASE_URL) or kept_address(os.environ)
+    if address or is_withheld(os.environ):
+        return address or None
+    return os.path.join(place[0], "journal.db") if place else ""
+
+
+def _has_journal(place: tuple[str, str | None] | None) -> bool:
+    """True if a journal is to be asked; one on a server counts whether or not it answers."""
+    journal = _journal(place)
+    return journal is None or "://" in journal or os.path.lexists(journal)
 
 
 def _look(place: tuple[str, str | None] | None) -> Seen | str | None:
@@ -180,13 +234,29 @@ def _look(place: tuple[str, str | None] | None) -> Seen | str | None:
 
     session = os.environ.get(_SESSION) or None
     journal = _journal(place)
-    if not os.environ.get(_DATABASE) and not os.path.lexists(journal):
+    if journal is None:
+        return "the driver of this session has ended"
+    if "://" not in journal and not os.path.lexists(journal):
         return "there is no journal here" if session else None
     try:
         seen = peek(journal, session, [] if session else names_above())
     except Unreadable as error:
         return f"the journal cannot be read ({error})"
+    if seen is not None and not _is_trusted(journal, place):
+        return "you have not trusted the journal here"
     return f"there is no session {_text(session)}" if seen is None and session else seen
+
+
+def _is_trusted(journal: str, place: tuple[str, str | None] | None) -> bool:
+    """True if this user trusts the journal: a clone can bring one with sessions, tickets and rules of its own."""
+    from interlock.journal.peek import peek_id
+    from interlock.world.trusted import is_trusted
+
+    id_ = peek_id(journal)
+    try:
+        return id_ is not None and place is not None and is_trusted(os.environ, place[0], id_)
+    except ValueError:
+        return False
 
 
 def _is_nearest(name: str | None) -> bool:
@@ -214,7 +284,7 @@ def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> 
     tool, call = given["tool_name"], given.get("tool_input")
     need = need_of(tool, call if isinstance(call, dict) else {}, _directory(given), place and place[1])
     note = {"tool": _text(tool[:100]), "call": _text(given.get("tool_use_id")), "about": _text(need.about)}
-    passes = need.kind in allowed and not need.protected
+    passes = need.kind in allowed and not need.protected and not need.is_unjudged
     if need.kind == "other":
         passes = "write" in allowed and not need.protected
         if not passes and seen.outcome is None and _ask(given, seen, need, note["tool"]):
@@ -274,7 +344,9 @@ def _of_ticket(
     marks = {_POLICY: (b"handoff_ticket", b"GH-"), _AFTERWARDS: (b"handoff_ticket",)}.get(event, ())
     if not any(mark in raw for mark in marks) or not isinstance(tool, str) or not isinstance(call, dict):
         return None
-    if not os.environ.get(_DATABASE) and not os.path.isfile(journal):
+    if journal is None or ("://" not in journal and not os.path.isfile(journal)):
+        return None
+    if not _is_trusted(journal, place):
         return None
     from interlock.work.tickets.policy import comes_next, denied
 
@@ -296,20 +368,25 @@ def _of_ticket(
 
 
 def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str | None] | None) -> str | None:
-    """Leave what was seen; a driven agent that stops without completing its session is reminded, once."""
+    """Leave what was seen; an agent that stops without completing the session it was given is reminded, once.
+
+    A driver of ours, which sets RALPH_REPORTING, completes the session itself and reads the agent's last message:
+    a stop that is blocked would put another message in its place.
+    """
     for note in _notes(event, seen, said):
         _tell(place, seen, note)
     if event == "session-start" and seen.outcome is None and not _is_second(place):
         _say(1, f"This is Interlock session {seen.session}, in the state `{seen.state}`.\n")
     driven = os.environ.get(_SESSION)
-    if event != "stop" or seen.outcome is not None or not driven or said.get("stop_hook_active") is not False:
+    if event != "stop" or seen.outcome is not None or not driven or os.environ.get(_REPORTING):
         return None
-    if _is_unheld(seen):
+    if said.get("stop_hook_active") is not False:
         return None
     example = json.dumps({"sessionId": seen.session, "outcome": "success"})
     return (
         f"Interlock: session {seen.session} is still in `{seen.state}`. If the work is done, or cannot be, say so: "
-        f'complete_ralph_session({example}), with "failure" and an errorMessage where it was not. Otherwise go on.'
+        f'complete_ralph_session({example}), with "failure" and an errorMessage where it was not, '
+        f"and then give your last message again, word for word: the last one is your result. Otherwise go on."
     )
 
 
@@ -401,7 +478,10 @@ def _adopt(seen: Seen | None, said: dict[str, Any], place: tuple[str, str | None
     from interlock.work.sessions.policy import made_session
 
     session = made_session(str(said.get("tool_name") or ""), said.get("tool_response"))
-    if session is not None and (seen is None or seen.session != session):
+    journal = _journal(place)
+    if session is None or journal is None or (seen is not None and seen.session == session):
+        return
+    if _is_trusted(journal, place):
         from interlock.work.sessions.upkeep import adopt
 
-        adopt(_journal(place), session)
+        adopt(journal, session)

@@ -26,6 +26,7 @@ from interlock.journal.reading import (
     read_first,
     read_history,
 )
+from interlock.journal.schema import identity
 from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
 from interlock.journal.store import Sql, Store
 from interlock.journal.transaction import Source, Transaction, replayed
@@ -61,6 +62,17 @@ class Journal:
     def file(self) -> Path | None:
         """The file that it is kept in; None where it is on a server."""
         return self._store.path
+
+    @property
+    def id(self) -> str:
+        """The id of this journal, which no other has."""
+        with self._store.read() as sql:
+            return identity(sql)
+
+    @property
+    def url(self) -> str | None:
+        """The address of the server that it is on; None where it is a file."""
+        return self._store.url
 
     # Writing
 

@@ -1,8 +1,8 @@
 """Leases: at most one driver for an instance, and a driver that was taken over can write nothing more.
 
 A lease has an epoch that only grows. Taking one over raises it, and an entry with an old epoch is refused. A
-holder on this host loses its lease at once when its process is gone, and never while it lives, even stopped;
-a holder on another host loses it by time.
+holder that can be seen from here loses its lease at once when its process is gone, and never while it lives, even
+stopped; one on another host or in another container loses it by time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.errors import JournalError, LeaseHeld
+from interlock.journal.ids import time_text
 from interlock.journal.store import Sql
 
 __all__ = [
@@ -37,6 +38,8 @@ class Holder(msgspec.Struct, frozen=True):
     pid: int
     started: str
     name: str = ""
+    namespace: str = ""
+    machine: str = ""
 
     def __str__(self) -> str:
         return f"{self.name or 'process'} {self.pid} on {self.host}"
@@ -61,8 +64,8 @@ def acquire(
     epoch, held_by, expires = found[0] if found else (0, None, 0)
     if held_by is not None:
         current = _holders.decode(held_by)
-        if current != holder:
-            _must_be_gone(resource, current, is_alive(current), expires > now)
+        if not _is_same(current, holder):
+            _must_be_gone(resource, current, is_alive(current), expires, now)
         elif expires > now:
             epoch -= 1  # the same process asks again: the same lease, renewed
     lease = Lease(resource, epoch + 1, holder)
@@ -74,10 +77,22 @@ def acquire(
     return lease
 
 
-def _must_be_gone(resource: str, current: Holder, alive: bool | None, in_time: bool) -> None:
-    if alive or (alive is None and in_time):
-        message = f"{resource} is driven by {current}."
-        raise LeaseHeld("lease_held", message, "Wait for it to finish, or stop it where it runs.")
+def _is_same(known: Holder, holder: Holder) -> bool:
+    """True if both are one process; what an older version wrote of it lacks the namespace and the machine."""
+    is_old = not known.namespace and not known.machine
+    return known == (msgspec.structs.replace(holder, namespace="", machine="") if is_old else holder)
+
+
+def _must_be_gone(resource: str, current: Holder, alive: bool | None, expires: int, now: int) -> None:
+    message = f"{resource} is driven by {current}."
+    hint = "Wait for it to finish, or stop it where it runs."
+    if alive:
+        raise LeaseHeld("lease_held", message, hint)
+    if alive is None and expires > now:
+        until = time_text(expires * 1_000_000)
+        message += f" That process cannot be seen from here, so it counts as running until {until}."
+        hint = f"{hint} If it was ended with its machine or container, try again after {until}."
+        raise LeaseHeld("lease_held", message, hint, {"until": until})
 
 
 def renew(sql: Sql, lease: Lease, now: int, milliseconds: int) -> None:

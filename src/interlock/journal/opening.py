@@ -9,6 +9,7 @@ from pathlib import Path
 
 from interlock.errors import JournalError, UsageError
 from interlock.journal.journal import Journal
+from interlock.journal.schema import Created
 from interlock.journal.store import Store
 from interlock.machine import Machine, load_shipped
 
@@ -21,24 +22,28 @@ def open_journal(
     *,
     now: Callable[[], int] = time.time_ns,
     randomness: Callable[[int], bytes] = os.urandom,
+    created: Created | None = None,
 ) -> Journal:
-    """Open the journal in a file, or at a `postgresql://` address; make it where there is none."""
-    store = _open_file(address, now) if isinstance(address, Path) else _open_url(address, now)
+    """Open the journal in a file, or at a `postgresql://` address; make it where there is none.
+
+    `created` is called with the id of a new journal before anybody else can see it; if it raises, none is made.
+    """
+    store = _open_file(address, now, created) if isinstance(address, Path) else _open_url(address, now, created)
     return Journal(store, machines, now=now, randomness=randomness)
 
 
-def _open_file(path: Path, now: Callable[[], int]) -> Store:
+def _open_file(path: Path, now: Callable[[], int], created: Created | None) -> Store:
     from interlock.journal.sqlite import SqliteStore
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         hint = "Give yourself write permission, or choose another directory. Nothing was written."
         raise JournalError("journal_readonly", f"{path.parent} cannot be made: {error.strerror}.", hint) from None
-    return SqliteStore(path, now)
+    return SqliteStore(path, now, created=created)
 
 
-def _open_url(url: str, now: Callable[[], int]) -> Store:
+def _open_url(url: str, now: Callable[[], int], created: Created | None) -> Store:
     if not url.startswith(("postgresql://", "postgres://")):
         message = "The address of a journal's database begins with postgresql://."
         raise UsageError("database_url_invalid", message, "Set RALPH_DATABASE_URL to such an address, or unset it.")
@@ -57,4 +62,4 @@ def _open_url(url: str, now: Callable[[], int]) -> Store:
         # What libpq says repeats parts of the address, and that may hold a password.
         message = "RALPH_DATABASE_URL is no address that PostgreSQL understands."
         raise UsageError("database_url_invalid", message, "It looks like postgresql://user@host/database.") from None
-    return PostgresStore(url, now)
+    return PostgresStore(url, now, created)

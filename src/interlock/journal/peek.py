@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["Seen", "Unreadable", "peek", "peek_ticket"]
+__all__ = ["Seen", "Unreadable", "peek", "peek_id", "peek_ticket"]
 
 _BUSY_MILLISECONDS = 1000
-_CONNECT_SECONDS = 5
+_CONNECT_SECONDS = 2
 _LARGEST_VALUE = 16 * 1024 * 1024
 """No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
 _LOOK = """SELECT i.id, i.state, i.outcome, m.definition FROM {schema}instances AS i
@@ -52,6 +52,16 @@ def peek(address: str, session: str | None, names: list[str]) -> Seen | None:
     if not (isinstance(made, str) and isinstance(state, str) and isinstance(definition, str)):
         raise Unreadable("it is damaged")
     return Seen(made, state, None if outcome is None else str(outcome), definition, None if session else value)
+
+
+def peek_id(address: str) -> str | None:
+    """The id of a journal; None where it has none, because an older version wrote it."""
+    find = _from_server if address.startswith(("postgresql://", "postgres://")) else _from_file
+    try:
+        found = find(address, "SELECT id FROM {schema}identity WHERE id <> ?", [""])
+    except Unreadable:
+        return None
+    return str(found[0][0]) if found else None
 
 
 def peek_ticket(address: str, name: str, *, or_newest: bool = False) -> tuple[str, str] | None:

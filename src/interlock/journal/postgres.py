@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from interlock.errors import JournalError
 from interlock.journal.ids import time_text
-from interlock.journal.schema import migrate
+from interlock.journal.schema import Created, migrate
 from interlock.journal.store import Row, Sql, Writer, closed
 
 __all__ = ["PostgresStore"]
@@ -33,14 +33,15 @@ class PostgresStore:
 
     path = None
 
-    def __init__(self, url: str, now: Callable[[], int]) -> None:
+    def __init__(self, url: str, now: Callable[[], int], created: Created | None = None) -> None:
+        self.url = url
         self._write = _WriteConnection(url, _PATIENCE)
         self._read = _Session(url)
         self._listen = _Session(url, "LISTEN interlock")
         self._reading = threading.Lock()
         self._writer = Writer(self._write)
         try:
-            self._writer.do(lambda sql: _prepare(sql, now))
+            self._writer.do(lambda sql: _prepare(sql, now, created))
         except BaseException:
             self.close()
             raise
@@ -163,7 +164,7 @@ class _WriteConnection(_Session):
             raise JournalError("outcome_unknown", message, hint) from error
 
 
-def _prepare(sql: Sql, now: Callable[[], int]) -> None:
+def _prepare(sql: Sql, now: Callable[[], int], created: Created | None) -> None:
     """Make the schema where it is missing; the writer's lock keeps others from making it at the same time."""
     if not sql.rows("SELECT 1 FROM pg_namespace WHERE nspname = 'interlock'"):
         sql.rows("SAVEPOINT making")
@@ -173,7 +174,7 @@ def _prepare(sql: Sql, now: Callable[[], int]) -> None:
             if not isinstance(error.__cause__, psycopg.errors.UniqueViolation | psycopg.errors.DuplicateSchema):
                 raise
             sql.rows("ROLLBACK TO SAVEPOINT making")  # another program made it just now
-    migrate(sql, time_text(now()))
+    migrate(sql, time_text(now()), created)
 
 
 def _rows(connection: psycopg.Connection[Row], statement: str, parameters: Sequence[object] = ()) -> list[Row]:

@@ -6,13 +6,17 @@ people's own tools open a journal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from interlock.errors import JournalError
+from interlock.errors import JournalError, Tampered
 from interlock.journal.store import Sql
 
-__all__ = ["MIGRATIONS", "NEWEST", "Migration", "is_newest", "make", "migrate"]
+__all__ = ["MIGRATIONS", "NEWEST", "Created", "Migration", "identity", "is_newest", "make", "migrate"]
+
+Created = Callable[[str], None]
+"""Called with the id of a journal that is just being made, before anybody else can see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +180,9 @@ _OUTBOXES = """CREATE TABLE outboxes (
   told TEXT NOT NULL
 ) {rowless}"""
 
+_IDENTITY = "CREATE TABLE identity (id TEXT NOT NULL)"
+"""The id that no other journal has: users say by it which journals they trust."""
+
 # What is noted after the end changes neither when a session ended nor what its error was.
 _END = "LEFT JOIN entries AS e ON e.instance = i.id AND e.event = 'complete_ralph_session'"
 
@@ -198,6 +205,15 @@ MIGRATIONS = (
     Migration(4, "how far each projection is", (_PROJECTIONS,), {}),
     Migration(5, "instances by machine, and by where they stand", _STANDING, {}),
     Migration(6, "how far each channel has told people what happened", (_OUTBOXES,), {}),
+    Migration(
+        7,
+        "the journal's own id",
+        (_IDENTITY,),
+        {
+            "sqlite": ("INSERT INTO identity (id) VALUES (lower(hex(randomblob(16))))",),
+            "postgresql": ("INSERT INTO identity (id) VALUES (replace(gen_random_uuid()::text, '-', ''))",),
+        },
+    ),
 )
 """Every migration, in order. One that was released is never changed."""
 
@@ -219,8 +235,20 @@ def make(sql: Sql, statements: Sequence[str]) -> None:
         sql.rows(statement.format(**_WORDS[sql.dialect]))
 
 
-def migrate(sql: Sql, applied_at: str) -> None:
-    """Bring a database up to the newest schema, or refuse one that a newer version wrote."""
+def identity(sql: Sql) -> str:
+    """Return the journal's id."""
+    found = [str(id_) for (id_,) in sql.rows("SELECT id FROM identity")]
+    if len(found) != 1 or re.fullmatch("[0-9a-f]{32}", found[0]) is None:
+        message = "The journal does not have one valid id."
+        raise Tampered("journal_tampered", message, "It was changed from outside. Restore a copy that you trust.")
+    return found[0]
+
+
+def migrate(sql: Sql, applied_at: str, created: Created | None = None) -> None:
+    """Bring a database up to the newest schema, or refuse one that a newer version wrote.
+
+    `created` is called with the id of a new journal, in the transaction that makes it.
+    """
     make(sql, (_RECORD,))
     if is_newest(sql):
         return
@@ -230,3 +258,5 @@ def migrate(sql: Sql, applied_at: str) -> None:
             make(sql, (*migration.statements, *migration.only.get(sql.dialect, ())))
             row = (migration.number, migration.name, applied_at)
             sql.rows("INSERT INTO migrations (number, name, applied) VALUES (?, ?, ?)", row)
+    if created is not None and not applied:
+        created(identity(sql))

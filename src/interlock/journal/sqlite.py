@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -14,7 +15,7 @@ import apsw
 
 from interlock.errors import JournalError
 from interlock.journal.ids import time_text
-from interlock.journal.schema import is_newest, migrate
+from interlock.journal.schema import Created, is_newest, migrate
 from interlock.journal.store import Row, Sql, Writer, closed
 
 __all__ = ["SqliteStore", "in_memory"]
@@ -41,16 +42,25 @@ _POLL_SECONDS: Final = 0.05
 class SqliteStore:
     """A journal in a file. Opening makes the file, and migrates an older one."""
 
-    def __init__(self, path: Path, now: Callable[[], int], busy_milliseconds: int = _BUSY_MILLISECONDS) -> None:
+    url = None
+
+    def __init__(
+        self,
+        path: Path,
+        now: Callable[[], int],
+        busy_milliseconds: int = _BUSY_MILLISECONDS,
+        created: Created | None = None,
+    ) -> None:
         self.path = path
         self._committed = threading.Condition()
         self._reading = threading.Lock()
         if path.exists() and not os.access(path, os.W_OK):
             raise _read_only(path)  # before SQLite makes files beside it that nobody may write either
+        _make_private(path)
         with translated(path):
             self._write = _WriteConnection(path, busy_milliseconds, self._committed)
             try:
-                _prepare(self._write, now)
+                _prepare(self._write, now, created)
                 self._reader = _connect(path, busy_milliseconds)
             except BaseException:
                 self._write.database.close()
@@ -170,6 +180,20 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _make_private(path: Path) -> None:
+    """Close the file to other users, before anything is in it and where an older version left it open.
+
+    SQLite gives the files that it makes beside it the same permissions.
+    """
+    with suppress(OSError):  # SQLite says what is wrong with it
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+    for name in (path, f"{path}-wal", f"{path}-shm"):
+        with suppress(OSError):
+            found = os.stat(name)
+            if found.st_uid == os.geteuid() and stat.S_ISREG(found.st_mode) and found.st_mode & 0o077:
+                Path(name).chmod(found.st_mode & 0o700)
+
+
 def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
     database = apsw.Connection(str(path))
     try:
@@ -207,7 +231,7 @@ def _use_wal(database: apsw.Connection, busy_milliseconds: int) -> None:
             time.sleep(_RETRY_SECONDS)
 
 
-def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
+def _prepare(connection: _WriteConnection, now: Callable[[], int], created: Created | None) -> None:
     """Make sure that the file has our schema; take no lock where it has."""
     [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
     [(application,)] = connection.sql.rows("PRAGMA application_id")
@@ -217,7 +241,9 @@ def _prepare(connection: _WriteConnection, now: Callable[[], int]) -> None:
     try:
         _refuse_stranger(connection.database, connection.path)
         sql.rows(f"PRAGMA application_id = {_APPLICATION_ID}")
-        migrate(sql, time_text(now()))
+        # Triggers of a prepared file would write into what is made here: only an empty one is this user's own.
+        [(tables,)] = sql.rows("SELECT count(*) FROM sqlite_schema")
+        migrate(sql, time_text(now()), None if tables else created)
     except BaseException:
         connection.rollback()
         raise

@@ -38,6 +38,11 @@ class Store(Protocol):
         """The file that it is; None where it is a server's."""
         ...
 
+    @property
+    def url(self) -> str | None:
+        """The address of the server; None where it is a file."""
+        ...
+
     def write(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         """Do `work` in a transaction and return when it is durable. Work that arrives together shares a commit.
 

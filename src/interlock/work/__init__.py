@@ -15,10 +15,13 @@ What they stand on:
     verification   done is proven, by a receipt
     budget         what agents may use, and what they used
     settings       what `ralph.toml` may say; `settings_table` is the table, `configuration` what of it is in force
+    trusting       which journals this user trusts
     workshop       where agents are sent to work; `errands` is one run of one
     driving        being the only driver of something; `leases` tell who it is, `steering` stops it
     driven         what a thread drives, the thread alone steers
     repository     a driver's open repository; `seen` are files that are read only where they changed
+    readiness      prerequisites that no agent can fix, checked before the first one
+    hindrances     failures of agents: how long to wait, and what a person is told
     troubles       whether what went wrong may pass by itself
 
 What is told of them:

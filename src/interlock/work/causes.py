@@ -18,7 +18,9 @@ from interlock.work.attention.waiting import wait_of
 from interlock.work.attention.working import driver_of
 from interlock.work.gates.statement import Approval
 from interlock.work.references import Reference, called, reference_to
+from interlock.work.tickets.circles import circles
 from interlock.work.tickets.queries import view
+from interlock.work.tickets.shelf import TICKETS
 from interlock.work.tickets.threads import strays
 from interlock.work.travel import Moment, moment_of
 from interlock.work.verification.receipt import Receipt, from_data
@@ -159,6 +161,10 @@ def _before_ticket(journal: Journal, number: int, ticket: Instance) -> str:
     known = view(journal, number, comments=0, with_group=False)
     if known.held_by is not None:
         return f"{known.held_by}, who holds it"
+    with journal.projected(TICKETS) as sql:
+        circle = next((one for one in circles(sql) if any(line.id == ticket.id for line in one.tickets)), None)
+    if circle is not None:
+        return f"itself: {circle.message}; `{circle.way_out}` takes out a link"
     blockers = known.blockers(journal.machine_of(ticket))
     return f"{', '.join(f'#{one}' for one in blockers)} to be done before it" if blockers else ""
 

@@ -7,11 +7,11 @@ the rules are, so a change of it is shown and waits until a person has accepted 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 
-from interlock.errors import Refusal, UsageError
+from interlock.errors import InterlockError, Refusal, UsageError
 from interlock.journal import Journal
 from interlock.machine import Event, Evidence
 from interlock.work.gates import Presence, approval
@@ -22,6 +22,7 @@ from interlock.work.settings import FILE, Settings, read, read_file
 __all__ = ["Standing", "accept", "standing", "vouched"]
 
 ACCEPTED = "settings_accepted"
+_ACCEPT = "In a terminal, `ralph config accept` shows it and asks you."
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +33,33 @@ class Standing:
     """The text in force; None where nobody accepted any."""
     file: str | None
     """The text of the file; None where there is none."""
+    is_trusted: bool = True
+    """False if this user has not trusted the journal; nothing that was accepted in it is in force then."""
 
     @property
     def settings(self) -> Settings:
+        """The settings in force. They start no agent while the file waits or the journal is not trusted."""
+        return replace(self._accepted, pending=self._pending)
+
+    @property
+    def _accepted(self) -> Settings:
         return Settings() if self.accepted is None else Settings.of(self.accepted)
+
+    @property
+    def _pending(self) -> InterlockError | None:
+        """Why no agent may be started; None if one may."""
+        if not self.is_trusted:
+            message = "You have not trusted this journal, so no agent is started for it."
+            return Refusal("journal_untrusted", message, _ACCEPT)
+        if not self.is_waiting:
+            return None
+        try:
+            read(self.file or "")
+        except UsageError as error:
+            message = f"No agent is started while {FILE} is invalid: {error.message}"
+            return UsageError("settings_invalid", message, f"{error.hint} Fix it. {_ACCEPT}")
+        message = f"No agent is started while a change of {FILE} waits to be accepted."
+        return Refusal("settings_waiting", message, _ACCEPT)
 
     @property
     def is_waiting(self) -> bool:
@@ -43,16 +67,14 @@ class Standing:
         if self.file is None or self.file == self.accepted:
             return False
         try:
-            return Settings.of(self.file) != self.settings
+            return Settings.of(self.file) != self._accepted
         except UsageError:
             return True
 
     @property
     def change(self) -> str:
         """What accepting the file would change."""
-        lines = unified_diff(
-            (self.accepted or "").splitlines(), (self.file or "").splitlines(), "in force", FILE, lineterm=""
-        )
+        lines = unified_diff(_lines(self.accepted), _lines(self.file), "in force", FILE, lineterm="")
         return "\n".join(lines)
 
     @property
@@ -61,9 +83,15 @@ class Standing:
         return None if self.accepted is None else hashlib.sha256(self.accepted.encode()).hexdigest()
 
 
-def standing(journal: Journal, root: Path | None) -> Standing:
+def _lines(text: str | None) -> list[str]:
+    """The lines of a text, split as TOML does; `splitlines` would also split inside a comment."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def standing(journal: Journal, root: Path | None, *, is_trusted: bool = True) -> Standing:
     """What is in force, and what the file says."""
-    return Standing(_accepted(journal), None if root is None else read_file(root))
+    accepted = _accepted(journal) if is_trusted else None
+    return Standing(accepted, None if root is None else read_file(root), is_trusted)
 
 
 def _accepted(journal: Journal) -> str | None:

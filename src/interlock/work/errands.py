@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from interlock.errors import InterlockError, JournalError
 from interlock.journal import Entry, Journal, Transaction
 from interlock.work.budget import NOTHING, Amount, reserve
+from interlock.work.hindrances import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
 from interlock.work.sessions.findings import Written, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, Ran, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.upkeep import take_in, written_beside, written_since
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
+from interlock.work.settings import Settings
 from interlock.work.setup.outfits import outfit_for
 from interlock.work.times import day_of
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, Outfit, TimeOuts
-from interlock.world.agents.happenings import Happening, Said, UsedTool, Warned
+from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.refusing import refuses_schema
-from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.agents.running import Stop, run
 from interlock.world.agents.tree import end_marked
+from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
+from interlock.world.journal_address import BY_SESSION, MARK, keep_address, remove_address
+from interlock.world.repository import WORK_TREES
 
-__all__ = ["DRIVER", "KEEPS", "TREES", "Begin", "Errand", "Heard", "end_left_errands", "left_errands", "run_errand"]
+__all__ = [
+    "DRIVER",
+    "KEEPS",
+    "Begin",
+    "Errand",
+    "Heard",
+    "end_left_errands",
+    "left_errands",
+    "not_answered",
+    "run_errand",
+]
 
 KEEPS = 32_000
 """How many characters of what an agent said last are kept where nobody needs more."""
-TREES = "worktrees"
-"""Where threads have work trees of their own, in the state directory."""
 _LINE = 4
 """A line holds what is said perhaps twice, and each character in up to two bytes."""
 _LEFT = 8
 """So many sessions of a parent are looked at for what a driver left: it has a few at a time."""
-_OUTCOMES = {Ending.FINISHED: "success", Ending.STOPPED: "cancelled", Ending.LIMITED: "cancelled"}
+_OUTCOMES = {Ending.FINISHED: "success", **dict.fromkeys(NO_ATTEMPTS, "cancelled")}
 
 
 Begin = Callable[[Callable[[Transaction], str]], str]
@@ -60,6 +76,8 @@ class Errand:
     environment: Mapping[str, str]
     time_outs: TimeOuts
     state_directory: Path
+    settings: Settings
+    """Those that were in force when its driver began."""
     budget: Amount = NOTHING
     """What all work of a day may use."""
     model: str | None = None
@@ -70,6 +88,8 @@ class Errand:
     """The JSON Schema of its answer, for an agent with an option for that; the prompt asks for it as well."""
     keeps: int = KEEPS
     """How many characters of what it says are kept, from the end."""
+    wait_seconds: float = 21_600.0
+    """Maximum seconds to wait for a failure without a reset time."""
     keeps_words: bool = False
     """Whether its session says what it was asked and said, and what its tools were called on."""
 
@@ -80,6 +100,10 @@ class Heard:
 
     result: Result
     said: str
+    ran: Ran
+    """The same as its session tells it."""
+    wait: Wait | None = None
+    """How long to wait after a temporary failure; None once the maximum is reached."""
 
 
 def run_errand(
@@ -93,9 +117,11 @@ def run_errand(
     """Send an agent once. It is a session from its first moment to its last, whatever becomes of it.
 
     Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
+    So it is where the settings wait to be accepted. Every run of every agent passes here.
     `repository` gives an open one for the look at what it wrote, where somebody has one; `begin` is the transaction in
     which it begins, where more is written in that.
     """
+    errand.settings.must_allow_agents()
     session = (begin or journal.transact)(_opening(journal, errand))
     ear = _Ear(tell, errand.keeps, Tools(journal.now, keeps_words=errand.keeps_words))
     outfit = outfit_for(errand.agent.name, errand.directory, errand.environment) if errand.reports else None
@@ -103,6 +129,7 @@ def run_errand(
         "RALPH_SESSION_ID": session,
         "RALPH_ROOT": str(errand.root),
         "RALPH_REPORTING": "optional" if errand.reports else "expected",
+        **({MARK: BY_SESSION} if journal.url else {}),
     }
     assignment = Assignment(
         prompt=_with_reporting(journal, errand, session, outfit) if errand.reports else errand.prompt,
@@ -117,18 +144,65 @@ def run_errand(
         schema=errand.schema,
         outfit=outfit,
     )
-    result = run(errand.agent, assignment, ear.hear, stop)
-    if errand.schema is not None and not ear.has_begun and refuses_schema(result):
-        tell(Warned(f"{errand.agent.name} takes no schema for its answer; it is asked by the prompt alone."))
-        result = run(errand.agent, replace(assignment, schema=None), ear.hear, stop)
+    before = last_run(journal, errand.parent, errand.agent.name)
+    with _address_kept(journal, errand, session):
+        result = run(errand.agent, assignment, ear.hear, stop)
+        if errand.schema is not None and not ear.has_begun and refuses_schema(result):
+            tell(Warned(f"{errand.agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+            result = run(errand.agent, replace(assignment, schema=None), ear.hear, stop)
     take_in(journal, errand.state_directory)  # everything that its hooks saw, before the session ends
     written = written_since(journal, session, repository() if repository is not None else None)
+    if not ear.has_begun and not written and _is_idle(result):
+        failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
+        result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
     said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-errand.keeps :])
     words = (errand.prompt, said) if errand.keeps_words else None
-    ran = result_of(result, errand.agent.name, errand.model, ear.tools, words)
+    is_limited = result.ending is Ending.LIMITED
+    wait = wait_for(result.failure, before, journal.now(), errand.wait_seconds) if is_limited else None
+    why = end_text(errand.agent.name, result) if result.ending in NO_ATTEMPTS - {Ending.STOPPED} else ""
+    span = (wait.until, wait.since) if wait is not None else None
+    ran = result_of(result, errand.agent.name, errand.model, ear.tools, words, span, why)
     _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran)
     _look_beside(journal, session, errand, tell)
-    return Heard(result, said)
+    return Heard(result, said, ran, wait)
+
+
+def _is_idle(result: Result) -> bool:
+    """True if a run exited without using any tokens: if it also did nothing, a retry would not help."""
+    ended = result.ending in (Ending.FINISHED, Ending.FAILED) and (result.exit_code or 0) >= 0
+    return ended and not (result.usage.input or result.usage.output or result.cost_usd)
+
+
+def not_answered(agent: str, heard: Heard, hint: str) -> InterlockError:
+    """Return the error of an agent that was asked and did not finish; `hint` helps where another try may."""
+    result = heard.result
+    if result.ending in UNUSABLE:
+        return unusable(agent, heard.ran)
+    if heard.wait is not None:
+        details = {"until": heard.wait.until, "agent": agent}
+        message = f"{heard.ran.why}. It {waiting_text(heard.ran)}."
+        return InterlockError("agent_unavailable", message, "Run the same command again then.", details)
+    if result.ending is Ending.LIMITED:
+        return unavailable(agent, heard.ran)
+    return InterlockError("agent_failed", f"The agent did not answer: {end_text(agent, result)}.", hint)
+
+
+@contextmanager
+def _address_kept(journal: Journal, errand: Errand, session: str) -> Iterator[None]:
+    """Let the programs of a session find a journal that is on a server: the agent's environment does not say where."""
+    if journal.url is None:
+        yield
+        return
+    try:
+        keep_address(errand.environment, session, complete_address(journal.url, errand.environment))
+    except OSError as error:
+        message = f"The journal's address cannot be kept for the agent: {error.strerror} ({error.filename})."
+        hint = "Make your state directory writable: ~/.local/state/interlock, or below $XDG_STATE_HOME."
+        raise JournalError("journal_unreachable", message, hint) from None
+    try:
+        yield
+    finally:
+        remove_address(errand.environment, session)
 
 
 def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> None:
@@ -139,6 +213,7 @@ def end_left_errands(journal: Journal, parent: str, state_directory: Path) -> No
     end_marked(parent)
     take_in(journal, state_directory)
     for session in left_errands(journal, parent):
+        remove_address(os.environ, session)
         written = written_since(journal, session)
         _end(journal, session, "cancelled", written, _left(journal, session, DIED), "the driver of the run died")
     for one in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
@@ -198,7 +273,7 @@ def _end(
 
 def _look_beside(journal: Journal, session: str, errand: Errand, tell: Callable[[object], None]) -> None:
     """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
-    if not errand.directory.is_relative_to(errand.state_directory / TREES):
+    if not errand.directory.is_relative_to(errand.state_directory / WORK_TREES):
         return
     beside = written_beside(journal, session, errand.state_directory.parent)
     found = of_others(journal.instance(session).state, beside)
@@ -230,7 +305,8 @@ class _Ear:
         if isinstance(happening, Said):
             self._keep(happening.text[-self._keeps :])
         self.tools.take(happening)
-        self.has_begun = self.has_begun or isinstance(happening, Said | UsedTool)
+        has_ended_well = isinstance(happening, Finished) and happening.ok
+        self.has_begun = self.has_begun or has_ended_well or isinstance(happening, Said | UsedTool)
         self._tell(happening)
 
     def _keep(self, text: str) -> None:

@@ -8,15 +8,15 @@ from interlock.world.processes import Process, is_alive, this_process
 __all__ = ["driver_lease", "is_driven", "is_present", "lease_name", "process_holder"]
 
 
-def process_holder() -> Holder:
-    """This process, as the holder of a lease."""
-    process = this_process()
-    return Holder(process.host, process.boot, process.pid, process.started, "ralph")
+def process_holder(process: Process | None = None, name: str = "ralph") -> Holder:
+    """A process as the holder of a lease, by default this one."""
+    one = process or this_process()
+    return Holder(one.host, one.boot, one.pid, one.started, name, one.namespace, one.machine)
 
 
 def is_present(holder: Holder) -> bool | None:
     """Whether the holder of a lease lives; None where only time can tell."""
-    return is_alive(Process(holder.host, holder.boot, holder.pid, holder.started))
+    return is_alive(Process(holder.host, holder.boot, holder.pid, holder.started, holder.namespace, holder.machine))
 
 
 def lease_name(machine: str, id_: str) -> str:

@@ -15,7 +15,7 @@ from interlock.errors import InterlockError
 from interlock.world.agents.agent import Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import AGENTS, find_agent
-from interlock.world.agents.happenings import Finished, Happening, LimitReached, Said, UsedTool, Warned
+from interlock.world.agents.happenings import Failure, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.folder import Folder
 
 __all__ = ["TAIL", "Spoken", "newest_log", "spoken", "tail_of"]
@@ -86,7 +86,7 @@ def _words(happening: Happening) -> Iterator[tuple[str, str]]:
             yield "tool", " ".join(f"{name} {about}".split())
         case Warned(text):
             yield "warned", text
-        case LimitReached(said=said):
+        case Failure(said=said):
             yield "warned", f"a limit is reached: {said}"
         case Finished(is_ok, said):
             yield "ended", "it has ended" if is_ok else f"it failed: {said}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from interlock.world.characters import is_hidden
+
 __all__ = ["fenced", "sayable", "shown"]
 
 
@@ -17,9 +19,9 @@ def fenced(kind: str, text: str) -> str:
 def shown(path: str, most: int = 500) -> str:
     """A path as a text can hold it: git gives every byte of a name, and an agent chooses its names."""
     whole = path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return "".join(one if one.isprintable() else "\ufffd" for one in whole)[:most]
+    return "".join("\ufffd" if is_hidden(one) else one for one in whole)[:most]
 
 
 def sayable(text: str, most: int = 9000) -> str:
     """What agents and programs said, as a reason: its beginning, without what a terminal would obey."""
-    return "".join(one if one.isprintable() or one in "\n\t" else " " for one in text[:most])
+    return "".join(one if one in "\n\t" or not is_hidden(one) else " " for one in text[:most])

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from interlock.errors import UsageError
+from interlock.errors import InterlockError, UsageError
 from interlock.work.settings_table import SETTINGS, Setting
 
 __all__ = ["FILE", "Settings", "read", "read_file", "template"]
@@ -25,11 +25,18 @@ class Settings:
     """What is in force, by key."""
 
     values: Mapping[str, str | int | tuple[str, ...]] = field(default_factory=lambda: _DEFAULTS)
+    pending: InterlockError | None = field(default=None, compare=False)
+    """Why no agent may be started with these settings: a change of them waits, or cannot be read."""
 
     @classmethod
     def of(cls, text: str) -> Settings:
         """What a text sets, and the defaults for the rest."""
         return cls(_DEFAULTS | read(text))
+
+    def must_allow_agents(self) -> None:
+        """Refuse while a change waits to be accepted: an agent would run without what the person has just written."""
+        if self.pending is not None:
+            raise self.pending
 
     def text(self, key: str) -> str:
         """A setting that is a word or a text."""

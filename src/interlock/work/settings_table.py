@@ -108,6 +108,13 @@ SETTINGS = (
     Setting("agent.minutes", 60, "How long one run of an agent may take; 0 is no limit.", least=0, most=10_080),
     Setting("agent.idle_minutes", 15, "How long an agent may be silent; 0 is no limit.", least=0, most=10_080),
     Setting(
+        "agent.wait_minutes",
+        360,
+        "Minutes to wait for a provider that is overloaded, cannot be reached, or names no time at which a limit ends.",
+        least=0,
+        most=10_080,
+    ),
+    Setting(
         "agent.cooldown_minutes",
         15,
         "How long an agent rests that took too long, while others take its turn.",
@@ -152,7 +159,11 @@ SETTINGS = (
             ("usd", "many dollars", "cost", 10**6),
         )
     ),
-    Setting("story.tests", (), "The commands that must pass before a subtask is judged, each run by a shell."),
+    Setting(
+        "story.tests",
+        (),
+        "The commands that must pass before a subtask is judged, each run by a shell; without any, verify.commands.",
+    ),
     Setting(
         "story.max_iterations", 100, "How many runs of an agent a loop may take; 0 is no limit.", least=0, most=10**6
     ),

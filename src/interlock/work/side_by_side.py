@@ -8,6 +8,8 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Final
 
+from interlock.world.characters import marked
+
 __all__ = ["Pair", "side_by_side"]
 
 _AROUND: Final = 3
@@ -30,7 +32,7 @@ class Pair:
 
 def side_by_side(left: str, right: str) -> list[Pair]:
     """What of two texts is the same and what differs, with some lines around each difference."""
-    one, other = left.splitlines(), right.splitlines()
+    one, other = marked(left).splitlines(), marked(right).splitlines()
     if one == other:
         return [Pair("same", text, text, number, number) for number, text in enumerate(one, 1)]
     pairs = list(_pairs(one, other))

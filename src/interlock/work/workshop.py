@@ -85,12 +85,14 @@ class Workshop:
             environment=self.environment,
             time_outs=self.time_outs,
             state_directory=self.state_directory,
+            settings=self.settings,
             budget=limits_of(self.settings),
             model=name.partition(":")[2] or None,
             arguments=self.settings.arguments_of(name),
             reports=reports,
             schema=schema,
             keeps=keeps,
+            wait_seconds=self.settings.number("agent.wait_minutes") * 60.0,
             keeps_words=self.settings.text("telemetry.content") == "on",
         )
         return run_errand(self.journal, errand, self.tell, self.stop, repository, begin)

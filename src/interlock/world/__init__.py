@@ -10,8 +10,10 @@
     commands     one shell command; `processes`, `ancestry` and `people` say who runs and who calls
     inbox        what the hooks saw; `watching` hears when files change
     ssh          keys that sign for a person
+    user_state   the directory of this user, outside every repository
     blocks, jsonc
                  our own parts in files of others
+    characters   which characters a reader does not see, and how they are marked
     redaction    no secrets in what is kept or shown; `addresses` says where one may be sent
 
 It may import `errors` and `machine`, and neither `journal` nor anything above.

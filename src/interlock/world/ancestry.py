@@ -1,6 +1,7 @@
 """Processes and their ancestors, as little as the hook needs of them: it runs before every tool call.
 
-A process is named by its pid and by when it began, so that no other can be taken for it.
+A process is named by its host, the host's boot, its pid namespace, its pid and its start time, so that no other can be
+taken for it.
 """
 
 from __future__ import annotations
@@ -9,17 +10,25 @@ import os
 
 __all__ = [
     "DRIVER",
+    "INITIAL_NAMESPACE",
     "LAUNCHERS",
     "MARKER",
+    "Ancestor",
     "ancestors",
     "boot",
     "host",
     "is_of_a_run",
     "name_of",
     "names_above",
+    "namespace",
+    "parent_of",
+    "process_name",
+    "read_stat",
     "started",
 ]
 
+Ancestor = tuple[int, str, str]
+"""A process above another: its pid, when it began, and its command."""
 DRIVER = "ralph-driver"
 """What a process is called while it drives agents."""
 MARKER = "RALPH_RUN"
@@ -27,8 +36,9 @@ MARKER = "RALPH_RUN"
 
 LAUNCHERS = frozenset("bash dash env fish npm npx pipx pnpm ralph ralph-hook sh uv uvx zsh".split())
 """What only carries a command to the agent: a launcher is never taken for the agent itself."""
+INITIAL_NAMESPACE = "4026531836"
+"""The pid namespace that the kernel itself begins with; every container has another."""
 _PROC = "/proc/self/stat"
-_MOST = 64
 
 
 def host() -> str:
@@ -36,29 +46,48 @@ def host() -> str:
 
 
 def boot() -> str:
-    """What tells this start of the machine from every other."""
+    """The id of this boot of the machine; empty where the system has none."""
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
     except OSError:
-        return _ask("sysctl", "-n", "kern.boottime")
+        return _plain(_ask("sysctl", "-n", "kern.boottime"))
+
+
+def namespace() -> str:
+    """The pid namespace of this process; empty where the system has none."""
+    try:
+        return os.readlink("/proc/self/ns/pid").removeprefix("pid:[").removesuffix("]")
+    except OSError:
+        return ""
 
 
 def started(pid: int) -> str | None:
     """When a process began, in whatever unit the system has; None where there is none."""
     if os.path.exists(_PROC):
         fields = _stat(pid)
-        return None if fields is None or fields[1] in ("Z", "X") else fields[20]
-    return _ask("ps", "-o", "lstart=", "-p", str(pid)) or None
+        return None if fields is None or fields[2] in ("Z", "X") else fields[21]
+    return _plain(_ask("ps", "-o", "lstart=", "-p", str(pid))) or None
 
 
-def ancestors(pid: int) -> list[tuple[int, str, str]]:
-    """The processes above one, nearest first: pid, when it began, its command. The first of all is left out."""
-    found: list[tuple[int, str, str]] = []
-    while len(found) < _MOST and (above := _above(pid)) is not None and above[0] > 1:
+def ancestors(pid: int) -> list[Ancestor]:
+    """The processes above one that can be seen, nearest first; the first of all is left out.
+
+    These may not be all: a decision needs the `lineage`.
+    """
+    found: list[Ancestor] = []
+    seen = {pid}
+    while (above := _above(pid)) is not None and above[0] > 1 and above[0] not in seen:
         found.append(above)
         pid = above[0]
+        seen.add(pid)
     return found
+
+
+def parent_of(pid: int) -> int:
+    """The parent of a process; 0 where the system shows none."""
+    above = _above(pid)
+    return above[0] if above is not None else 0
 
 
 def is_of_a_run(pid: int) -> bool:
@@ -71,41 +100,59 @@ def is_of_a_run(pid: int) -> bool:
 
 
 def name_of(pid: int, began: str) -> str:
-    """The one name of a process, among all hosts and all their starts."""
-    return f"process:{host()}:{boot()}:{pid}:{began}"
+    """The one name of a process of this namespace, among all hosts, all their boots and all their namespaces."""
+    return process_name(host(), boot(), namespace(), pid, began)
+
+
+def process_name(host: str, boot: str, namespace: str, pid: int, began: str) -> str:
+    """The name of a process. In the initial namespace it has the form that older journals hold."""
+    where = boot if namespace in ("", INITIAL_NAMESPACE) else f"{boot}+{namespace}"
+    return f"process:{host}:{where}:{pid}:{began}"
 
 
 def names_above() -> list[str]:
     """The names of the processes above this one, nearest first."""
-    prefix = f"process:{host()}:{boot()}:"
-    return [f"{prefix}{pid}:{began}" for pid, began, _ in ancestors(os.getpid())]
+    here = host(), boot(), namespace()
+    return [process_name(*here, pid, began) for pid, began, _ in ancestors(os.getpid())]
 
 
-def _above(pid: int) -> tuple[int, str, str] | None:
+def _above(pid: int) -> Ancestor | None:
     if os.path.exists(_PROC):
         fields = _stat(pid)
-        parent = _stat(int(fields[2])) if fields is not None else None
-        return None if fields is None or parent is None else (int(fields[2]), parent[20], parent[0])
+        parent = _stat(int(fields[3])) if fields is not None else None
+        return None if fields is None or parent is None else (int(fields[3]), parent[21], parent[1])
     parent_pid = _ask("ps", "-o", "ppid=", "-p", str(pid))
     if not parent_pid.isdigit():
         return None
-    began = _ask("ps", "-o", "lstart=", "-p", parent_pid)
+    began = _plain(_ask("ps", "-o", "lstart=", "-p", parent_pid))
     return int(parent_pid), began, os.path.basename(_ask("ps", "-o", "comm=", "-p", parent_pid))
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The command's name, then the fields of `/proc/PID/stat` after it."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            text = file.read()
+            return read_stat(file.read())
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
+
+
+def read_stat(text: str) -> list[str]:
+    """The fields of `/proc/PID/stat`: the pid, the command's name, its state, its parent and so on."""
     head, _, tail = text.rpartition(")")
-    return [head.partition("(")[2], *tail.split()]
+    pid, _, command = head.partition("(")
+    return [pid.strip(), command, *tail.split()]
+
+
+def _plain(text: str) -> str:
+    """The letters and digits of a time, so that it fits into a name."""
+    return "".join(one for one in text if one.isalnum())
 
 
 def _ask(*command: str) -> str:
     import subprocess
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):  # a small container has neither `ps` nor `sysctl`
+        return ""
     return done.stdout.strip()

@@ -17,6 +17,7 @@ from typing import Final
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.files import create_at, replace_at, sweep_at, unwritable, write_all
+from interlock.world.repository import make_private
 
 __all__ = ["Folder"]
 
@@ -167,7 +168,8 @@ class Folder:
     @contextmanager
     def _directory(self, name: str, *, is_made: bool = False) -> Iterator[int | None]:
         if is_made:
-            self.path.mkdir(exist_ok=True)
+            self.path.mkdir(0o700, exist_ok=True)
+            make_private(str(self.path))
         reached: int | None = None
         try:
             try:

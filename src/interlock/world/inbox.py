@@ -32,7 +32,8 @@ def place(state_directory: str) -> str:
 def drop(state_directory: str, session: str, note: dict[str, object]) -> None:
     """Leave one observation of a session."""
     directory = place(state_directory)
-    os.makedirs(directory, mode=0o700, exist_ok=True)
+    for one in (state_directory, directory):
+        os.makedirs(one, mode=0o700, exist_ok=True)
     now = time.time_ns()
     name = os.path.join(directory, f"{now:020d}-{os.getpid()}")
     content = json.dumps({"session": session, "at": now, "note": note}).encode("utf-8", "replace")

@@ -1,29 +1,68 @@
-"""Processes, named so that no other can be taken for one: host, boot, pid and start time."""
+"""Processes, named so that no other can be taken for one: machine, boot, pid namespace, pid and start time.
+
+Hosts and containers may share a name, a boot or a mounted home. A process is called gone only where that is certain;
+of one that cannot be seen from here, only time tells.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from interlock.world.ancestry import DRIVER, LAUNCHERS, MARKER, ancestors, boot, host, is_of_a_run, started
+from interlock.world.ancestry import (
+    DRIVER,
+    INITIAL_NAMESPACE,
+    LAUNCHERS,
+    MARKER,
+    ancestors,
+    boot,
+    host,
+    is_of_a_run,
+    namespace,
+    process_name,
+    started,
+)
+from interlock.world.installation import installation_id
+from interlock.world.lineage import Reach, lineage
 
-__all__ = ["AGENTS", "Agent", "Process", "calling_agent", "client_process", "is_alive", "this_process"]
+__all__ = [
+    "AGENTS",
+    "UNKNOWN",
+    "Agent",
+    "Process",
+    "calling_agent",
+    "client_process",
+    "is_alive",
+    "process_here",
+    "this_process",
+]
+
+UNKNOWN = "unknown"
+"""The name of a caller that nobody can tell from an agent."""
+
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process on one host, never to be mistaken for another that gets the same pid later."""
+    """One process, never to be mistaken for another that gets the same pid later or elsewhere.
+
+    What an older version wrote has neither a namespace nor a machine.
+    """
 
     host: str
     boot: str
     pid: int
     started: str
+    namespace: str = ""
+    machine: str = ""
 
     @property
     def name(self) -> str:
         """What a session is found by that was made by this process; the hook makes the same text."""
-        return f"process:{self.host}:{self.boot}:{self.pid}:{self.started}"
+        return process_name(self.host, self.boot, self.namespace, self.pid, self.started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,34 +92,77 @@ AGENTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 def this_process() -> Process:
     """The process that asks."""
     pid = os.getpid()
-    return Process(host(), boot(), pid, started(pid) or "")
+    return process_here(pid, started(pid) or "")
+
+
+def process_here(pid: int, began: str) -> Process:
+    """A process that is seen from here, with its pid."""
+    return Process(host(), boot(), pid, began, namespace(), _machine())
 
 
 def is_alive(process: Process) -> bool | None:
-    """Whether a process still is; None where it is on a host that cannot be seen from here. A stopped one is."""
-    if process.host != host():
+    """True if a process runs or is stopped, False if it is certainly gone, None if that cannot be seen from here."""
+    here = process_here(process.pid, process.started)
+    if process == here and here.boot:
+        return _is_running(process.pid, process.started)
+    if process == replace(here, namespace="", machine=""):  # written by an older version, perhaps in a container
+        return _is_running(process.pid, process.started) or None
+    # A machine runs once at a time; a container's image, id and home may be those of another one on another host.
+    is_same = (process.host, process.machine, process.namespace) == (here.host, here.machine, here.namespace)
+    is_container = here.namespace not in ("", INITIAL_NAMESPACE)
+    is_earlier = bool(process.boot and here.boot) and process.boot != here.boot
+    return False if is_same and not is_container and is_earlier else None
+
+
+def _is_running(pid: int, began: str) -> bool | None:
+    """True if a pid of this namespace is that process; None if the system hides it."""
+    found = started(pid)
+    if found is not None:
+        return found == began
+    try:
+        if pid > 0:
+            os.kill(pid, 0)
+    except PermissionError:  # another user's, which `/proc` may not show
         return None
-    return process.boot == boot() and started(process.pid) == process.started
+    except (ProcessLookupError, OverflowError):
+        pass
+    return False
+
+
+def _machine() -> str:
+    """A hash of the machine's id, its host name and the installation."""
+    text = "\n".join((_machine_id(), host(), installation_id(os.environ)))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _machine_id() -> str:
+    for path in _MACHINE_IDS:
+        try:
+            with open(path, encoding="ascii", errors="replace") as file:  # noqa: PTH123
+                return file.read().strip()
+        except OSError:
+            continue
+    return ""
 
 
 def calling_agent(environment: Mapping[str, str]) -> Agent | None:
     """The agent that this process runs under; None where a person or a script runs it.
 
     What began as part of a run stays one, whatever it takes out of its environment, and so does what is left to the
-    driver because its own parent is gone.
+    driver because its own parent is gone. Where the processes above cannot be read, there may be an agent among them.
     """
-    above = ancestors(os.getpid())
-    for pid, began, command in above:
+    line = lineage()
+    for pid, began, command in line.above:
         for name, (commands, _) in AGENTS.items():
             if command in commands:
-                return Agent(name, Process(host(), boot(), pid, began))
+                return Agent(name, process_here(pid, began))
     for name, (_, markers) in AGENTS.items():
         if any(environment.get(marker) for marker in markers):
             return Agent(name, None)
     is_marked = environment.get("RALPH_SESSION_ID") or environment.get(MARKER)
-    if is_marked or any(command == DRIVER or is_of_a_run(pid) for pid, _, command in above):
+    if is_marked or any(command == DRIVER or is_of_a_run(pid) for pid, _, command in line.above):
         return Agent("agent", None)
-    return None
+    return Agent(UNKNOWN, None) if line.reach is Reach.BROKEN else None
 
 
 def client_process() -> Process | None:
@@ -88,4 +170,4 @@ def client_process() -> Process | None:
     above = ancestors(os.getpid())
     agents = {command for commands, _ in AGENTS.values() for command in commands}
     known = [one for one in above if one[2] in agents] or [one for one in above if one[2] not in LAUNCHERS]
-    return Process(host(), boot(), known[0][0], known[0][1]) if known else None
+    return process_here(known[0][0], known[0][1]) if known else None

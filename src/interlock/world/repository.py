@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import os
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STATE_DIRECTORY", "exclude_state", "find_root", "locate", "state_directory"]
+__all__ = ["STATE_DIRECTORY", "WORK_TREES", "exclude_state", "find_root", "locate", "make_private", "state_directory"]
 
 STATE_DIRECTORY = ".ralf"
+WORK_TREES = "worktrees"
+"""The directory below it in which threads have work trees of their own."""
 _EXCLUDED = (f"/{STATE_DIRECTORY}/", "/.ralph-sessions/")
 _MAX_POINTER = 4096
 
@@ -36,6 +39,7 @@ def state_directory(start: Path) -> Path:
     """The directory that all work trees of the repository around `start` share.
 
     A link is refused, there and for the journal in it: a clone can bring one, and we would write where it leads.
+    So is a directory that git tracks: the journal then comes with the repository, and a checkout replaces it.
     """
     root, common = find_root(start)
     found = (root or common) / STATE_DIRECTORY
@@ -45,7 +49,34 @@ def state_directory(start: Path) -> Path:
 
             message = f"{path} is a link. It was not followed."
             raise InterlockError("file_unsafe", message, "Look who put it there, and remove it.")
+    make_private(str(found))
+    if root is not None and os.path.lexists(found):
+        _must_be_untracked(root, common)
     return found
+
+
+def _must_be_untracked(root: Path, common: Path) -> None:
+    from interlock.world.git.tracking import is_tracked
+
+    if is_tracked(root, common, STATE_DIRECTORY):
+        from interlock.errors import InterlockError
+
+        message = f"Git tracks {STATE_DIRECTORY} in {root}: the repository brings its own journal. It was not opened."
+        hint = (
+            f"If it is your own, run `git rm -r --cached {STATE_DIRECTORY}` and commit that. "
+            f"If it came with a clone, move {STATE_DIRECTORY} out of the repository first."
+        )
+        raise InterlockError("state_tracked", message, hint)
+
+
+def make_private(directory: str) -> None:
+    """Close a directory of ours to other users: older versions left it open. Where it is not ours, nothing is done."""
+    try:
+        found = os.lstat(directory)
+        if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode) and found.st_mode & 0o077:
+            os.chmod(directory, 0o700)
+    except OSError:
+        return
 
 
 def find_root(start: Path) -> tuple[Path | None, Path]:

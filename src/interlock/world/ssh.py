@@ -166,17 +166,26 @@ def private_half_of(public_file: Path) -> Path:
 # Signing
 
 
-def sign(statement: bytes, key: PublicKey, file: Path | None, *, seconds: float = _PERSON_SECONDS) -> Signature:
+def sign(
+    statement: bytes,
+    key: PublicKey,
+    file: Path | None,
+    *,
+    seconds: float = _PERSON_SECONDS,
+    by_agent: bool = True,
+) -> Signature:
     """Sign with a key whose public half is in `file`, or without one with a key that only the SSH agent has.
 
-    The program keeps our terminal, so that it can ask for a passphrase or a touch.
+    The program keeps our terminal, so that it can ask for a passphrase or a touch. An SSH agent signs without either;
+    it is left out where it may not.
     """
+    environment = {name: value for name, value in os.environ.items() if by_agent or name != "SSH_AUTH_SOCK"}
     with TemporaryDirectory(prefix="ralph-") as scratch, _terminal_kept():
         named = file
         if named is None:
             named = Path(scratch) / "key.pub"
             named.write_text(key.line + "\n", encoding="ascii")
-        done = _run(("sign", "-q", "-f", str(named.absolute())), statement, os.environ, seconds, is_shown=True)
+        done = _run(("sign", "-q", "-f", str(named.absolute())), statement, environment, seconds, is_shown=True)
     text = done.stdout.decode("ascii", "replace").strip()
     if done.returncode != 0 or not text:
         message = f"The key {key.fingerprint} did not sign."

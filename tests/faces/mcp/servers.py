@@ -24,7 +24,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
-from faces.programs import RALPH, SECONDS, Process, Result, begun, checked_error
+from faces.programs import RALPH, SECONDS, SERVE_TOKEN, Process, Result, begun, checked_error
 from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
 from interlock.work.budget import RUNS_OF_AGENTS
@@ -169,11 +169,10 @@ def refusal_of(text: str) -> Refused:
 
 @contextmanager
 def http_agent(
-    portal: BlockingPortal, url: str, era: Era = HANDSHAKE, token: str | None = None, name: str = "pytest"
+    portal: BlockingPortal, url: str, era: Era = HANDSHAKE, token: str = SERVE_TOKEN, name: str = "pytest"
 ) -> Iterator[Agent]:
     """An agent that reports over HTTP."""
-    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    http_client = httpx2.AsyncClient(headers=headers, timeout=SECONDS)
+    http_client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS)
     transport = streamable_http_client(f"{url}/mcp", http_client=http_client)
     with portal.wrap_async_context_manager(http_client), _agent(portal, transport, era, name) as agent:
         yield agent

@@ -317,6 +317,7 @@ def test_the_templates_lead_to_sessions_journals_machines_and_diagrams(agent: Ag
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     "uri",

@@ -14,7 +14,7 @@ import pytest
 from anyio.from_thread import BlockingPortal
 from mcp import MCPError
 
-from faces.programs import SECONDS
+from faces.programs import AUTHORIZED, SECONDS
 
 from .hostile import ACCEPTED, BROKEN, ID, REFUSED, call
 from .servers import ERAS, HANDSHAKE, MODERN, Era, Served, dump, envelope, http_agent, problems, refusal_of, serving
@@ -64,7 +64,7 @@ def _message(response: httpx2.Response) -> dict[str, Any]:
 def caller(request: pytest.FixtureRequest, served: Served) -> Iterator[Caller]:
     era: Era = request.param
     headers = {**_ACCEPT, "mcp-protocol-version": era}
-    with httpx2.Client(base_url=served.url, timeout=SECONDS) as http:
+    with httpx2.Client(base_url=served.url, headers=AUTHORIZED, timeout=SECONDS) as http:
         if era == HANDSHAKE:
             client = {"protocolVersion": era, "capabilities": {}, "clientInfo": {"name": "caller", "version": "1"}}
             hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
@@ -80,6 +80,7 @@ def caller(request: pytest.FixtureRequest, served: Served) -> Iterator[Caller]:
 # What is sent
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_no_request_is_answered_and_written_nowhere(caller: Caller, name: str) -> None:
     before = dump(caller.repository)
@@ -99,6 +100,7 @@ def test_what_is_no_request_is_answered_and_written_nowhere(caller: Caller, name
     assert dump(caller.repository) == before
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", REFUSED)
 def test_arguments_that_are_wrong_are_refused_in_words_for_the_model(caller: Caller, name: str) -> None:
     before = dump(caller.repository)
@@ -174,6 +176,7 @@ def test_what_a_form_of_a_page_can_send_is_refused(caller: Caller, type_: str) -
     assert dump(caller.repository) == before
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", ["/mcp", "/healthz", "/events"])
 @pytest.mark.parametrize(
     "origin",
@@ -192,6 +195,7 @@ def test_a_page_of_another_site_may_not_ask(caller: Caller, path: str, origin: s
     assert dump(caller.repository) == before
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", ["/mcp", "/healthz", "/events"])
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "0.0.0.0", "[::2]:1"])
 def test_another_name_of_this_host_is_not_answered_to(caller: Caller, path: str, host: str) -> None:
@@ -209,7 +213,10 @@ def test_another_name_of_this_host_is_not_answered_to(caller: Caller, path: str,
     "origin", ["http://127.0.0.1:7411", "http://localhost", "https://localhost:1", "http://[::1]:9"]
 )
 def test_a_page_of_this_host_may_ask(served: Served, origin: str) -> None:
-    assert httpx2.get(f"{served.url}/healthz", headers={"origin": origin}, timeout=SECONDS).status_code == 200
+    assert (
+        httpx2.get(f"{served.url}/healthz", headers={**AUTHORIZED, "origin": origin}, timeout=SECONDS).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD"])
@@ -222,7 +229,7 @@ def test_other_methods_do_nothing(caller: Caller, method: str) -> None:
 
 @pytest.mark.parametrize("session", ["nope", "", "../../etc/passwd", "x" * 5000])
 def test_a_session_of_the_protocol_that_is_not_there_is_not_found(served: Served, session: str) -> None:
-    headers = {**_ACCEPT, "mcp-protocol-version": HANDSHAKE, "mcp-session-id": session}
+    headers = {**AUTHORIZED, **_ACCEPT, "mcp-protocol-version": HANDSHAKE, "mcp-session-id": session}
     body = call(b"{}", HANDSHAKE, "create_ralph_session")
     before = dump(served.repository)
     response = httpx2.post(f"{served.url}/mcp", content=body, headers=headers, timeout=SECONDS)
@@ -242,6 +249,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> I
         yield server
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", ["/mcp", "/healthz", "/events", "/nope"])
 @pytest.mark.parametrize(
     "given",

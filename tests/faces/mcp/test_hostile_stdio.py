@@ -52,6 +52,7 @@ def _lives(place: Place) -> None:
     assert _text(place.peer.call("get_session_state", {"sessionId": place.session}))["currentState"] == "idle"
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_no_request_is_answered_with_an_error(place: Place, name: str) -> None:
     case = BROKEN[name]
@@ -66,6 +67,7 @@ def test_what_is_no_request_is_answered_with_an_error(place: Place, name: str) -
     assert dump(place.repository) == before
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("name", REFUSED)
 def test_arguments_that_are_wrong_are_refused_in_words_for_the_model(place: Place, name: str) -> None:
     before = dump(place.repository)

@@ -13,7 +13,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from faces.programs import SECONDS
+from faces.programs import AUTHORIZED, SECONDS
 
 from .servers import ERAS, entries, problems, serving
 
@@ -41,7 +41,7 @@ class Crowd:
         """One agent's whole session, in step with nobody."""
         info = types.Implementation(name=f"agent {number}", version="1")
         async with (
-            httpx2.AsyncClient(timeout=SECONDS) as http,
+            httpx2.AsyncClient(headers=AUTHORIZED, timeout=SECONDS) as http,
             Client(
                 streamable_http_client(f"{self.url}/mcp", http_client=http), mode=_MODES[era], client_info=info
             ) as client,
@@ -91,7 +91,11 @@ async def _race(url: str) -> list[types.CallToolResult]:
         results.append(await client.call_tool("create_ralph_session", {"ticketId": "the only one"}))
 
     with anyio.fail_after(SECONDS):
-        async with Client(f"{url}/mcp", mode="2026-07-28") as client, anyio.create_task_group() as tasks:
+        async with (
+            httpx2.AsyncClient(headers=AUTHORIZED, timeout=SECONDS) as http,
+            Client(streamable_http_client(f"{url}/mcp", http_client=http), mode="2026-07-28") as client,
+            anyio.create_task_group() as tasks,
+        ):
             for _ in range(20):
                 tasks.start_soon(one, client)
     return results

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from exhaustive import examples
 from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import load_shipped
 from interlock.work.sessions.prompt import reported_states
@@ -111,8 +112,9 @@ def _called(agent: Agent, name: str, arguments: dict[str, Any]) -> types.CallToo
     return result
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=60, suppress_health_check=SLOW)
+@settings(max_examples=examples(120), suppress_health_check=SLOW)
 @given(data=st.data())
 def test_whatever_a_tool_is_given_it_answers_and_a_refusal_leaves_no_trace(
     agent: Agent, served: Served, sessions: list[str], tools: dict[str, types.Tool], name: str, data: st.DataObject
@@ -131,7 +133,7 @@ def test_whatever_a_tool_is_given_it_answers_and_a_refusal_leaves_no_trace(
             assert _written(served) == before
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(60))
 @given(
     reports=st.lists(st.sampled_from(STATES) | st.sampled_from(["idle", "done", "nope"]), max_size=8),
     outcome=st.sampled_from([None, "success", "failure", "timeout", "cancelled"]),

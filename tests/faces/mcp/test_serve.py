@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -17,7 +18,7 @@ import httpx2
 import pytest
 from anyio.from_thread import BlockingPortal
 
-from faces.programs import SECONDS, run, run_in_terminal
+from faces.programs import AUTHORIZED, SECONDS, followed, run, run_in_terminal
 from interlock import __version__
 
 from .servers import ERAS, Agent, Era, Served, dump, entries, http_agent, problems, serving
@@ -30,7 +31,7 @@ TOKEN = "a secret that is long enough"
 
 def test_it_says_that_it_lives_and_how_much_was_written(agent: Agent, served: Served) -> None:
     agent.create()
-    response = httpx2.get(f"{served.url}/healthz", timeout=SECONDS)
+    response = httpx2.get(f"{served.url}/healthz", headers=AUTHORIZED, timeout=SECONDS)
     assert response.status_code == 200
     written = len(entries(served.repository))
     assert response.json() == {"ok": True, "data": {"version": __version__, "entries": written}}
@@ -38,7 +39,7 @@ def test_it_says_that_it_lives_and_how_much_was_written(agent: Agent, served: Se
 
 @pytest.mark.parametrize("path", ["/nope", "/mcp/", "/events/", "/healthz/x", "/%2e%2e/etc/passwd", "//healthz"])
 def test_other_paths_lead_nowhere(served: Served, path: str) -> None:
-    assert httpx2.get(f"{served.url}{path}", timeout=SECONDS).status_code in (307, 400, 404)
+    assert httpx2.get(f"{served.url}{path}", headers=AUTHORIZED, timeout=SECONDS).status_code in (307, 400, 404)
 
 
 # What happens
@@ -50,7 +51,7 @@ Event = tuple[int, dict[str, Any]]
 @contextmanager
 def _listening(url: str, **asked: str) -> Iterator[Iterator[Event]]:
     """The events of a stream, as they come."""
-    headers = {"last-event-id": asked.pop("last")} if "last" in asked else {}
+    headers = AUTHORIZED | ({"last-event-id": asked.pop("last")} if "last" in asked else {})
     timeout = httpx2.Timeout(SECONDS)
     with httpx2.stream("GET", f"{url}/events", params=asked, headers=headers, timeout=timeout) as response:
         assert response.status_code == 200
@@ -148,7 +149,7 @@ def test_what_another_process_writes_is_streamed_as_well(served: Served, home: d
     ],
 )
 def test_a_stream_that_cannot_be_is_an_error(served: Served, asked: dict[str, str], status: int, code: str) -> None:
-    response = httpx2.get(f"{served.url}/events", params=asked, timeout=SECONDS)
+    response = httpx2.get(f"{served.url}/events", params=asked, headers=AUTHORIZED, timeout=SECONDS)
     assert response.status_code == status
     assert response.json()["error"]["code"] == code
 
@@ -183,17 +184,51 @@ def test_other_names_of_loopback_will_do(
             pytest.skip("there is no IPv6 here")
     with serving(repository, environment, "--host", host) as server, http_agent(portal, server.url) as agent:
         assert agent.look(agent.create())["currentState"] == "idle"
-        assert httpx2.get(f"{server.url}/healthz", timeout=SECONDS).status_code == 200
+        assert httpx2.get(f"{server.url}/healthz", headers=AUTHORIZED, timeout=SECONDS).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "127.0.0.2", "", "example.org", "LOCALHOST"])
 def test_it_is_not_reachable_from_elsewhere_without_a_token(
     repository: Path, environment: dict[str, str], host: str
 ) -> None:
-    refused = run("serve", "--json", "--port", "0", "--host", host, cwd=repository, env=environment)
+    env = environment | {"RALPH_SERVE_TOKEN": ""}
+    refused = run("serve", "--json", "--port", "0", "--host", host, cwd=repository, env=env)
     assert refused.error["code"] == "address_refused"
     assert "RALPH_SERVE_TOKEN" in refused.error["hint"]
     assert not (repository / ".ralf").exists()
+
+
+@pytest.mark.parametrize("path", ["/", "/board", "/healthz", "/events", "/live?show=/", "/login", "/metrics"])
+def test_on_loopback_nothing_is_told_without_the_token(served: Served, path: str) -> None:
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "interlock-token=x"}):
+        answer = httpx2.get(f"{served.url}{path}", headers=headers, timeout=SECONDS)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
+
+
+def test_each_start_has_a_new_token_and_a_browser_brings_it_once(
+    repository: Path, environment: dict[str, str], portal: BlockingPortal
+) -> None:
+    env = environment | {"RALPH_SERVE_TOKEN": ""}
+    tokens = []
+    for _ in range(2):
+        with followed("serve", "--port", "0", cwd=repository, env=env) as stream:
+            found = re.fullmatch(r"Serving (http://[^/]+)/\?token=(\S{32,})", stream.line())
+            assert found is not None
+            url, token = found.groups()
+            tokens.append(token)
+            assert f"{url}/mcp" in stream.line()
+            with httpx2.Client(base_url=url, timeout=SECONDS) as browser:
+                assert browser.get("/").status_code == 401
+                assert browser.get(f"/?token={token}x").status_code == 401
+                assert browser.post(f"/mcp?token={token}").status_code == 401
+                entered = browser.get(f"/board?sort=age&token={token}")
+                assert (entered.status_code, entered.headers["location"]) == (303, "/board?sort=age")
+                cookie = entered.headers["set-cookie"].lower()
+                assert (token.lower() in cookie, "httponly" in cookie, "samesite=lax" in cookie) == (False, True, True)
+                assert browser.get("/board").status_code == 200
+            with http_agent(portal, url, token=token) as agent:
+                assert agent.look(agent.create())["currentState"] == "idle"
+    assert tokens[0] != tokens[1]
 
 
 @pytest.mark.parametrize("token", ["short", "x" * 15])

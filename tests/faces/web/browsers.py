@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from faces.programs import SERVE_TOKEN
 from patience import MILLISECONDS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["chromium"]
+__all__ = ["SharedBrowser", "chromium"]
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _ARGUMENTS = (
@@ -26,6 +27,26 @@ _ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
 )
+
+
+class SharedBrowser:
+    """One browser for many modules, started when the first asks for it.
+
+    While it is open, this thread has Playwright's event loop: whoever needs another one closes it first.
+    """
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._browser: Browser | None = None
+
+    def get(self) -> Browser:
+        if self._browser is None:
+            self._browser = self._stack.enter_context(chromium())
+        return self._browser
+
+    def close(self) -> None:
+        self._browser = None
+        self._stack.close()
 
 
 @contextmanager
@@ -54,6 +75,28 @@ def _patient(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(**options: Any) -> Any:
         found = make(**options)
         found.set_default_timeout(MILLISECONDS)
-        return found
+        if hasattr(found, "new_page"):
+            found.new_page = _admitted(found.new_page)
+            return found
+        return _with_token(found)
 
     return made
+
+
+def _admitted(make: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda: _with_token(make())
+
+
+def _with_token(page: Any) -> Any:
+    """A page that opens addresses as `ralph serve` prints them; the server sends it on without the token."""
+    go = page.goto
+
+    def goto(address: str, **options: Any) -> Any:
+        if not address.startswith(("http://", "/")):
+            return go(address, **options)
+        address, _, fragment = address.partition("#")
+        address += f"{'&' if '?' in address else '?'}token={SERVE_TOKEN}"
+        return go(f"{address}#{fragment}" if fragment else address, **options)
+
+    page.goto = goto
+    return page

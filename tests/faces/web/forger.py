@@ -21,12 +21,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 SECONDS = 180
+TOKEN = "the-token-of-every-server-that-a-test-starts"
 
 
 def send(url: str, fields: dict[str, str] | None, **headers: str) -> str:
     """The status of a request, or what went wrong."""
     body = None if fields is None else urlencode(fields).encode()
-    request = urllib.request.Request(url, body, {name.replace("_", "-"): value for name, value in headers.items()})
+    given = {"Authorization": f"Bearer {TOKEN}", **headers}  # to have the token is not to be the person
+    request = urllib.request.Request(url, body, {name.replace("_", "-"): value for name, value in given.items()})
     try:
         with urllib.request.urlopen(request, timeout=SECONDS) as answer:
             return str(answer.status)
@@ -74,7 +76,8 @@ def read_terminal(path: str) -> str:
 def own_dashboard(plan: dict[str, Any], form: dict[str, str]) -> str:
     """Start one in a terminal that is its own, where it would see the codes."""
     ours, theirs = pty.openpty()
-    env = {name: os.environ[name] for name in ("PATH", "HOME")}
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "XDG_STATE_HOME")}
+    env["RALPH_SERVE_TOKEN"] = TOKEN
     words = ["setsid", "-c", plan["ralph"], "serve", "--port", "0"]
     with subprocess.Popen(words, cwd=plan["root"], env=env, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 
 from faces.mcp.servers import serving
+from faces.programs import AUTHORIZED
 from patience import SECONDS
 
 __all__ = ["BIDI", "CODE", "HOSTILE", "Seen", "Visitor", "visiting"]
@@ -112,5 +113,8 @@ class Visitor:
 @contextmanager
 def visiting(root: Path, environment: Mapping[str, str]) -> Iterator[Visitor]:
     """`ralph serve` in a repository, and somebody who looks at its pages."""
-    with serving(root, environment) as served, httpx.Client(base_url=served.url, timeout=SECONDS) as client:
+    with (
+        serving(root, environment) as served,
+        httpx.Client(base_url=served.url, headers=AUTHORIZED, timeout=SECONDS) as client,
+    ):
         yield Visitor(client)

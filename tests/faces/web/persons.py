@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import html
 import json
 import os
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import httpx2
 
-from faces.programs import SECONDS, Process, begun
+from faces.programs import AUTHORIZED, SECONDS, Process, begun
 
 __all__ = ["Browser", "Terminal", "in_terminal"]
 
@@ -40,13 +41,14 @@ class Terminal:
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def read(self) -> None:
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two chunks
         while True:
             try:
                 chunk = os.read(self.descriptor, 65536)
             except OSError:
                 chunk = b""
             with self._changed:
-                self.screen += chunk.decode("utf-8", "replace").replace("\r\n", "\n")
+                self.screen = (self.screen + decoder.decode(chunk)).replace("\r\n", "\n")
                 self.is_over = not chunk
                 self._changed.notify_all()
             if not chunk:
@@ -150,7 +152,7 @@ class Browser:
     """A browser without script, which sends what Chromium sends with a form."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx2.Client(base_url=url, timeout=SECONDS, follow_redirects=True)
+        self.http = httpx2.Client(base_url=url, headers=AUTHORIZED, timeout=SECONDS, follow_redirects=True)
         self.url = url
         self.page = ""
         self.status = 0

@@ -13,7 +13,7 @@ import httpx
 
 from faces.journals import AGENT, PERSON, opened
 from faces.mcp.servers import serving
-from faces.programs import SECONDS
+from faces.programs import AUTHORIZED, SECONDS
 from interlock.journal import Journal
 from interlock.work.sessions.verbs import Caller, complete, create, update
 
@@ -35,7 +35,7 @@ class Site:
     repository: Path
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", timeout=SECONDS)
+        return httpx.get(f"{self.url}{path}", headers=AUTHORIZED, timeout=SECONDS)
 
     def page(self, path: str) -> str:
         answer = self.get(path)

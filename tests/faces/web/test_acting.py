@@ -100,6 +100,9 @@ def test_an_approval_of_the_dashboard_that_somebody_copied_is_named(tmp_path: Pa
 def test_the_page_of_a_gate_shows_what_the_terminal_shows(tmp_path: Path) -> None:
     with acting(tmp_path) as (arena, terminal, browser):
         thread = arena.new("x")
+        notes = "a line among many others\u3164 " * 2000
+        (arena.place / "long.md").write_text(f"{SPEC}\n## Notes\n\n{notes}\nthe very end\n")
+        run("thread", "spec", thread, "--file", str(arena.place / "long.md"), cwd=arena.root, env=arena.environment)
         after = len(terminal.screen)
         browser.post(f"/thread/{thread}/act", event="finalize")
         terminal.gate_code("finalize", after)
@@ -107,6 +110,8 @@ def test_the_page_of_a_gate_shows_what_the_terminal_shows(tmp_path: Path) -> Non
         page = "\n".join(line.strip() for line in browser.text.splitlines())
         for line in shown.splitlines():
             assert line.strip() in page
+        assert "│ the very end" in page
+        assert page.count("⟦U+3164⟧") == 2000
         assert "spec " in shown
         assert state(arena, thread) == "Drafting"
 

@@ -11,19 +11,18 @@ import pytest
 from faces.journals import PERSON, opened
 from interlock.machine import Event
 
-from .browsers import chromium
 from .clicking import Clicker, clicking, is_same, stay
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Browser, Locator
 
 MOST = 60
 """So many times Tab is pressed at the most to come anywhere."""
 
 
 @pytest.fixture
-def person(tmp_path: Path) -> Iterator[Clicker]:
-    with chromium() as browser, clicking(browser, tmp_path, logs_in=False) as found:
+def person(browser: Browser, tmp_path: Path) -> Iterator[Clicker]:
+    with clicking(browser, tmp_path, logs_in=False) as found:
         yield found
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.responses import Response
 
 from interlock.errors import Refusal
-from interlock.faces.web.browsers import Browsers, Told
+from interlock.faces.web.browsers import Browsers, Passes, Told
 from interlock.faces.web.codes import LETTERS, Codes, made_of, plain
 
 
@@ -158,3 +159,23 @@ def test_browsers_are_not_remembered_without_end(seconds: Seconds) -> None:
     for _ in range(100):
         browsers.admit()
     assert not browsers.knows(first)
+
+
+def test_a_pass_is_for_one_token_one_port_and_twelve_hours() -> None:
+    now = [1_000_000.0]
+    scope = {"headers": [(b"host", b"127.0.0.1:7411")]}
+    passes = Passes("a token", lambda: now[0])
+    answer = passes.give(Response(), scope)
+    name, _, rest = answer.headers["set-cookie"].partition("=")
+    cookies = {name: rest.partition(";")[0]}
+    assert "a token" not in cookies[name]
+    assert passes.knows(cookies, scope)
+    assert Passes("a token", lambda: now[0]).knows(cookies, scope), "a server that is started again"
+    assert not Passes("another", lambda: now[0]).knows(cookies, scope)
+    other = {"headers": [(b"host", b"127.0.0.1:7412")]}
+    assert not passes.knows({name.replace("7411", "7412"): cookies[name]}, other)
+    until, _, seal = cookies[name].partition(".")
+    for forged in ("", ".", f"{int(until) + 1}.{seal}", f"{until}.", f"{until}.é", f"٣.{seal}", "9" * 99 + f".{seal}"):
+        assert not passes.knows({name: forged}, scope)
+    now[0] += 12 * 3600 + 1
+    assert not passes.knows(cookies, scope)

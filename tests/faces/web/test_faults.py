@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from faces.journals import opened
 from interlock.faces.mcp.desk import Desk
@@ -18,6 +19,8 @@ from interlock.machine import load_shipped
 from interlock.work.settings import Settings
 
 from .sites import NOBODY
+
+pytestmark = pytest.mark.usefixtures("own_event_loop")
 
 
 def _broken(sight: Sight, asked: Asked) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ from starlette.routing import Mount, Route
 
 from faces.journals import opened
 from faces.mcp.servers import dump, serving
-from faces.programs import RALPH, SECONDS, run
+from faces.programs import AUTHORIZED, RALPH, SECONDS, SERVE_TOKEN, run
 from forging.arena import Arena
 from interlock.faces.mcp.desk import Desk
 from interlock.faces.mcp.server import make_server
@@ -38,6 +38,7 @@ from .persons import Browser, Terminal, in_terminal
 from .sites import alien
 from .test_acting import attempts, state
 
+pytestmark = pytest.mark.usefixtures("own_event_loop")
 TOKEN = "a secret that is long enough"
 SCRIPT = "<script>alert(1)</script>"
 HANDLER = '"><img src=x onerror=alert(1)>'
@@ -114,7 +115,8 @@ def test_a_form_of_another_site_is_refused_though_the_cookie_came_with_it(
 
 def test_the_cookie_is_not_for_scripts_and_not_for_other_sites(arena: Arena) -> None:
     with in_terminal(arena.root, arena.environment) as terminal:
-        answer = httpx2.post(f"{terminal.url}/login", data={"code": terminal.login_code()}, timeout=SECONDS)
+        code = {"code": terminal.login_code()}
+        answer = httpx2.post(f"{terminal.url}/login", data=code, headers=AUTHORIZED, timeout=SECONDS)
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"].lower()
         assert "httponly" in cookie
@@ -273,7 +275,7 @@ def _routes(tmp_path: Path) -> list[Route]:
         acting = offered(lambda: at_terminal({}, tmp_path), lambda text: False, lambda: 0.0, os.urandom)
         drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {})
         hands = Hands(acting, journal, tmp_path / ".ralf", tmp_path, Settings({}), {}, drivers)
-        app = make_app(make_server(desk, load_shipped), desk, "127.0.0.1", None, anyio.Event(), hands)
+        app = make_app(make_server(desk, load_shipped), desk, "127.0.0.1", TOKEN, anyio.Event(), hands)
         assert all(isinstance(one, (Route, Mount)) for one in app.routes)
         return [one for one in app.routes if isinstance(one, Route)]
 
@@ -409,7 +411,8 @@ def test_a_connection_that_sends_half_a_head_is_closed_after_a_while() -> None:
 
 def test_five_hundred_listeners_are_all_told_and_the_pages_go_on(arena: Arena, person: Browser) -> None:
     """The plan says 10,000; a machine of tests has not so many descriptors, so these are 500."""
-    request = b"GET /live?show=/board HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+    request = b"GET /live?show=/board HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    request += f"Authorization: Bearer {SERVE_TOKEN}\r\n\r\n".encode()
     with ExitStack() as open_:
         listeners = [open_.enter_context(_connected(person.url)) for _ in range(500)]
         for one in listeners:
@@ -432,7 +435,8 @@ def _until(listener: socket.socket, wanted: bytes) -> None:
 
 
 def test_a_dashboard_for_other_machines_needs_a_token(arena: Arena) -> None:
-    refused = run("serve", "--host", "0.0.0.0", "--json", cwd=arena.root, env=arena.environment)
+    environment = {**arena.environment, "RALPH_SERVE_TOKEN": ""}
+    refused = run("serve", "--host", "0.0.0.0", "--json", cwd=arena.root, env=environment)
     assert refused.error["code"] == "address_refused"
 
 

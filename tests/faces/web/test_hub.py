@@ -29,6 +29,7 @@ from patience import SECONDS
 
 from .sites import NOBODY
 
+pytestmark = pytest.mark.usefixtures("own_event_loop")
 MANY = 40
 ASKED = Asked("/sessions", {}, {})
 

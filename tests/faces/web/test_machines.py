@@ -6,12 +6,13 @@ import json
 import re
 import subprocess
 import sys
+from typing import Any
 
 import httpx
 import pytest
 
 from faces.journals import SYSTEM, reports
-from faces.programs import SECONDS
+from faces.programs import AUTHORIZED, SECONDS
 from faces.source_form import source_form
 from interlock.faces.web.trial import MOST_BYTES
 from interlock.faces.web.trying import tried
@@ -45,7 +46,22 @@ by = ["agent"]
 VALUES = '["a", "b", "c", "d", "e", "f"]'
 
 
+def _crowded(size: int = 400) -> str:
+    """A machine in which everything leads everywhere."""
+    states = "".join(f"[states.s{number}]\n" for number in range(size))
+    names = ", ".join(f'"s{number}"' for number in range(size))
+    return (
+        f'name = "x"\nversion = 1\ndescription = "d"\ninitial = "s0"\n{states}[events.go]\ntargeted = true\n'
+        f'[[transitions]]\nfrom = "*"\nto = [{names}]\non = "go"\nby = ["human"]\n'
+    )
+
+
 def _explosive() -> str:
+    """A machine with more rows than there is memory for."""
+    return _crowded(3_000)
+
+
+def _many_variants() -> str:
     """A machine of two states whose one event has 78 billion variants."""
     facts = "".join(f"[facts.f{number}]\nvalues = {VALUES}\n" for number in range(14))
     when = " and ".join(f"f{number} == 'a'" for number in range(14))
@@ -54,22 +70,13 @@ def _explosive() -> str:
     )
 
 
-def _crowded() -> str:
-    """A machine in which everything leads everywhere."""
-    states = "".join(f"[states.s{number}]\n" for number in range(400))
-    names = ", ".join(f'"s{number}"' for number in range(400))
-    return (
-        f'name = "x"\nversion = 1\ndescription = "d"\ninitial = "s0"\n{states}[events.go]\ntargeted = true\n'
-        f'[[transitions]]\nfrom = "*"\nto = [{names}]\non = "go"\nby = ["human"]\n'
-    )
-
-
 def _drop(
     site: Site, text: str | None = None, file: bytes | None = None, headers: dict[str, str] | None = None
 ) -> httpx.Response:
-    given = {} if file is None else {"files": {"file": ("own.toml", file)}}
+    given: dict[str, Any] = {} if file is None else {"files": {"file": ("own.toml", file)}}
     data = {} if text is None else {"text": text}
-    answer = httpx.post(f"{site.url}/machines/check", data=data, **given, headers=headers, timeout=SECONDS)  # type: ignore[arg-type]
+    given["headers"] = {**AUTHORIZED, **(headers or {})}
+    answer = httpx.post(f"{site.url}/machines/check", data=data, **given, timeout=SECONDS)
     if answer.headers["content-type"].startswith("text/html"):
         alien(answer.text)
     return answer
@@ -207,7 +214,7 @@ def test_what_is_too_large_is_refused(site: Site) -> None:
     "body", [b"", b"--x\r\n", b"\xff" * 1000, b"--x\r\nContent-Disposition: form-data; name=text\r\n\r\n"]
 )
 def test_a_form_that_is_none_is_refused(site: Site, body: bytes) -> None:
-    kind = {"content-type": "multipart/form-data; boundary=x"}
+    kind = {**AUTHORIZED, "content-type": "multipart/form-data; boundary=x"}
     answer = httpx.post(f"{site.url}/machines/check", content=body, headers=kind, timeout=SECONDS)
     assert answer.status_code == 422
 
@@ -224,6 +231,10 @@ def test_a_machine_that_would_take_forever_ends(site: Site) -> None:
     assert answer.status_code == 422
     assert "ralph machine check FILE" in answer.text
     site.page("/machines")
+
+
+def test_an_event_of_very_many_variants_is_too_large() -> None:
+    assert "too_large" in {finding["code"] for finding in tried(_many_variants())["report"]["findings"]}
 
 
 def test_the_program_holds_itself_to_its_limits() -> None:

@@ -19,7 +19,6 @@ from faces.programs import clean_environment
 from interlock.machine import Event
 from work.attention.standings import PERSON, run_in, thread_in
 
-from .browsers import chromium
 from .sites import WAY, Site, walk
 from .test_tickets import ticket_in
 from .wires import Wire, wired
@@ -114,12 +113,11 @@ def _error() -> Any:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Stage]:
+def whole(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[_Stage]:
     environment = clean_environment(tmp_path_factory.mktemp("home"))
     repository: Path = tmp_path_factory.mktemp("site") / "repository"
     subprocess.run(["git", "init", "-q", repository], env=environment, check=True, timeout=60)
     with ExitStack() as stack:
-        browser = stack.enter_context(chromium())
         served = stack.enter_context(serving(repository, environment))
         site = Site(served.url, stack.enter_context(opened(repository)), repository)
         wire = stack.enter_context(wired(site.url))

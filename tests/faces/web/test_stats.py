@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faces.journals import journal_file
+from faces.journals import journal_file, trusting
 from faces.programs import clean_environment
 from interlock.faces.amounts import count_text, span_text
 from interlock.faces.web.plots import HEIGHT, WIDTH, Part, plot_of
@@ -40,7 +40,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def _write(repository: Path) -> None:
     clock = Clock()
-    journal = open_journal(journal_file(repository), now=clock)
+    journal = open_journal(journal_file(repository), now=clock, created=trusting(repository))
     good = Made(journal, clock, HOSTILE, "260131-144400")
     good.plan(120, ["task-1", "<b>task-2"], cycles=1)
     good.attempt(600, "task-1", "Failed")

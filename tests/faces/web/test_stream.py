@@ -12,7 +12,7 @@ import pytest
 from markupsafe import escape
 
 from faces.journals import AGENT
-from faces.programs import SECONDS
+from faces.programs import AUTHORIZED, SECONDS
 from interlock.work.sessions.verbs import note
 from work.attention.standings import thread_in
 
@@ -24,7 +24,8 @@ _ABSURD = ["-1", "x", "9" * 19, "1e3", "1.5", "7 7", "0x10", "²", "'; DROP TABL
 @contextmanager
 def _listening(site: Site, path: str, last: str | None, **asked: str) -> Iterator[Iterator[tuple[str, str]]]:
     """The events of a stream, each with its id and its data."""
-    headers = {} if last is None else {b"last-event-id": last.encode()}
+    authorized = {name.encode(): value.encode() for name, value in AUTHORIZED.items()}
+    headers = authorized if last is None else {**authorized, b"last-event-id": last.encode()}
     with httpx.stream("GET", f"{site.url}{path}", params=asked, headers=headers, timeout=SECONDS) as answer:
         assert answer.status_code == 200, answer.read()
         yield _events(answer.iter_lines())
@@ -66,7 +67,9 @@ def test_none_is_missed_and_none_comes_twice_while_others_write(site: Site, is_o
 
 @pytest.mark.parametrize("last", _ABSURD)
 def test_a_number_that_is_none_is_refused_with_words(site: Site, last: str) -> None:
-    answer = httpx.get(f"{site.url}/events", headers={b"last-event-id": last.encode()}, timeout=SECONDS)
+    authorized = {name.encode(): value.encode() for name, value in AUTHORIZED.items()}
+    headers = {**authorized, b"last-event-id": last.encode()}
+    answer = httpx.get(f"{site.url}/events", headers=headers, timeout=SECONDS)
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_argument")
 
 

@@ -108,7 +108,7 @@ def test_a_browser_notifies_once_from_whichever_pages_are_open(context: BrowserC
     thread_in(site.journal, "PendingReview", "Waits already")
     pages = _opened(context, wire.url, "/board", "/stats", "/sessions")
     _tell(site, pages, "Greet <b>people</b>\u202e")
-    assert _told(pages) == ["Waits for you: Greet <b>people</b>\ufffd: PendingReview"]
+    assert _told(pages) == ["Waits for you: Greet <b>people</b>⟦U+202E⟧: PendingReview"]
     pages.pop(0).close()
     wire.shows(lambda streams: streams == [["/needed", "/sessions", "/stats"]])  # who is gone cannot notify
     _tell(site, pages, "Say goodbye")

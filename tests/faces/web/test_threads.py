@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -191,7 +193,7 @@ def test_hostile_text_does_nothing_wherever_it_stands(bench: Bench, environment:
         id_ = new_thread(workshop, actor, HOSTILE, "methodical").id
         revise_spec(workshop, id_, actor, f"{SPEC}\n{HOSTILE}\n")
         revise_spec(workshop, id_, actor, f"{SPEC.replace('it is polite', HOSTILE)}\n{'long ' * 30_000}\n")
-        add_context(workshop, id_, actor, HOSTILE)
+        add_context(workshop, id_, bench.person, HOSTILE)
         said = {"type": "said", "role": "user", "content": HOSTILE}
         journal.append(id_, Event(NOTED, actor, reason=HOSTILE, evidence=Evidence(data=said)))
     finally:
@@ -235,6 +237,7 @@ def test_a_spec_is_only_offered_to_be_written_here_where_it_would_come_back_unch
 
 
 def test_threads_come_newest_first_and_page_by_page(bench: Bench, environment: dict[str, str]) -> None:
+    bench.now = count(time.time_ns(), 1_000_000).__next__  # ids of the same millisecond have no order
     journal = bench.open()
     try:
         made = [new_thread(bench.workshop(journal), bench.person.actor, f"Part {n}", "quick").id for n in range(52)]

@@ -13,8 +13,9 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import Approval, approval, audit, refused_attempt, revoke, stage, staged, trust_of
+from interlock.work.gates.display import visible
 from interlock.work.gates.overview import overview
-from interlock.work.gates.presence import at_terminal, present, visible
+from interlock.work.gates.presence import at_terminal, present
 from interlock.work.gates.statement import digest_of
 from interlock.world.ssh import is_signed
 
@@ -186,7 +187,7 @@ def test_an_attempt_by_nobody_is_kept_with_its_reason(place: Journal, tmp_path: 
 
 
 def test_what_cannot_be_seen_is_marked() -> None:
-    assert visible("a\x1b[2Jb\u202ec\u200bd\r\n\te") == "a\ufffd[2Jb\ufffdc\ufffdd\ufffd\n\te"
+    assert visible("a\x1b[2Jb\u202ec\u200bd\r\n\te") == "a⟦U+001B⟧[2Jb⟦U+202E⟧c⟦U+200B⟧d⟦U+000D⟧\n\te"
 
 
 # The stage

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from exhaustive import examples
 from interlock.errors import Tampered
 from interlock.journal import Entry, Journal, Problem, open_journal
 from interlock.journal.entry import encode
@@ -137,7 +138,7 @@ FIELDS = [
 
 
 @given(data=st.data())
-@settings(max_examples=40)
+@settings(max_examples=examples(120))
 def test_any_change_of_a_signed_approval_is_found_even_when_the_chain_was_made_anew(
     played: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
@@ -164,7 +165,7 @@ def test_any_change_of_a_signed_approval_is_found_even_when_the_chain_was_made_a
 
 
 @given(data=st.data())
-@settings(max_examples=20)
+@settings(max_examples=examples(60))
 def test_any_change_before_a_signature_is_found_even_when_the_chain_was_made_anew(
     played: tuple[Path, str, str], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

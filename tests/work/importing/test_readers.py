@@ -157,6 +157,7 @@ def test_what_is_broken_is_told_with_its_place(form: str, text: str, told: str) 
         ([Imported("a", "A"), Imported("a", "B")], "has the id 'a'"),
         ([Imported("a", "A", blocked_by=("z",))], "refers to 'z'"),
         ([Imported("a", "A", blocked_by=("b",)), Imported("b", "B", blocked_by=("a",))], "wait for each other"),
+        ([Imported("a", "A"), Imported("b", "B", parent="a", blocked_by=("a",))], "a whole waits for its parts"),
         ([Imported("a", "A", parent="a")], "are parts of each other"),
     ],
 )

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from exhaustive import examples
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event, Evidence, load_shipped
 from interlock.work.leases import is_present, process_holder
@@ -268,7 +269,7 @@ def test_a_kill_between_sending_and_noting_tells_the_same_again(tmp_path: Path) 
         journal.close()
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(["Stuck", "Done", "Paused", "Failed", "Exit", "EXIT"]), max_size=5), st.data())
 def test_notices_are_the_same_however_often_and_in_which_parts_they_are_made(
     tmp_path_factory: pytest.TempPathFactory, made: list[str], data: st.DataObject

@@ -430,6 +430,7 @@ def _bounded() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.usefixtures("_bounded")
 @pytest.mark.parametrize("piece", _LONG)
 def test_ten_megabytes_of_anything_get_a_complaint(piece: str) -> None:

@@ -67,7 +67,7 @@ BAD: dict[str, tuple[Steps, str]] = {
     "a list": ([{"say": '["completed", "met"]'}, FINISH], "- `$` is missing: "),
     "10 MB": ([{"say": "x" * 10_000_000}, FINISH], "- `$` is not in the last "),
     "nothing": ([FINISH], "- `$` is missing: you said nothing."),
-    "a death": ([{"exit": 3}], "the agent ended as failed: "),
+    "a death": ([{"say": "I begin."}, {"exit": 3}], "the agent ended as failed: "),
     "a refusal": ([{"say": "I can't help with that."}, {"finish": False}], "the agent ended as failed: I can't help"),
 }
 
@@ -433,7 +433,7 @@ SAYING: dict[str, tuple[tuple[Steps, ...], tuple[Steps, ...]]] = {
     "a summary": ((plan(task(1)), done(1)), (qualified(1), says(met=True, summary=EVIL, gaps=[]))),
     "prose": (([{"say": EVIL}, FINISH],), (MET,)),
     "a key": ((says(**{"status": EVIL, EVIL: EVIL}),), (MET,)),
-    "an error": (([{"complain": f"the model is gone {EVIL}"}, {"exit": 1}],), (MET,)),
+    "an error": (([{"say": f"the model is gone {EVIL}"}, {"exit": 1}],), (MET,)),
     "lines": (([{"print": EVIL}, {"complain": EVIL}, *unplannable()],), (MET,)),
 }
 

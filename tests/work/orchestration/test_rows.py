@@ -145,6 +145,7 @@ def test_every_row_of_the_table_has_a_run_that_takes_it() -> None:
             assert len([row for row in MACHINE.transitions if _is(row, one)]) == 1, (name, one)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize(("row", "name"), _rows())
 def test_a_row_of_the_table_is_taken(journeys: Journeys, row: Transition, name: str) -> None:
     journey = journeys[name]
@@ -220,6 +221,7 @@ def _rested(stage: Stage, state: str) -> tuple[Stage, Run]:
     return stage, rested(stage, id_, is_in(state))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("state", "kind"), OUTSIDE, ids=lambda one: str(one))
 def test_what_is_not_in_the_table_is_refused_and_changes_nothing(
     resting: Callable[[str], tuple[Stage, Run]], state: str, kind: ActorKind

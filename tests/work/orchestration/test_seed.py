@@ -452,6 +452,7 @@ BRANCHES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=pytest.mark.requirement(f"orchestrator:next:{one}")) for one in BRANCHES]
 )

@@ -88,6 +88,7 @@ def test_the_files_say_what_is_so_and_only_what_differs_is_written(files: Sessio
     assert list(AFTER)[-1] == "progress.md"
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", ["plan.md", "tasks.md", "progress.md", "tasks.task-1-report.md", "transitions.jsonl"])
 @pytest.mark.parametrize("kind", ["text", "link", "directory", "pipe", "huge", "binary"])
 def test_an_agents_edit_is_kept_told_and_undone(files: SessionFiles, tmp_path: Path, name: str, kind: str) -> None:

@@ -24,7 +24,7 @@ from work.orchestration.playing import MET, done, plan, qualified, says, task
 from work.threads.benches import Bench, Steps, shell
 
 PROSE: Steps = [{"say": "I would say so and so."}, {"finish": True}]
-OFFLINE: Steps = [{"say": "connect ECONNREFUSED 192.0.2.1:443"}, {"exit": 1}]
+OFFLINE: Steps = [{"complain": "connect ECONNREFUSED 192.0.2.1:443"}, {"exit": 1}]
 START = 1_790_000_000
 
 
@@ -275,6 +275,15 @@ def test_a_rejected_attempt_adds_none(bench: Bench) -> None:
     goal = begun(bench)
     goal.go(lambda run: is_between(run) and "task-1" in run.reports)
     assert goal.marks() == {"task-1": " "}
+
+
+def test_tasks_found_in_an_attempt_whose_review_failed_are_added_when_a_later_one_is_qualified(bench: Bench) -> None:
+    bench.play(plan(task(1)), with_found(done(1), 7), done(1), worked(7), worked(8))
+    bench.judge(with_found(qualified(1, "Failed"), 8), qualified(1), judged(7), judged(8), MET)
+    goal = begun(bench)
+    run = goal.go()
+    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-7": "x", "task-8": "x"}), run.reason
+    assert run.discovered == 2
 
 
 def test_an_attempt_that_failed_for_want_of_a_task_is_planned_anew(bench: Bench) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -451,7 +453,7 @@ def test_a_link_in_a_temporary_place_hides_nothing(tree: Path, tmp_path: Path) -
 
 
 def test_many_paths_are_looked_at_to_their_end(tree: Path) -> None:
-    words = " ".join(f"f{number}" for number in range(10_000))
+    words = " ".join(f"f{number}" for number in range(4_000))
     assert need_of("Bash", {"command": f"rm {words}"}, str(tree), str(tree)).protected == ""
     assert need_of("Bash", {"command": f"rm {words} .git/config"}, str(tree), str(tree)).protected == ".git/config"
     assert need_of("Bash", {"command": "rm " + "{a,b}" * 12 + " .git/x"}, str(tree), str(tree)).protected == ".git/x"
@@ -609,3 +611,114 @@ def test_a_way_does_not_lead_off_the_path() -> None:
     states = {"a": {"tools": []}, "b": {"tools": ["read"]}, "c": {"tools": ["write"]}}
     said = denial("01abc", "a", None, {"states": states, "transitions": rows}, Need("write", "x"), driven=False)
     assert re.findall(r'"state": "(\w)"', said) == ["b", "c"]
+
+
+# How much work a call is worth
+
+SIZE = 92_000
+COSTLY = {
+    "targets of a copy": "cp " + " ".join(f"-t d{number} a{number}" for number in range(SIZE // 12)),
+    "open braces": "rm {" + "," * SIZE,
+    "braces": "rm " + "{a,b}" * (SIZE // 5),
+    "one brace in a long path": "rm " + "a" * (SIZE // 2) + "{" + "b," * (SIZE // 4) + "}",
+    "changes of the directory": ";".join(f"cd d; rm a{number}" for number in range(SIZE // 12)),
+    "paths": "rm " + " ".join(f"a{number}" for number in range(SIZE // 6)),
+    "patterns": "rm " + " ".join(f"a{number}*" for number in range(SIZE // 7)),
+    "a deep path": "rm " + "a/" * (SIZE // 2),
+    "a long pattern": "rm -r " + "*" * SIZE,
+    "temporary files": ";".join(f"echo > /tmp/x{number}" for number in range(SIZE // 15)),
+    "comparisons": "[[ " + "a < b " * (SIZE // 6),
+    "keywords": "! " * (SIZE // 2) + "[[ a < b",
+    "open strings of awk": "awk '" + '"' + '\\"' * (SIZE // 2) + "'",
+    "delimiters of sed": "sed '" + "".join(f"s{chr(0x4E00 + number)}" for number in range(1_900)) + "' x",
+    "scripts of sed": "sed " + "-e 's/a/b/' " * (SIZE // 12),
+    "blanks of a query": "sqlite3 db 'select " + " " * SIZE + ";;'",
+    "blank lines before a patch": "***\n" + " \n" * (SIZE // 2) + "*** Add File: a",
+    "blanks in a patch": "*** Begin Patch\n*** Add File: a" + " " * SIZE + "x",
+    "files of a patch": "*** Begin Patch\n" + "".join(f"*** Add File: a{number}\n" for number in range(SIZE // 20)),
+    "searches in searches": "find . " + "-exec find . " * (SIZE // 14),
+    "an option in twenty carriers": "env " * 19 + "-S'" + "env " * 19 + '-S"' + "env " * 19 + "-Sa\"'",
+    "commands": "a;" * (SIZE // 2),
+    "lines": "a\n" * (SIZE // 2),
+}
+
+
+@pytest.fixture
+def processor_time() -> Iterator[None]:
+    """A limit that only something quadratic reaches; processor time, so a busy machine changes nothing."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it takes too long")
+
+    before = signal.signal(signal.SIGPROF, fail)
+    signal.setitimer(signal.ITIMER_PROF, 10)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, before)
+
+
+@pytest.mark.usefixtures("processor_time")
+@pytest.mark.parametrize("command", COSTLY.values(), ids=COSTLY)
+def test_no_command_takes_long_to_be_judged(command: str, tree: Path) -> None:
+    need = need_of("Bash", {"command": command}, str(tree), str(tree))
+    assert need.kind in ("run", "write")
+    runs_tests(command)
+
+
+@pytest.mark.usefixtures("processor_time")
+def test_no_list_of_edits_takes_long_to_be_judged(tree: Path) -> None:
+    edits = [{"file_path": f"a{number}"} for number in range(100_000)]
+    assert need_of("MultiEdit", {"edits": edits}, str(tree), str(tree)).is_unjudged
+
+
+def test_what_is_too_much_to_be_judged_is_said_to_be_so(tree: Path) -> None:
+    need = need_of("Bash", {"command": "rm " + "{a,b}" * 40}, str(tree), str(tree))
+    assert (need.kind, need.is_unjudged) == ("write", True)
+    assert "split the command" in denial("s", "implementing", None, {}, need, driven=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "rm " + " ".join(f"src/module{number}.py" for number in range(300)),
+        "rm -r {a,b,c}{1,2,3}{x,y}",
+        "cat > a.md <<'EOF'\n" + "One line of a document, with $dollars and `ticks`.\n" * 1_800 + "EOF",
+        "cat > a.sh <<EOF\n" + 'echo "$HOME/$USER"\n' * 1_500 + "EOF",
+        'git commit -m "' + "A sentence of a message. " * 400 + '"',
+        ";".join(f"cd sub{number} && ls && cd .." for number in range(50)),
+        "sed -i " + "-e 's/old name/new name/g' " * 50 + "a.py",
+        "pytest " + " ".join(f"tests/test_{number}.py::test_it" for number in range(500)),
+    ],
+)
+def test_what_people_write_is_judged(command: str, tree: Path) -> None:
+    need = need_of("Bash", {"command": command}, str(tree), str(tree))
+    assert not need.is_unjudged
+    assert need.protected == ""
+
+
+@pytest.mark.parametrize(
+    "given_",
+    [
+        {"command": "rm -rf x", "workdir": ".git"},
+        {"command": "echo x > config", "cwd": ".git"},
+        {"command": "touch hooks/pre-commit", "working_directory": "src/../.git"},
+        {"command": "echo x > settings.json", "directory": ".claude"},
+        {"command": "echo x > journal.db", "dir_path": "{tree}/.ralf"},
+        {"cmd": ["bash", "-lc", "rm config"], "workdir": ".codex"},
+        {"command": "cd .. && rm .mcp.json", "workdir": "src"},
+    ],
+)
+def test_the_directory_that_a_tool_runs_in_counts(given_: dict[str, Any], tree: Path) -> None:
+    placed = {key: one.replace("{tree}", str(tree)) if isinstance(one, str) else one for key, one in given_.items()}
+    assert need_of("Bash", placed, str(tree), str(tree)).protected
+    without = {key: one for key, one in placed.items() if key in ("command", "cmd")}
+    if "cd .." not in str(without):
+        assert not need_of("Bash", without, str(tree), str(tree)).protected
+
+
+def test_a_directory_that_is_no_text_or_leads_nowhere_changes_nothing(tree: Path) -> None:
+    odds: tuple[object, ...] = (None, 1, [], "", {})
+    for odd in odds:
+        assert not need_of("Bash", {"command": "echo > a", "workdir": odd}, str(tree), str(tree)).protected
+    assert not need_of("Bash", {"command": "echo > a", "workdir": "src"}, str(tree), str(tree)).protected

@@ -19,9 +19,9 @@ from interlock.work.sessions.prompt import reported_states
 from interlock.work.sessions.record import TYPES, record_of
 from interlock.work.sessions.upkeep import end_lost
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
-from interlock.world.ancestry import boot, host, started
+from interlock.world.ancestry import started
 from interlock.world.machines import machine_finder
-from interlock.world.processes import Process
+from interlock.world.processes import Process, process_here
 from journal.databases import Address, dump, sql
 from journal.histories import Clock
 from patience import SECONDS
@@ -268,7 +268,7 @@ def process() -> Iterator[tuple[Process, subprocess.Popen[bytes]]]:
     """A process that does nothing until it is ended."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        yield Process(host(), boot(), child.pid, started(child.pid) or ""), child
+        yield process_here(child.pid, started(child.pid) or ""), child
     finally:
         child.kill()
         child.communicate(timeout=SECONDS)

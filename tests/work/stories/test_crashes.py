@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from exhaustive import EXHAUSTIVE
+from faces.forking import run_module
 from interlock.errors import InterlockError
 from interlock.work.stories.reading import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
@@ -26,7 +27,7 @@ from work.stories.mortal import FileMemory
 from work.stories.yards import MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
-DEATHS = 48 if EXHAUSTIVE else 8
+DEATHS = 48 if EXHAUSTIVE else 3
 """How many tests kill drivers: each one of them, or all of them together every moment that there is."""
 COSTS: Steps = [{"usage": {"input": 70, "output": 7, "cached": 0}}, {"cost": 0.25}]
 TESTS = ("if [ $(git rev-list --count HEAD) = 1 ]; then grep -q 'retry_count: 1' progress.txt; else exit 127; fi",)
@@ -44,12 +45,15 @@ class Mortal:
     judge: Scripted
     tests: tuple[str, ...]
 
-    def start(self, dies: int | None = None) -> subprocess.Popen[str]:
-        """A driver in a process of its own."""
+    def words(self, dies: int | None) -> tuple[str, str]:
         options = {"agent": str(self.agent.script), "judge": str(self.judge.script), "tests": self.tests, "dies": dies}
+        return str(self.ground.directory), json.dumps(options)
+
+    def start(self) -> subprocess.Popen[str]:
+        """A driver in a process of its own."""
         paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
         return subprocess.Popen(
-            [sys.executable, "-m", "work.stories.mortal", str(self.ground.directory), json.dumps(options)],
+            [sys.executable, "-m", "work.stories.mortal", *self.words(None)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
             stdout=subprocess.PIPE,
             text=True,
@@ -57,9 +61,8 @@ class Mortal:
 
     def run(self, dies: int | None = None) -> tuple[int, str]:
         """How a driver ended, and what it told."""
-        with self.start(dies) as driver:
-            told, _ = driver.communicate(timeout=SECONDS)
-        return driver.returncode, told
+        code, told, _ = run_module("work.stories.mortal", *self.words(dies), env=os.environ)
+        return code, told
 
     def go_on(self) -> None:
         """Drive the loop to its end, unless it is there: then another driver would begin a new one."""
@@ -164,7 +167,7 @@ def test_a_driver_that_is_killed_is_followed_by_one_that_goes_on(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", range(20 if EXHAUSTIVE else 2))
+@pytest.mark.parametrize("seed", range(20 if EXHAUSTIVE else 1))
 def test_drivers_that_are_killed_again_and_again_come_to_the_same(
     undisturbed: tuple[dict[str, Any], list[str]], tmp_path: Path, seed: int
 ) -> None:

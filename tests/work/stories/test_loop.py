@@ -235,6 +235,7 @@ def played(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Scenario, Gr
     return scenario, ground, memory
 
 
+@pytest.mark.sampled(10)
 def test_a_scenario_goes_its_way(played: tuple[Scenario, Ground, UnsteadyMemory]) -> None:
     scenario, ground, memory = played
     counted = Counter(scenario.events)
@@ -400,3 +401,31 @@ def test_where_nothing_is_to_be_committed_all_else_is_done(tmp_path: Path) -> No
     assert ground.moves()[-1] == "all_complete"
     assert ground.commits() == []
     assert ground.boxes() == "xx"
+
+
+def test_without_a_server_no_blocker_is_said_to_be_logged_to_it(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, {"1-1": ("greet",)}).made()
+    ground.drive(tests=("false",))
+    story = ground.story()
+    assert (str(story.status), story.blocker_logged_to_neo4j) == ("blocked", False)
+    assert ground.loop().unsent == {}, "the journal's own memory has it"
+
+
+def test_a_blocker_that_the_server_gets_later_is_logged_then(tmp_path: Path) -> None:
+    ground = Ground(tmp_path, {"1-1": ("greet",), "1-2": ("wave",)}).made()
+    memory = UnsteadyMemory()
+    logged: list[bool | None] = []
+
+    def meddle(loop: Loop) -> None:
+        if loop.state == "BLOCKER" and not logged:
+            memory.fails = 1
+            logged.append(None)
+        known = loop.progress.story("story-1-1")
+        if known is not None and known.blocker_logged_to_neo4j is not None:
+            logged.append(known.blocker_logged_to_neo4j)
+
+    ground.meddle = meddle
+    ground.drive(tests=("false",), memory=memory)
+    assert logged[:2] == [None, False]
+    assert ground.story("1-1").blocker_logged_to_neo4j is True
+    assert ground.story("1-1").neo4j_event_id in memory.received

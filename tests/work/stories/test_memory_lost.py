@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
 from interlock.world.memory import Neo4jMemory, connect
 from work.stories.yards import Ground
@@ -65,3 +66,19 @@ def test_what_a_server_missed_is_sent_once_when_it_is_back(tmp_path: Path, serve
     assert sorted(found) == sorted(expected)
     assert sorted(made) == sorted(ground.git("log", "--format=%H", "--grep=^story-1-1").split())
     assert ground.progress.current_iteration.neo4j_connected is True
+
+
+def test_what_a_loop_left_when_it_ended_is_sent_once_by_the_next(tmp_path: Path, server: BoltServer) -> None:
+    ground = Ground(tmp_path, {"1-1": TASKS[:1], "2-1": TASKS[1:2]}).made()
+    memory = _connected(server)
+    server.stop()
+    for number in ("1-1", "2-1"):
+        if number == "2-1":
+            server.start()
+        ground.progress_file.write_text(template("demo", [(f"story-{number}", None)], "2026-01-01"))
+        ground.git("commit", "-qam", f"next: {number}")
+        assert ground.drive(memory=memory, is_server=True).ended
+    records = memory._ask(ALL)
+    memory.close()
+    found = [(record["type"], record["task"]) for record in records]
+    assert found == [("BROOKS_TASK_ATTEMPT", "1"), ("BROOKS_TASK_COMPLETE", "1")] * 2

@@ -124,6 +124,7 @@ def test_a_note_pauses_and_another_goes_on(ground: Ground) -> None:
     assert later.drive().ended
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("limits", "reason", "runs"),
     [

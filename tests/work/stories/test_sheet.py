@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from exhaustive import examples
 from interlock.errors import Refusal
 from interlock.work.stories.document import is_allowed
 from interlock.work.stories.document import read as read_any
@@ -116,8 +117,9 @@ def _changes(before: Progress) -> st.SearchStrategy[Progress]:
     return st.builds(changed, progresses, st.sets(st.integers(0, 4)), st.booleans())
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", STYLES)
-@settings(max_examples=15)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_a_sheet_writes_what_is_written_of_the_whole_text(name: str, data: st.DataObject) -> None:
     text, sheet = STYLES[name], Sheet()

@@ -147,14 +147,14 @@ def test_criteria_that_are_gained_are_progress_and_others_are_not(tmp_path: Path
 
 
 FOUR = ("1-1", "1-2", "1-3", "1-4")
-CRASH: Steps = [{"complain": "Invalid API key. Please log in."}, {"exit": 1}]
+CRASH: Steps = [{"say": "Out of memory."}, {"exit": 1}]
 
 
 @pytest.mark.parametrize(
     ("script", "tests", "said", "runs"),
     [
         (IDLE, ("true",), "the agent ended without changing anything", 7),
-        (CRASH, ("true",), "the agent failed (exit 1): Invalid API key. Please log in.", 7),
+        (CRASH, ("true",), "the agent failed (exit 1): Out of memory.", 7),
         (WORK, ("no-such-runner-here",), "the test runner is missing: no-such-runner-here", 3),
         (WORK, ("echo 'no database at 0x1'; exit 2",), "echo 'no database at 0x1'; exit 2: exit 2", 7),
     ],
@@ -182,7 +182,7 @@ def test_somebody_who_wants_no_such_pause_gets_none(tmp_path: Path) -> None:
 
 def test_failures_that_differ_and_work_in_between_are_no_standstill(tmp_path: Path) -> None:
     ground, _ = _ground(tmp_path, *FOUR)
-    crash: Steps = [{"complain": "out of luck"}, {"exit": 1}]
+    crash: Steps = [{"say": "out of luck"}, {"exit": 1}]
     script = (*[IDLE] * 3, *[crash] * 3, WORK, *[IDLE] * 3)
     driven = ground.drive(agents=[ground.agent(*script)])
     assert driven.ended

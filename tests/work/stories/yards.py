@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from interlock.work.stories.reading import open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.stories.yard import Limits, Yard
+from interlock.work.trusting import truster
 from interlock.world.agents.agent import Launch
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.scripted.adapter import Scripted
@@ -126,7 +128,9 @@ class Ground:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HOME": str(self.directory), "GIT_CONFIG_NOSYSTEM": "1"}
+        names = ("PATH", "XDG_STATE_HOME")
+        own = {"HOME": str(self.directory), "GIT_CONFIG_NOSYSTEM": "1"}
+        return {name: os.environ[name] for name in names} | own
 
     def git(self, *words: str) -> str:
         done = subprocess.run(
@@ -181,8 +185,9 @@ class Ground:
     # Driving
 
     def journal(self) -> Journal:
-        address = self.root / ".ralf" / "journal.db"
-        return open_journal(address, now=self.clock) if self.uses_clock else open_journal(address)
+        state = self.root / ".ralf"
+        now = self.clock if self.uses_clock else time.time_ns
+        return open_journal(state / "journal.db", now=now, created=truster(state, os.environ))
 
     def yard(
         self,
@@ -207,6 +212,7 @@ class Ground:
             memory=memory or EmbeddedMemory(),
             is_server=isinstance(memory, UnsteadyMemory) if is_server is None else is_server,
             environment=self.environment,
+            settings=Settings(),
             tell=self.hear or self._hear,
             stop=self.stop,
             wait=self._wait,

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +22,7 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
+from interlock.work.trusting import truster
 from interlock.work.workshop import Workshop
 from interlock.world.repository import exclude_state
 
@@ -109,7 +111,9 @@ class Bench:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": os.environ["PATH"], "HOME": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1"}
+        state = os.environ["XDG_STATE_HOME"]
+        home = str(self.root.parent)
+        return {"PATH": os.environ["PATH"], "HOME": home, "XDG_STATE_HOME": state, "GIT_CONFIG_NOSYSTEM": "1"}
 
     def git(self, *words: str) -> str:
         done = subprocess.run(
@@ -132,7 +136,8 @@ class Bench:
 
     def open(self) -> Journal:
         path = self.state_directory / "journal.db"
-        return open_journal(path) if self.now is None else open_journal(path, now=self.now)
+        now = time.time_ns if self.now is None else self.now  # a clock may be empty, and so false
+        return open_journal(path, now=now, created=truster(self.state_directory, os.environ))
 
     def workshop(self, journal: Journal) -> Workshop:
         return Workshop(

@@ -7,20 +7,19 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from faces.forking import run_module
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.gates import audit
 from interlock.work.leases import is_present
 from interlock.work.threads.phases import load
 from interlock.work.threads.reading import read_thread
 from mortality import moments_in
-from patience import SECONDS
 from work.threads.benches import DONE, FAIL, PASS, Bench, Steps, shell
 
 __all__ = ["JOURNEYS", "Leg", "Stage", "travelled"]
@@ -115,16 +114,8 @@ class Stage:
         since = self.results[leg - 1]["version"] if leg else 0
         options = {"verb": self.legs[leg].verb, "since": since, "settings": self.bench.settings, "dies": dies}
         options["rests"] = self.legs[leg].rests
-        paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-        done = subprocess.run(
-            [sys.executable, "-m", "work.threads.mortal_verbs", str(self.bench.root), json.dumps(options)],
-            env={**os.environ, **self.bench.environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+        words = (str(self.bench.root), json.dumps(options))
+        return run_module("work.threads.mortal_verbs", *words, env={**os.environ, **self.bench.environment})
 
     def prepare(self, leg: int) -> None:
         """Have everything as it is before a leg, and keep a copy of that."""

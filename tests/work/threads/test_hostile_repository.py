@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from faces.programs import HOOK, clean_environment, run, run_here
 from interlock.errors import InterlockError
+from interlock.work.threads.showing import whole_diff
 from interlock.work.threads.undoing import undo_reset
 from interlock.world import git as verbs
 from work.threads.benches import Bench, Steps, shell
@@ -80,6 +82,33 @@ def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary
     assert verbs.contents(bench.root, done.commit, ["greeting.txt"]) == {"greeting.txt": b"hello\n"}
     assert not canary.exists(), canary.read_text()
     assert outside(bench) == before
+
+
+FORGE = """
+import hashlib, os, subprocess, sys
+said = lambda *words: subprocess.run(["git", *words], input=b"evil\\n", capture_output=True, check=True).stdout.strip()
+open("greeting.txt", "w").write("hello\\n")
+said("add", "greeting.txt")
+names = said("rev-parse", ":greeting.txt"), said("hash-object", "-w", "--stdin")
+good, bad = (bytes.fromhex(one.decode()) for one in names)
+content = open(".git/index", "rb").read()[:-20].partition(b"TREE")[0].replace(good, bad)
+open(".git/index", "wb").write(content + hashlib.sha1(content).digest())
+os.utime(".git/index", (2e9, 2e9))
+"""
+
+
+def test_an_index_that_an_agent_forged_decides_nothing(tmp_path: Path) -> None:
+    """The index says `evil` with the stat data of the file, which says `hello`; what is shown is what is committed."""
+    bench = Bench.made(tmp_path / "repository")
+    script = tmp_path / "forge.py"
+    script.write_text(FORGE)
+    bench.play([shell(f"{sys.executable} {script}"), {"promise": "COMPLETE"}, {"finish": True}])
+    thread = bench.new(mode="quick")
+    assert bench.act(thread, "finalize").state == "PendingReview"
+    assert "+hello" in whole_diff(bench.thread(thread), bench.root)
+    done = bench.act(thread, "approve", "commit")
+    assert done.commit is not None
+    assert verbs.contents(bench.root, done.commit, ["greeting.txt"]) == {"greeting.txt": b"hello\n"}
 
 
 def _base(bench: Bench) -> verbs.Baseline:

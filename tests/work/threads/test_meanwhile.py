@@ -125,7 +125,7 @@ def test_what_an_agent_was_told_that_came_to_nothing_is_told_to_the_next(bench: 
     bench.judge(STORY_MET)
     id_ = bench.new(mode="quick")
     with closing(bench.open()) as journal:
-        add_context(bench.workshop(journal), id_, bench.person.actor, "Greet the cat as well.")
+        add_context(bench.workshop(journal), id_, bench.person, "Greet the cat as well.")
     _when(bench, _says("I begin."), lambda _: _press(bench))
     assert bench.act(id_, "finalize").state == "Paused"
     bench.stop.clear()

@@ -26,6 +26,7 @@ from interlock.work.threads.verbs import act, add_context, configure
 from interlock.world.git import changed_between
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.threads.benches import FAIL, PASS, SPEC, Bench, Steps, shell
+from work.threads.places import with_config
 
 PLAN: Steps = [{"echo": True}, *plan(task(1))]
 
@@ -313,7 +314,7 @@ def test_what_a_person_adds_to_a_thread_that_rests_is_planned(bench: Bench, jour
     goes_on(bench)
     bench.play(more(2), worked(1), worked(2))
     bench.judge(qualified(1), qualified(2), MET, PASS)
-    add_context(bench.workshop(journal), id_, bench.person.actor, "and in Welsh")
+    add_context(bench.workshop(journal), id_, bench.person, "and in Welsh")
     thread = bench.act(id_, "resume")
     assert (thread.state, thread.context) == ("PendingReview", []), thread.reason
     second = runs(journal)[1]
@@ -333,14 +334,15 @@ def test_what_a_run_costs_is_charged_to_its_thread_and_its_budget_ends_the_run(b
     assert [one.role for one in runs(journal)[0].invocations] == ["planner", "executor"]
 
 
-def test_an_agent_that_is_not_there_leaves_the_thread_stuck(bench: Bench, journal: Journal) -> None:
+def test_an_agent_that_is_not_there_costs_nothing(bench: Bench, journal: Journal) -> None:
     id_ = bench.new()
     bench.act(id_, "finalize", "run")
     bench.settings["orchestrate.reviewer"] = "codex"
     bench.settings["agent.command"] = ""
-    thread = bench.act(id_, "start")
-    assert thread.state == "Stuck"
-    assert "codex" in thread.reason
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, "start")
+    assert caught.value.code == "agent_missing"
+    assert (bench.thread(id_).state, bench.thread(id_).iterations) == ("Running", [])
 
 
 # Whose it is
@@ -375,21 +377,21 @@ def test_without_a_name_a_run_of_ones_own_is_meant_and_not_a_threads(bench: Benc
 
 @pytest.mark.parametrize("event", ["abandon", "revise"])
 def test_a_run_is_closed_with_its_thread(bench: Bench, journal: Journal, event: str) -> None:
+    bench.settings["thread.budget_usd"] = 2
     rests_at(bench, at_work)
     id_, _ = begun(bench)
     goes_on(bench)
     if event == "revise":
-        bench.settings["orchestrate.executor"] = "codex"
-        bench.play(PLAN)
+        bench.play([{"cost": 3.0}, *worked()])
         assert bench.act(id_, "resume").state == "Stuck"
     bench.act(id_, event)
     run = runs(journal)[-1]
-    assert (run.state, run.outcome) == ("Executing", SUPERSEDED)
+    assert (run.state, run.outcome) == ("Reviewing" if event == "revise" else "Executing", SUPERSEDED)
     with pytest.raises(InterlockError) as caught:
         journal.append(run.id, Event("no_tasks_remaining", DRIVER))
     assert caught.value.code == "terminal"
     if event == "revise":
-        bench.settings["orchestrate.executor"] = ""
+        with_config(bench, id_, budget_usd=0)
         bench.play(PLAN, worked())
         thread = bench.act(id_, "finalize")
         assert thread.state == "PendingReview", thread.reason

@@ -37,7 +37,7 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import Person, act, configure, new_thread, pause, revise_spec
 from interlock.work.threads.visit import default_config
-from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, SPEC, WORK, Bench, shell
+from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, SPEC, WORK, Bench, Steps, shell
 
 MACHINE = load_shipped("thread")
 THEIRS = sorted({event for _, event, kind in MACHINE.rules if kind == ActorKind.HUMAN})
@@ -55,7 +55,7 @@ FORWARD = {
     "PendingReview": "approve",
     "ReadyToCommit": "commit",
 }
-AGENTS = {
+AGENTS: dict[str, Steps] = {
     "works": DONE,
     "idles": IDLE,
     "stops half way": [*WORK, {"finish": True}],
@@ -64,7 +64,7 @@ AGENTS = {
     "is nowhere": [shell("git switch -q main"), *DONE],
     "has hooks": [*WORK, shell("echo exit > .git/hooks/pre-commit"), *DONE[1:]],
     "rewrites its state": [shell("sed -i s/Running/Done/ .ralf/threads/*/thread.json"), *DONE],
-    "fails": [{"exit": 3}],
+    "fails": [{"say": "I begin."}, {"exit": 3}],
 }
 JUDGES = {"passes": PASS, "fails": FAIL, "says nothing": IDLE}
 FILES = st.sampled_from(["greeting.txt", "README", "new.txt", "d/x"])
@@ -293,7 +293,7 @@ def test_people_and_agents_at_random_never_get_round_a_gate() -> None:
     run_state_machine_as_test(
         PeopleAndAgents,
         settings=settings(
-            max_examples=100 if EXHAUSTIVE else 8,
+            max_examples=100 if EXHAUSTIVE else 5,
             stateful_step_count=40 if EXHAUSTIVE else 25,
             suppress_health_check=list(HealthCheck),
             derandomize=not EXHAUSTIVE,

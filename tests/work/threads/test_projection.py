@@ -62,6 +62,7 @@ def test_only_what_differs_is_written(files: ThreadFiles) -> None:
     assert {name for name, one in _seen(files).items() if one != before[name]} == {THREAD}
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.requirement("thread:files:revisions")
 @pytest.mark.parametrize("name", [THREAD, SPEC, RUNS, TALK])
 @pytest.mark.parametrize("kind", ["text", "link", "directory", "pipe"])

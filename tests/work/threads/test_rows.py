@@ -96,9 +96,9 @@ def _with_budget(first: Do) -> Do:
     return do
 
 
-def _without_program(bench: Bench, id_: str) -> None:
-    bench.settings["agent.command"] = "/nowhere/agent"
-    with_config(bench, id_, agents=("command",))
+def _without_end(bench: Bench, id_: str) -> None:
+    bench.settings["agent.wait_minutes"] = 0
+    bench.play([{"limit": {"kind": "overloaded", "until": None, "said": "overloaded"}}, {"exit": 1}])
 
 
 def _unfinished(bench: Bench, id_: str) -> None:
@@ -148,7 +148,7 @@ SYSTEM: dict[tuple[str, str, str], Do] = {
     ("Assessing", "revise", "Drafting"): _playing(REVISE),
     ("Verifying", "criteria_failed", "Running"): _judging(FAIL),
     ("Running", "iteration_finished", "Stuck"): _playing(IDLE, IDLE),
-    ("Running", "models_exhausted", "Stuck"): _without_program,
+    ("Running", "models_exhausted", "Stuck"): _without_end,
     ("Verifying", "criteria_failed", "Stuck"): _judging(FAIL, FAIL),
     ("Running", "budget_exhausted", "Stuck"): _with_budget(_playing([*PAID, {"finish": True}])),
     ("Verifying", "budget_exhausted", "Stuck"): _with_budget(_judging([*PAID, *FAIL])),
@@ -203,6 +203,7 @@ def _rows() -> list[ParameterSet]:
     ]
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("row", "kind"), _rows())
 def test_a_row_of_the_table_happens(places: Places, row: Transition, kind: ActorKind) -> None:
     mode = "quick" if row.when == "mode == 'quick'" else "methodical"
@@ -312,6 +313,7 @@ OUTSIDE = {
 }
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("state", "kind"), OUTSIDE, ids=lambda one: str(one))
 def test_what_is_not_in_the_table_is_refused_and_changes_nothing(places: Places, state: str, kind: ActorKind) -> None:
     bench, id_ = places.at(state)
@@ -346,6 +348,7 @@ def test_what_the_table_refuses_is_refused_with_its_reason(places: Places, row: 
         assert Facts.of(bench, id_) == before
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("state", MACHINE.states)
 def test_no_verb_moves_a_thread_for_an_agent(places: Places, state: str) -> None:
     bench, id_ = places.at(state)

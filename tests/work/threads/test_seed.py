@@ -81,6 +81,7 @@ def _states() -> list[Any]:
     return [pytest.param(one, marks=requirement(f"thread:state:{one.lower()}")) for one in MACHINE.states]
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("state", _states())
 def test_a_thread_in_a_state_says_so_and_waits_where_a_person_is_needed(places: Places, state: str) -> None:
     bench, id_ = places.at(state)
@@ -489,6 +490,7 @@ WAITING = ("Finalized", "Configuring", "Implemented")
 """The states with a step of the driver's that waits for a person in methodical mode."""
 
 
+@pytest.mark.sampled(4)
 @requirement("thread:files:survive")
 @pytest.mark.parametrize("state", [one for one in MACHINE.states if one not in STEPS or one in WAITING])
 def test_the_files_are_made_anew_from_the_journal_in_every_state(places: Places, state: str) -> None:

@@ -348,6 +348,7 @@ def _bounded() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.usefixtures("_bounded")
 @pytest.mark.parametrize("piece", [*_LONG, pytest.param("".join(_LONG) * 4, id="all")])
 def test_a_text_that_goes_on_and_on_is_read_step_by_step(piece: str) -> None:

@@ -76,7 +76,7 @@ def test_without_files_there_are_no_threads_and_nothing_is_made(files: ThreadFil
 def test_no_id_leads_to_another_place(files: ThreadFiles, id_: str) -> None:
     calls: list[Callable[[], object]] = [
         *(lambda: files.load(id_), lambda: files.revisions(id_), lambda: files.revision(id_, 1)),
-        *(lambda: files.use(id_), lambda: files.run(id_), lambda: files.conversation(id_)),
+        *(lambda: files.run(id_), lambda: files.conversation(id_)),
     ]
     for call in calls:
         with pytest.raises(InterlockError) as refused:
@@ -111,24 +111,8 @@ def test_a_revision_that_is_no_text_or_a_link_is_said(files: ThreadFiles, tmp_pa
 # The active thread
 
 
-def test_a_thread_is_used_until_another_is(files: ThreadFiles) -> None:
-    _write(files, "one")
-    _write(files, "two")
-    files.folder.write("active_thread.0123456789abcdef.tmp", b"left by a crash")
-    files.use("one")
-    assert (files.folder.path / "active_thread").read_text() == "one\n"
-    assert files.folder.names("") == ["active_thread", "threads"]
-    files.use("two")
-    assert files.active() == "two"
-    with pytest.raises(InterlockError) as refused:
-        files.use("three")
-    assert _code(refused) == "unknown_instance"
-
-
-@pytest.mark.parametrize("content", [b"", b"missing\n", b"torn\n", b"../x", b"\xff", b"a" * 2000, b"one\ntwo\n", b"\0"])
-def test_what_cannot_be_used_is_not_active(files: ThreadFiles, content: bytes) -> None:
-    _write(files, "one")
-    _write(files, "torn", "{")
+@pytest.mark.parametrize("content", [b"", b"../x", b"\xff", b"a" * 2000, b"one\ntwo\n", b"\0"])
+def test_what_is_no_id_is_not_active(files: ThreadFiles, content: bytes) -> None:
     files.folder.write("active_thread", content)
     assert files.active() is None
     files.folder.write("active_thread", b"  one  ")
@@ -136,7 +120,7 @@ def test_what_cannot_be_used_is_not_active(files: ThreadFiles, content: bytes) -
 
 
 def test_an_active_thread_that_is_a_link_is_none(files: ThreadFiles, tmp_path: Path) -> None:
-    _write(files, "one")
+    files.folder.write("threads/one/thread.json", b"{}")
     (tmp_path / "elsewhere").write_text("one\n")
     (files.folder.path / "active_thread").symlink_to(tmp_path / "elsewhere")
     assert files.active() is None

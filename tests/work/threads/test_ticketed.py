@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.errors import Refusal
-from interlock.journal import Holder, Instance, Transaction
+from interlock.journal import Instance, Transaction
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.attention.waiting import waiting
 from interlock.work.leases import process_holder
@@ -234,7 +235,7 @@ def test_the_ticket_of_a_thread_whose_driver_died_is_free_until_it_is_driven_aga
     bench.act(id_, "finalize", "run")
     bench.act(id_, "start", drives=False)
     with closing(bench.open()) as journal:
-        gone = Holder(process_holder().host, "another boot", 1, "0", "ralph")
+        gone = replace(process_holder(), boot="another boot", pid=1, started="0")
         journal.acquire(f"thread:{id_}", gone, 60, lambda holder: None)
         assert expire_lost(journal) == [ticket(bench).id]
     assert stands(bench) == ("In Progress", None)

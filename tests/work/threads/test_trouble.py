@@ -20,7 +20,7 @@ from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench,
 from work.threads.places import Places, drive_until
 
 READY: Steps = [{"say": "All is clear.\nVERDICT: READY"}, {"finish": True}]
-BROKEN: Steps = [{"complain": "no network"}, {"exit": 3}]
+BROKEN: Steps = [{"say": "I begin."}, {"complain": "no network"}, {"exit": 3}]
 
 
 @pytest.fixture

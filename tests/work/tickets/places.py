@@ -9,15 +9,15 @@ from typing import Any
 
 from interlock.errors import CODES, InterlockError
 from interlock.journal import Entry, Journal
-from interlock.machine import Actor, ActorKind, Channel
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.sessions import verbs as sessions
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import Handed, handoff
-from interlock.work.tickets.numbers import known_ticket
+from interlock.work.tickets.numbers import known_ticket, new_name
 from interlock.work.tickets.shelf import TICKETS
 from interlock.work.tickets.verbs import create
-from interlock.world.ancestry import boot, host, started
-from interlock.world.processes import Process, this_process
+from interlock.world.ancestry import started
+from interlock.world.processes import process_here, this_process
 from journal.databases import TABLES, Address, Dump, connected
 from journal.refusals import failed
 from machine.walks import shipped_table
@@ -32,6 +32,7 @@ __all__ = [
     "agent",
     "begun",
     "caught_up",
+    "circled",
     "entries_of",
     "everything",
     "held",
@@ -63,7 +64,7 @@ def agent(session: str | None = None) -> Caller:
 def other_agent() -> Caller:
     """Another agent, whose process lives too."""
     above = os.getppid()
-    return Caller(OTHER, "codex", Process(host(), boot(), above, started(above) or ""))
+    return Caller(OTHER, "codex", process_here(above, started(above) or ""))
 
 
 def stranger(session: str | None = None) -> Caller:
@@ -139,3 +140,17 @@ def everything(address: Address) -> Dump:
 def caught_up(journal: Journal) -> None:
     with journal.projected(TICKETS):
         pass
+
+
+def circled(journal: Journal) -> int:
+    """A part that waits for its whole, as earlier versions of the verb `create` wrote it; the number of the whole."""
+    whole = made(journal, title="Whole")
+
+    def work(transaction: Any) -> None:
+        above = known_ticket(transaction, whole).id
+        data = {"title": "Part", "parent": above, "blocked_by": [above]}
+        evidence = Evidence(data=data, names=(new_name(transaction),))
+        transaction.create("ticket", Event("created", PERSON, evidence=evidence))
+
+    journal.transact(work)
+    return whole

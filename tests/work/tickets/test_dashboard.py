@@ -82,6 +82,7 @@ def test_a_holder_of_two_tickets_in_one_state_is_found(journal: Journal) -> None
     assert "claude" in one.message
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("state", STATES)
 def test_what_does_not_move_is_found_where_no_person_is_waited_for(journal: Journal, clock: Clock, state: str) -> None:
     flags = TABLE.states[state]

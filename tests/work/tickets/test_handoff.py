@@ -237,6 +237,7 @@ def test_the_expectation_itself_allows_and_refuses() -> None:
     }
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.requirement("ticket:handoff:source-state")
 @pytest.mark.requirement("ticket:handoff:command-output")
 @pytest.mark.requirement("ticket:hole:advice")

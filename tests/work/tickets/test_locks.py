@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.leases import process_holder
@@ -73,10 +74,11 @@ def known(helper: Child) -> tuple[Process, int]:
 # Two at once
 
 
+@pytest.mark.exhaustive
 def test_of_two_processes_that_lock_at_once_one_wins_each_time_and_the_other_is_told_who(
     journal: Journal, address: Address
 ) -> None:
-    rounds = 200
+    rounds = 200 if EXHAUSTIVE else 40
     numbers = [place(journal, "Research Needed") for _ in range(10)]
     names = ("claude", "codex")
     wins = dict.fromkeys(names, 0)
@@ -197,6 +199,7 @@ def test_a_process_that_has_the_pid_of_a_dead_holder_is_not_taken_for_it(journal
 # What frees a ticket
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("state", LOCKS)
 @pytest.mark.parametrize("intent", ["release", "complete", "escalate"])
 def test_what_the_holder_leaves_is_free_for_others(journal: Journal, address: Address, state: str, intent: str) -> None:
@@ -504,6 +507,7 @@ def test_a_commit_that_is_older_than_the_ticket_proves_nothing(journal: Journal,
     assert merged_commit(journal, number, repository, "main") is None
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize(
     "commit_", ["HEAD", "main", "0" * 40, "deadbee", "--all", "-n1", "abc", "main~0", "0123456;ls"]
 )

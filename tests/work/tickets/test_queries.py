@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.journal import Journal
 from interlock.machine import load_shipped
 from interlock.work.tickets.queries import Filters, children, hours, listed, view
@@ -101,7 +102,7 @@ def test_a_text_that_no_ticket_can_hold_is_not_looked_for(journal: Journal, text
         failed(partial(numbers, journal, **{name: text}), "invalid_argument")
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(title=st.text("ab%_!\\'\"Éß", min_size=1, max_size=8), text=st.text("ab%_!\\'\"Éß", min_size=1, max_size=4))
 def test_a_text_finds_a_ticket_if_and_only_if_its_words_hold_it(sqlite_journal: Journal, title: str, text: str) -> None:
     number = made(sqlite_journal, title)

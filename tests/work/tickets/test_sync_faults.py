@@ -4,12 +4,14 @@ board and the journal agree, and everything is there once.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError, TrackerError
 from interlock.journal import open_journal
 from interlock.work.tickets.sync import synchronise
@@ -93,6 +95,7 @@ def _outcome(office: Office) -> object:
     ]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("phase", PHASES)
 def test_whatever_fails_the_board_and_the_journal_agree_in_the_end(
@@ -148,6 +151,7 @@ def syncing(pipe: Pipe, address: Path, url: str) -> None:
         journal.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("done", ["yes", "no"])
 @pytest.mark.parametrize("phase", ["the first show of a ticket", "the show of a handoff", "taking in"])
 def test_a_sync_that_is_killed_at_any_request_is_ended_by_the_next(
@@ -159,7 +163,8 @@ def test_a_sync_that_is_killed_at_any_request_is_ended_by_the_next(
         turns, expected = len(office.server.requests) - before, _outcome(office)
     assert turns > 3
     silence = Fault("yes" if done == "yes" else "no", "silence")
-    for turn in range(turns):
+    chosen = range(turns) if EXHAUSTIVE else sorted(random.Random(f"{phase} {done}").sample(range(turns), 3))
+    for turn in chosen:
         address = tmp_path / f"{turn}.db"
         with _prepared(phase, address, check) as office:
             office.server.fail_in_turn(turn, silence)

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.errors import InterlockError
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
 from world.github_server import FAULTS, Check
@@ -63,7 +64,7 @@ def _act(office: Office, which: int, name: str, given: object) -> None:
         THERE[name][1](office, cards[which % len(cards)], given)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(120), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 3), ACTS), min_size=5, max_size=30))
 def test_whoever_does_what_where_in_the_end_all_is_in_step(
     check: Check | None, acts: list[tuple[int, tuple[str, object]]]

@@ -66,7 +66,7 @@ def heard_of(agent: Agent, result: Result, log: Path) -> Heard:
         seconds=round(result.seconds, 3),
         cost_usd=result.cost_usd,
         tokens=result.usage.input + result.usage.output,
-        limited_until=result.limit.until if result.limit else None,
+        limited_until=result.failure.until if result.failure else None,
         log=log.name,
         log_sha256=result.log_sha256,
         why="" if result.ending is Ending.FINISHED else f"the judge did not finish: {result.ending} {last}".strip(),

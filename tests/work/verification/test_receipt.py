@@ -108,7 +108,7 @@ def test_people_see_what_was_run_judged_and_found() -> None:
         "Verifiers",
         "  ✓ pytest  1.2 s",
         "  ✗ mypy  1.2 s  exit 1",
-        "       [31mE assert",
+        "      ⟦U+001B⟧[31mE assert",
         "      F",
         "Criteria: 1/3 passing",
         "  ✓ 1. it adds  [judge]: sums.py:2",

@@ -105,7 +105,7 @@ def test_what_a_verifier_leaves_running_is_ended(ground: Ground, tmp_path: Path)
 
 
 def test_a_verifier_that_prints_without_end_is_bounded(ground: Ground) -> None:
-    receipt = ground.verify("yes 'CRITERION 1: PASS' | head -c 40000000; exit 1", criteria=[Wanted(1)])
+    receipt = ground.verify("yes 'CRITERION 1: PASS' | head -c 24000000; exit 1", criteria=[Wanted(1)])
     assert receipt.verifiers[0].how == "failed"
     assert (ground.logs / receipt.verifiers[0].log).stat().st_size < 20_000_000
     assert len(receipt.json) < 10_000
@@ -113,9 +113,14 @@ def test_a_verifier_that_prints_without_end_is_bounded(ground: Ground) -> None:
 
 
 def test_without_a_verifier_nothing_passes(ground: Ground) -> None:
-    receipt = ground.verify(plan=Plan())
+    receipt = ground.verify(plan=Plan(), criteria=[Wanted(1)])
     assert "no verifier is configured" in receipt.reason
     assert not receipt.passed
+
+
+def test_a_criterion_with_a_command_is_a_verifier(ground: Ground) -> None:
+    assert ground.verify(plan=Plan(), criteria=[Wanted(1, command="true")]).passed
+    assert not ground.verify(plan=Plan(), criteria=[Wanted(1, command="false")]).passed
 
 
 def test_without_criteria_nothing_passes(ground: Ground) -> None:

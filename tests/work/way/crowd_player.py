@@ -26,7 +26,8 @@ def main(ralph: str, hook: str) -> None:
     told(cost=1.0)
     is_first = times() == 1
     if play == "limited" and is_first:
-        told(limit={"kind": "session", "until": time.time(), "said": "You have reached your limit."})
+        kind = "credit" if NUMBER.endswith("7") else "session"  # one is a person's to fix, the other passes
+        told(limit={"kind": kind, "until": time.time(), "said": "You have reached your limit."})
         told(finished=False)
         return
     if play == "hostile" and is_first:

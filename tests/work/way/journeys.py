@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from faces.forking import run_module
 from faces.journals import settle
 from interlock.journal import Instance, Journal
 from interlock.work.gates import audit
@@ -99,16 +99,8 @@ class Journey:
         """Walk as far as it goes, or to one's death: how it ended, and what it told."""
         settings = {**self.way.settings, "thread.driver": driver}
         options = {"settings": settings, "outside": self.way.outside, "asks": leg.asks, "dies": dies}
-        paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-        done = subprocess.run(
-            [sys.executable, "-m", "work.way.mortal_walks", str(self.way.root), json.dumps(options)],
-            env={**os.environ, **self.way.environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        return done.returncode, done.stdout, done.stderr
+        words = (str(self.way.root), json.dumps(options))
+        return run_module("work.way.mortal_walks", *words, env={**os.environ, **self.way.environment})
 
     def walk_all(self, leg: Leg, driver: str) -> list[str]:
         """Walk a leg to its end: the moments of it."""

@@ -90,6 +90,7 @@ def test_the_way_to_a_plan_is_the_same_whenever_the_walker_is_killed(
     assert _killed(new, "new", PLANNED, "plain", moments, part, planned(new)) == {}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("moments")
 @pytest.mark.parametrize("part", range(DEATHS))

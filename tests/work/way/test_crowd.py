@@ -168,6 +168,7 @@ def test_ten_tickets_at_once_under_one_budget(tmp_path: Path) -> None:
     late = [number for number in PLAYS if number % 10 in LATE]
     crowd.work(1, *unplanned)
     crowd.work(*sorted({*PLAYS} - {1, *unplanned, *late}))
+    _settings_that_an_agent_wrote_start_nobody(crowd, late[0])
     crowd.work(*late)
     _each_ends_where_it_should(crowd, late)
     _the_budget_holds(crowd)
@@ -178,6 +179,22 @@ def test_ten_tickets_at_once_under_one_budget(tmp_path: Path) -> None:
     _what_was_written_into_proven_work_is_seen(crowd)
     _each_commit_holds_its_own_file(crowd)
     _nothing_is_held_and_the_journal_is_sound(crowd)
+
+
+def _settings_that_an_agent_wrote_start_nobody(crowd: Crowd, number: int) -> None:
+    """A new driver waits for a person, who puts the file back; those that ran already kept what was accepted."""
+    root = crowd.bench.root
+    with closing(crowd.bench.open()) as journal:
+        there, head = configuration.standing(journal, root), journal.head()
+        assert (there.is_waiting, there.settings.number("budget.day_usd")) == (True, DOLLARS)
+        seen = attention(journal, Watch(), there.settings, root)
+        assert [one for one in seen.waiting if one.of is None], "the settings wait for a person"
+    crowd.work(number)
+    code, said = crowd.said[number]
+    assert (code, said["error"]["code"]) == (5, "settings_waiting")
+    with closing(crowd.bench.open()) as journal:
+        assert journal.head() == head
+    crowd.bench.git("checkout", "-q", "--", "ralph.toml")
 
 
 def _each_ends_where_it_should(crowd: Crowd, late: list[int]) -> None:
@@ -196,7 +213,7 @@ def _each_ends_where_it_should(crowd: Crowd, late: list[int]) -> None:
             case 7:
                 code, said = crowd.said[number]
                 assert (code, end) == (5, ("Backlog", None, None))
-                assert "has reached its limit during triage" in said["error"]["message"]
+                assert "has no credit left" in said["error"]["message"]
     assert Counter(ends[number] for number in late) == {reviewed: GROUPS, stuck: GROUPS}, "there was room for half"
     for number in late:
         used = f"${DOLLARS}.00 of ${DOLLARS}.00 are used or reserved"
@@ -243,10 +260,6 @@ def _the_hostile_one_is_refused_or_seen(crowd: Crowd, number: int) -> None:
     assert told["calls"] == {**{str(path): 2 for path in refused}, str(own / f"part-{number}.txt"): 0}
     assert set(told["commands"].values()) == {"person_needed", "driven_by_thread"}, told
     with closing(crowd.bench.open()) as journal:
-        there = configuration.standing(journal, root)
-        assert (there.is_waiting, there.settings.number("budget.day_usd")) == (True, DOLLARS)
-        seen = attention(journal, Watch(), there.settings, root)
-        assert [one for one in seen.waiting if one.of is None], "the settings wait for a person"
         sessions = [one.id for one in journal.instances("session") if one.parent == crowd.threads[number]]
         found = [one.data for id_ in sessions for one in record_of(journal.history(id_)).findings]
     assert any(one["code"] == "written_beside" and "README" in one["message"] for one in found), found

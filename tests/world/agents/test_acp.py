@@ -13,7 +13,7 @@ import pytest
 from interlock.world.agents.acp import Acp
 from interlock.world.agents.agent import Reply
 from interlock.world.agents.assignment import Assignment, Outfit
-from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Limit, Said, UsedTool, Warned
+from interlock.world.agents.happenings import ContextUsed, Cost, FailureKind, Finished, Said, UsedTool, Warned
 from interlock.world.agents.result import Ending
 from patience import SECONDS
 from world.agents.runs import NOW, Place
@@ -79,8 +79,8 @@ def test_a_turn_that_ends_otherwise_has_failed(place: Place) -> None:
 def test_an_error_in_the_place_of_an_answer_may_be_a_limit(place: Place) -> None:
     result = place.run(Acp(AGENT), prompt="fail")
     assert result.ending is Ending.LIMITED
-    assert result.limit is not None
-    assert result.limit.kind is Limit.SESSION
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.SESSION
 
 
 def test_an_agent_that_ends_without_an_answer_has_failed(place: Place) -> None:

@@ -37,6 +37,8 @@ from world.agents.runs import NOW
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*/*.jsonl"))
 DONE = [path for path in RECORDED if path.stem == "done"]
+PERSONS = {"unauthorized": "login", "credit": "credit", "unknown_model": "model"}
+"""Recorded streams of failures that only a person can fix."""
 SAID = "All tests pass.\n<promise>COMPLETED</promise>"
 ASSIGNMENT = Assignment("Do it.", Path("/repo"), Path("/log"), {})
 
@@ -84,12 +86,16 @@ def test_a_run_that_went_well_is_read(path: Path) -> None:
 def test_a_run_that_a_limit_or_an_error_stopped_is_read(path: Path) -> None:
     told, account = _read(path, 1)
     ending = account.conclude(1)
-    if path.stem in ("unauthorized", "refused"):
-        assert (ending, account.limit) == (Ending.FAILED, None)
+    if path.stem == "refused":
+        assert (ending, account.failure) == (Ending.FAILED, None)
+    elif path.stem in PERSONS:
+        assert ending is Ending.NEEDS_PERSON
+        assert account.failure is not None
+        assert account.failure.kind == PERSONS[path.stem]
     else:
         assert ending is Ending.LIMITED
-        assert account.limit is not None
-        assert account.limit.kind == path.stem
+        assert account.failure is not None
+        assert account.failure.kind == path.stem
     assert [one.ok for one in told if isinstance(one, Finished)] == [False]
     assert not [one for one in told if isinstance(one, Said)]
 
@@ -128,6 +134,63 @@ def test_the_words_of_a_subagent_are_not_the_agents() -> None:
     blocks = [{"type": "text", "text": "<promise>COMPLETED</promise>"}, {"type": "tool_use", "name": "Read"}]
     event = {"type": "assistant", "parent_tool_use_id": "toolu_1", "message": {"content": blocks}}
     assert _claude(event) == [UsedTool("Read")]
+
+
+PROMISED = Said("All is done.\n<promise>COMPLETE</promise>")
+AFTERWARDS: dict[str, tuple[list[Happening], str | None]] = {
+    "nothing": ([], "COMPLETE"),
+    "a remark": ([Said("By the way, the tests are slow.")], None),
+    "work": ([UsedTool("Write", "a.py"), Said("One more fix.")], None),
+    "its session's end, of Claude Code": (
+        [UsedTool("mcp__ralph__complete_ralph_session"), Said("The session is completed.")],
+        "COMPLETE",
+    ),
+    "its session's end, of Codex": (
+        [UsedTool("ralph.complete_ralph_session"), Said("The session is completed.")],
+        "COMPLETE",
+    ),
+    "its session's end, of OpenCode": (
+        [UsedTool("ralph_complete_ralph_session"), Said("The session is completed.")],
+        "COMPLETE",
+    ),
+    "two reports": (
+        [
+            UsedTool("mcp__ralph__update_session_state"),
+            Said("Now I end it."),
+            UsedTool("mcp__ralph__complete_ralph_session"),
+            Said("The session is completed."),
+        ],
+        "COMPLETE",
+    ),
+    "a report, and work": (
+        [UsedTool("mcp__ralph__update_session_state"), UsedTool("Edit", "a.py"), Said("I found a bug.")],
+        None,
+    ),
+    "a report, and another promise": (
+        [UsedTool("mcp__ralph__complete_ralph_session"), Said("<promise>BLOCKED</promise>")],
+        "BLOCKED",
+    ),
+    "a report by somebody else's server": ([UsedTool("mcp__other__complete"), Said("Done.")], None),
+}
+
+
+@pytest.mark.parametrize("name", AFTERWARDS)
+def test_a_promise_counts_until_more_is_done_and_a_report_is_not_more(name: str) -> None:
+    account = Account(lambda: NOW)
+    happenings, expected = AFTERWARDS[name]
+    for happening in (PROMISED, *happenings):
+        account.take(happening)
+    assert account.promise == expected
+
+
+def test_a_promise_in_a_tools_output_or_in_the_prompt_is_not_the_agents() -> None:
+    words = "<promise>COMPLETED</promise>"
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": words}
+    events = [{"type": "user", "message": {"content": [result]}}, {"type": "user", "message": {"content": words}}]
+    assert _claude(*events) == []
+    output = {"type": "command_execution", "id": "1", "command": "cat prompt", "aggregated_output": words}
+    line = json.dumps({"type": "item.completed", "item": output}).encode()
+    assert list(_reader("codex").read(line)) == [UsedTool("command_execution", "cat prompt")]
 
 
 def test_calls_that_were_not_permitted_are_warned_of() -> None:

@@ -17,10 +17,10 @@ from interlock.world.agents.command import Command
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
+    Failure,
+    FailureKind,
     Finished,
     Happening,
-    Limit,
-    LimitReached,
     Said,
     Usage,
     UsedTool,
@@ -72,7 +72,7 @@ def test_a_run_is_told_as_it_happens_and_summed_up(place: Place) -> None:
     ]
     assert (result.ending, result.exit_code, result.promise) == (Ending.FINISHED, 0, "COMPLETED")
     assert (result.usage, result.cost_usd, result.context_percent) == (Usage(15, 2, 7), 0.75, 81.5)
-    assert result.limit is None
+    assert result.failure is None
     assert result.output_bytes == place.log.stat().st_size
     assert result.log_sha256 == hashlib.sha256(place.log.read_bytes()).hexdigest()
     assert '"finished": true' in result.last_lines[-1]
@@ -91,20 +91,20 @@ def test_an_agent_that_says_that_it_failed_has_failed_whatever_its_exit_status(p
 def test_a_limit_that_stops_the_work_is_neither_success_nor_failure(place: Place, code: int) -> None:
     result = place.run(place.script({"limit": LIMIT}, {"exit": code}))
     assert result.ending is Ending.LIMITED
-    assert result.limit == LimitReached(Limit.WEEKLY, 1_790_000_000.0, "no more this week")
+    assert result.failure == Failure(FailureKind.WEEKLY, 1_790_000_000.0, "no more this week")
 
 
 def test_a_limit_that_was_overcome_is_none(place: Place) -> None:
     result = place.run(place.script({"limit": LIMIT}, {"finish": True}))
-    assert (result.ending, result.limit) == (Ending.FINISHED, None)
+    assert (result.ending, result.failure) == (Ending.FINISHED, None)
 
 
 def test_a_banner_on_stderr_of_a_failed_run_is_a_limit(place: Place) -> None:
     result = place.run(place.script({"complain": "You've hit your session limit · resets 3:45pm"}, {"exit": 1}))
     assert result.ending is Ending.LIMITED
-    assert result.limit is not None
-    assert result.limit.kind is Limit.SESSION
-    assert result.limit.until is not None
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.SESSION
+    assert result.failure.until is not None
 
 
 def test_an_agent_that_is_not_there_is_not_installed(place: Place) -> None:

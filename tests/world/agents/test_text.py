@@ -91,13 +91,20 @@ def test_what_is_held_is_bounded() -> None:
         ("<promise></promise>", None),
         ("I will say <promise>COMPLETED</promise>", None),
         ("<promise>COMPLETED</promise> is what I would say.", None),
-        ("<promise>COMPLETED</promise>\nBut not yet.", None),
+        ("<promise>COMPLETED</promise>\n\nI added a test and a page of the docs.", "COMPLETED"),
+        ("<promise>COMPLETED</promise>\n" + "It took long. " * 1000, "COMPLETED"),
+        ("I ran:\n```sh\nmake test\n```\n<promise>COMPLETED</promise>", "COMPLETED"),
+        ("The log breaks off:\n```\nmake test\n\n<promise>COMPLETED</promise>", "COMPLETED"),
+        ("The prompt says to end with <promise>COMPLETED</promise> but I did not.", None),
+        ("> <promise>COMPLETED</promise>\n\nis what I was told to say.", None),
+        ("The prompt says:\n```\n<promise>COMPLETED</promise>\n```\nI am not done.", None),
+        ("~~~~ md\n~~~\n<promise>COMPLETED</promise>\n~~~~~\nI am not done.", None),
         ("`<promise>COMPLETED</promise>`", None),
         ("<promise>COMPLETED</promise><promise>BLOCKED</promise>", None),
         ("<promise>a<b>c</promise>", None),
     ],
 )
-def test_a_promise_is_all_of_the_last_line(text: str, name: str | None) -> None:
+def test_a_promise_is_a_line_of_its_own_outside_of_code_and_quotations(text: str, name: str | None) -> None:
     assert promise(text) == name
 
 

@@ -63,7 +63,7 @@ def picture(root: Path) -> dict[str, tuple[str, bytes, int]]:
                 found[str(path.relative_to(root))] = ("link", os.fsencode(path.readlink()), 0)
             elif stat.S_ISREG(seen.st_mode):
                 found[str(path.relative_to(root))] = ("file", path.read_bytes(), stat.S_IMODE(seen.st_mode))
-    return found
+    return dict(sorted(found.items()))
 
 
 def index_of(root: Path) -> str:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
 from interlock.world.git import commit, find_commit, park, restore, state, tree_hash
 from patience import SECONDS
 from world.git.repositories import ADA, git, index_of, made, picture, write
 
 TRAILER = "Ralph-Event: 42"
+STRIDE = 1 if EXHAUSTIVE else 4
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
@@ -68,8 +70,8 @@ def dirty(tmp_path: Path) -> Path:
 
 
 def _killed(origin: Path, verb: str) -> Iterator[Path]:
-    """A copy for each point at which the verb is killed, in turn, until it ends by itself."""
-    point, died = 1, True
+    """A copy for each point at which the verb is killed, or each fourth, in turn, until it ends by itself."""
+    point, died = 1 if EXHAUSTIVE else 1 + len(verb) % STRIDE, True
     while died:
         root = origin.with_name(f"{verb}-{point}")
         shutil.copytree(origin, root, symlinks=True)
@@ -79,10 +81,11 @@ def _killed(origin: Path, verb: str) -> Iterator[Path]:
         assert died or done.returncode == 0, done.stderr
         yield root
         shutil.rmtree(root)
-        point += 1
+        point += STRIDE
     assert point > 5, "there were points to be killed at"
 
 
+@pytest.mark.exhaustive
 def test_a_commit_that_is_killed_is_made_once(dirty: Path) -> None:
     before, tree = picture(dirty), tree_hash(dirty)
     for root in _killed(dirty, "commit"):
@@ -96,6 +99,7 @@ def test_a_commit_that_is_killed_is_made_once(dirty: Path) -> None:
         assert [path.name for path in (root / ".git").glob("index*")] == ["index"]
 
 
+@pytest.mark.exhaustive
 def test_what_is_parked_when_it_is_killed_is_never_lost(dirty: Path) -> None:
     before, index = picture(dirty), index_of(dirty)
     for root in _killed(dirty, "park"):
@@ -106,6 +110,7 @@ def test_what_is_parked_when_it_is_killed_is_never_lost(dirty: Path) -> None:
         assert not (root / ".git" / "ralph-stage").exists()
 
 
+@pytest.mark.exhaustive
 def test_what_is_put_back_when_it_is_killed_is_put_back_by_the_next_call(dirty: Path) -> None:
     before, index = picture(dirty), index_of(dirty)
     park(dirty, "p")
@@ -146,6 +151,7 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], i
     return arm
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("verb", ["commit", "park", "restore"])
 def test_a_call_of_git_that_dies_is_said_and_the_verb_can_be_called_again(
     dirty: Path, faulty: Callable[[int], int], verb: str
@@ -160,7 +166,7 @@ def test_a_call_of_git_that_dies_is_said_and_the_verb_can_be_called_again(
     }
     at = reached = 0
     while at == reached:
-        at += 1
+        at += STRIDE
         root = dirty.with_name(f"{verb}-{at}")
         shutil.copytree(dirty, root, symlinks=True)
         faulty(at)

@@ -6,20 +6,18 @@ import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
 from exhaustive import EXHAUSTIVE
+from faces.forking import run_module
 from interlock.errors import InterlockError
-from patience import SECONDS
 from world.git.dying import SCENARIOS, origin
 from world.git.repositories import git
 
-SAMPLE = 4
+SAMPLE = 2
 SEED = 20
 
 
@@ -42,19 +40,11 @@ def _ready(thread: Path, name: str, place: Path) -> Generator[Path]:
 
 def _die(name: str, root: Path, point: int) -> int | None:
     """Run the scenario's call in a process that dies at a step; gives how many steps it took if it lived."""
-    paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-    done = subprocess.run(
-        [sys.executable, "-m", "world.git.dying", name, str(root), str(point)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    if done.returncode == -signal.SIGKILL:
+    code, said, wrong = run_module("world.git.dying", name, str(root), str(point), env=os.environ)
+    if code == -signal.SIGKILL:
         return None
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    assert code == 0, wrong
+    return int(said)
 
 
 def _chosen(most: int, name: str) -> list[tuple[int, int]]:

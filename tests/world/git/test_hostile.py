@@ -139,6 +139,7 @@ def test_no_verb_runs_anything(hostile: Path, canary: Path, name: str) -> None:
     assert not (hostile.parent / "elsewhere").exists()
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", VERBS)
 def test_a_file_with_a_filter_is_refused_or_left_but_never_filtered(hostile: Path, canary: Path, name: str) -> None:
     write(hostile, {"old.evil": "2\n", "new.evil": "1\n"})
@@ -175,6 +176,7 @@ def test_a_tree_that_only_a_filter_could_write_is_not_written(hostile: Path, can
     assert not canary.exists(), canary.read_text()
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("name", VERBS)
 def test_programs_in_the_environment_do_not_run_either(
     hostile: Path, canary: Path, name: str, monkeypatch: pytest.MonkeyPatch

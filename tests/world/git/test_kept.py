@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from exhaustive import examples
 from interlock.errors import InterlockError
 from interlock.world.git import commit, keep, park, restore, state
 from world.git.repositories import ADA, environment, git, index_of, made, picture, write
@@ -279,7 +280,7 @@ def _put(root: Path, name: str, content: bytes, mode: int, is_link: bool) -> Non
         path.chmod(mode)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(60))
 @given(first=FILES, steps=STEPS, attributes=st.sampled_from(["", "* text=auto\n", "* text eol=crlf\n"]))
 def test_whatever_the_tree_and_the_index_are_they_come_back(
     first: dict[str, tuple[bytes, int, bool]],

@@ -13,8 +13,10 @@ from interlock.errors import InterlockError
 from interlock.world.git import commit, park, state
 from interlock.world.git.locks import locked
 from interlock.world.git.private import opened
+from interlock.world.marks import mark
 from patience import SECONDS
 from world.git.repositories import ADA, git, made, write
+from world.namespaces import UNSHARE, needs_namespaces
 
 
 def test_a_lock_of_another_is_waited_for(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_a_lock_that_stays_is_told_with_its_holder(tmp_path: Path) -> None:
     process.stdout.readline()  # it runs
     with pytest.raises(InterlockError) as caught:
         commit(root, "no", author=ADA, sleep=waits.append)
-    process.communicate(timeout=60)
+    process.communicate(timeout=SECONDS)
     assert f"git (pid {process.pid})" in caught.value.message or not Path("/proc").exists()
     assert (root / ".git" / "index.lock").exists()
     assert not list((root / ".git").glob("index.ralph-*"))
@@ -67,13 +69,52 @@ def test_our_own_lock_is_told_with_its_pid(tmp_path: Path) -> None:
     assert not (root / ".git" / "index.lock").exists()
 
 
-def _left_by_the_dead(root: Path, commit: str = "") -> None:
-    """What a process that is gone leaves: the mark and the lock, both one file."""
+def _left_by_the_dead(root: Path, commit: str = "", place: str | None = None) -> None:
+    """What a process that is gone leaves: its mark and the lock, both one file."""
     process = subprocess.Popen(["true"])
-    process.wait(timeout=60)
-    mark = root / ".git" / f"index.ralph-{process.pid}-12345-token{commit}"
-    mark.write_bytes((root / ".git" / "index").read_bytes())
-    (root / ".git" / "index.lock").hardlink_to(mark)
+    process.wait(timeout=SECONDS)
+    here = mark().split("-", 2)[2] if place is None else place
+    left = root / ".git" / f"index.ralph-{process.pid}-12345-{here}{'-' if here else ''}token{commit}"
+    left.write_bytes((root / ".git" / "index").read_bytes())
+    (root / ".git" / "index.lock").hardlink_to(left)
+
+
+@pytest.mark.parametrize("place", ["", "0123456789abcdef-0123-4026532999"], ids=["older version", "another container"])
+def test_a_lock_whose_holder_cannot_be_seen_is_told_and_stays(tmp_path: Path, place: str) -> None:
+    root = made(tmp_path / "r")
+    _left_by_the_dead(root, place=place)
+    write(root, {"a": "2"})
+    with pytest.raises(InterlockError) as caught:
+        commit(root, "no", author=ADA, sleep=lambda _: None)
+    assert caught.value.code == "git_failed"
+    assert "cannot be seen from here" in caught.value.message
+    assert "remove it" in caught.value.hint
+    assert len(list((root / ".git").glob("index.ralph-*"))) == 1
+    assert (root / ".git" / "index.lock").exists()
+
+
+@needs_namespaces
+def test_a_lock_that_is_held_in_another_pid_namespace_is_not_ended(tmp_path: Path) -> None:
+    root = made(tmp_path / "r")
+    program = """
+import sys
+from pathlib import Path
+from interlock.world.git.locks import locked
+from interlock.world.git.private import opened
+with opened(Path(sys.argv[1])) as repository, locked(repository, lambda _: None):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+    words = [*UNSHARE, sys.executable, "-c", program, str(root)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        write(root, {"a": "2"})
+        with pytest.raises(InterlockError) as caught:
+            commit(root, "no", author=ADA, sleep=lambda _: None)
+        assert caught.value.code == "git_failed"
+        holder.communicate(timeout=SECONDS)
+    assert commit(root, "now", author=ADA, sleep=lambda _: None)
 
 
 @pytest.mark.parametrize("suffix", ["", "-" + "0" * 40])

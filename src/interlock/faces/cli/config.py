@@ -37,13 +37,20 @@ def _said(value: object) -> str:
 
 
 def _accept(call: Call) -> None:
-    """Accept what `ralph.toml` says now. It needs a person at a terminal, and a signature where a key is enrolled."""
+    """Accept what this repository says: its journal, once for each user, and the `ralph.toml` of now.
+
+    It needs a person at a terminal, and for the settings a signature where a key is enrolled.
+    """
     from interlock.work.configuration import accept
     from interlock.work.gates import present
     from interlock.work.gates.trust import trust_instance
     from interlock.world.repository import find_root
 
-    with writable(call, warns=False) as place:
+    with writable(call, warns=False, asks=True) as place:
+        if place.is_newly_trusted and not place.standing.is_waiting:
+            data = {"accepted": place.standing.sha256}
+            call.output.result(data, lambda: call.output.text("You trust this journal; its settings are in force."))
+            return
         person = present(place.journal, trust_instance(place.journal), "settings", call.environment, call.directory)
         root, _ = find_root(call.directory)
         found = accept(place.journal, person, root or call.directory)
@@ -53,5 +60,5 @@ def _accept(call: Call) -> None:
 
 VERBS = (
     Verb("show", "every setting with its value and where it comes from", _show),
-    Verb("accept", "gate: put in force what ralph.toml says now", _accept),
+    Verb("accept", "gate: trust this journal and what ralph.toml says now", _accept),
 )

@@ -16,9 +16,11 @@ from interlock import __version__
 from interlock.errors import InterlockError, Tampered
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.output import columns
-from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, readable
 from interlock.machine import SHIPPED, load_shipped
+from interlock.work.trusting import UNTRUSTED, is_trusted
 from interlock.world.machines import OVERRIDE, cache_directory, find_machine
+from interlock.world.repository import state_directory
 
 __all__ = ["VERBS"]
 
@@ -56,8 +58,10 @@ def _examine(call: Call) -> Iterator[_Finding]:
         ("machines", _machines),
         ("cache", _cache),
         ("journal", _journal),
+        ("tickets", _tickets),
         ("gates", _gates),
         ("agents", _agents),
+        ("verifiers", _verifiers),
     )
     for name, check in checks:
         try:
@@ -116,10 +120,34 @@ def _journal(call: Call) -> tuple[str, str]:
         if not call.environment.get(DATABASE_URL):
             return "note", f"{error.message} {error.hint}"
         path = Path(os.devnull)
-    with opened(call) as journal:
+    with opened(call, warns=False) as journal:
         if journal is None:
             return "note", f"none yet; {path} is made by the first command that writes"
-        return "ok", f"{journal.head()} entries, {len(journal.instances())} instances"
+        counted = f"{journal.head()} entries, {len(journal.instances())} instances"
+        if not is_trusted(journal, state_directory(call.directory), call.environment):
+            return "fault", f"{counted}. {UNTRUSTED}; `ralph config accept` asks you"
+        return "ok", counted
+
+
+def _tickets(call: Call) -> tuple[str, str]:
+    """Tickets that wait for each other, so that none of them is ever offered."""
+    from interlock.work.tickets.circles import circles
+    from interlock.work.tickets.shelf import TICKETS
+
+    try:
+        with opened(call, warns=False) as journal:
+            if journal is None:
+                return "note", "none yet"
+            with journal.projected(TICKETS) as sql:
+                found = circles(sql)
+                [(count,)] = sql.rows("SELECT count(*) FROM tickets WHERE outcome IS NULL")
+    except Tampered:
+        raise
+    except InterlockError:  # the journal's own check says why
+        return "note", "the journal cannot be read"
+    if found:
+        return "fault", "; ".join(f"{one.message}: `{one.way_out}`" for one in found)
+    return "ok", f"{count} open, and none waits for itself"
 
 
 def _gates(call: Call) -> tuple[str, str]:
@@ -128,7 +156,7 @@ def _gates(call: Call) -> tuple[str, str]:
     from interlock.world.ssh import Guard, is_installed
 
     try:
-        with opened(call) as journal:
+        with opened(call, warns=False) as journal:
             keys = trust_of(journal).enrolled if journal else []
     except Tampered:
         raise
@@ -159,6 +187,29 @@ def _agents(call: Call) -> tuple[str, str]:
         return "note", "none found; `ralph init --agent NAME` sets one up"
     names = ", ".join(found)
     return ("note", f"{names}; `ralph init` sets them up here") if proposal.is_needed else ("ok", f"{names}, set up")
+
+
+def _verifiers(call: Call) -> tuple[str, str]:
+    """The verifiers, by the definition that preflight and the loops use."""
+    from interlock.work.verification.request import plan_of
+    from interlock.work.verification.verifiers import missing_verifiers, story_tests, uncarried, verifiers_of
+
+    try:
+        with readable(call, warns=False) as place:
+            settings, root = place.settings, place.work_tree
+    except Tampered:
+        raise
+    except InterlockError:  # the journal's own check says why
+        return "note", "not known without a journal that opens"
+    plan = plan_of(settings)
+    commands = tuple(dict.fromkeys((*verifiers_of(plan), *story_tests(settings))))
+    if not commands:
+        return "note", "none configured; without verify.commands in ralph.toml, each spec must bring its own"
+    if root is None:
+        return "note", f"{len(commands)} configured"
+    lost = missing_verifiers(plan, (), root, call.environment)
+    wrong = [*(f"cannot be found: {one}" for one in lost), *uncarried(plan, root)]
+    return ("fault", "; ".join(wrong)) if wrong else ("ok", ", ".join(commands))
 
 
 VERBS = (Verb("", "look at everything Interlock needs, and say what is missing", _doctor),)

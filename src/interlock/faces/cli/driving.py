@@ -53,16 +53,19 @@ class Driving:
 
 
 @contextmanager
-def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
-    """The workshop of the repository that the command is called in."""
+def opened_workshop(call: Call, *, writes: bool = True, starts_agents: bool = False) -> Iterator[Driving]:
+    """The workshop of the repository that the command is called in.
+
+    With `starts_agents`, waiting settings are accepted or refused before anything else. Without it, the run of an
+    agent itself is refused.
+    """
     from interlock.faces.cli.notify import senders_of, telling
     from interlock.faces.cli.telling import Teller
-    from interlock.work.notifying.channels import without_secrets
     from interlock.work.notifying.sending import begin
     from interlock.work.steering import Pressed, Steering
     from interlock.work.workshop import Workshop
 
-    with (writable if writes else readable)(call) as place:
+    with writable(call, starts_agents=starts_agents) if writes else readable(call) as place:
         if place.work_tree is None:
             raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
         steering = Steering(place.journal, lambda entry: False, patience=2)
@@ -72,7 +75,7 @@ def opened_workshop(call: Call, *, writes: bool = True) -> Iterator[Driving]:
             root=place.work_tree,
             state_directory=place.state_directory,
             settings=place.settings,
-            environment=without_secrets(call.environment),
+            environment=dict(call.environment),
             tell=teller.tell,
             stop=steering,
             pausing=Pressed(steering),

@@ -35,15 +35,16 @@ def enrolled(call: Call, journal: Journal, file: Path) -> Key:
     """Enroll a key for the person who calls."""
     from interlock.work.gates import enroll
 
-    return enroll(journal, _person(call, journal), file.expanduser(), call.environment)
+    return enroll(journal, _person(call, journal, is_enrolling=True), file.expanduser(), call.environment)
 
 
-def _person(call: Call, journal: Journal) -> Presence:
+def _person(call: Call, journal: Journal, *, is_enrolling: bool = False) -> Presence:
     """The person who calls, before anything else is looked at; whoever is none has tried, and that is kept."""
     from interlock.work.gates import present
     from interlock.work.gates.trust import trust_instance
 
-    return present(journal, trust_instance(journal), "key", call.environment, call.directory)
+    trust = trust_instance(journal)
+    return present(journal, trust, "key", call.environment, call.directory, is_enrolling=is_enrolling)
 
 
 def _warn(output: Output, key: Key) -> None:

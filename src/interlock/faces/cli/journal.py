@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
@@ -100,7 +101,8 @@ def _sink(call: Call, target: Path | None) -> AbstractContextManager[TextIO]:
     if target is None:
         return nullcontext(call.output.stdout)
     try:
-        return target.open("x", encoding="utf-8")
+        made = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        return os.fdopen(made, "w", encoding="utf-8")
     except FileExistsError:
         raise UsageError("file_exists", f"{target} exists already.", "Name a new file.") from None
     except OSError as error:

@@ -7,12 +7,15 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from interlock import __version__
 from interlock.errors import Exit, InterlockError, UsageError
 from interlock.faces.cli.command import Call, Parser, Verb
 from interlock.faces.cli.output import Output
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["GROUPS", "NOUNS", "RUN_OPTIONS", "main", "run", "verbs_of"]
 
@@ -205,7 +208,16 @@ def _call(noun: str, words: list[str], output: Output) -> None:
     verb.arguments(parser)
     arguments = parser.parse_args(own)
     arguments.passed = tuple(passed[1:])
-    verb.run(Call(arguments, output))
+    verb.run(Call(arguments, output, _environment()))
+
+
+def _environment() -> Mapping[str, str]:
+    """The environment, with the journal's address where a driver keeps that for the session that this runs in."""
+    from interlock.world.journal_address import DATABASE_URL, kept_address
+
+    # An agent may hand on the session and not the mark, as one does that an older `ralph init` set up.
+    kept = "" if os.environ.get(DATABASE_URL) else kept_address(os.environ)
+    return {**os.environ, DATABASE_URL: kept} if kept else os.environ
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:

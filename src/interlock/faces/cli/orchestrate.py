@@ -32,7 +32,7 @@ def _begin(call: Call) -> None:
     from interlock.work.orchestration.verbs import begin_goal, roles_of
 
     given = call.arguments
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         asked = {name: getattr(given, name) for name in ("agent", *_ROLES)}
         _drive(
             call, here, begin_goal(here.workshop, given.goal, roles_of(here.place.settings, asked, here.workshop.root))
@@ -44,7 +44,7 @@ def _resume(call: Call) -> None:
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import resume
 
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         person = caller_of(call, here.place).actor
         try:
             run = known_run(here.place.journal, call.arguments.run)
@@ -53,7 +53,7 @@ def _resume(call: Call) -> None:
             if made is None:
                 raise
         else:
-            _must_decide(call, run, person)
+            _must_decide(call, here.place, run, person)
             made = resume(here.workshop, person, run, call.arguments.say or "")
         _drive(call, here, made)
 
@@ -63,7 +63,7 @@ def _drive_only(call: Call) -> None:
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import steerable
 
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         run = steerable(known_run(here.place.journal, call.arguments.run))
         if caller_of(call, here.place).actor.kind != "human":
             message = "Going on with a run is a person's decision, and this is an agent."
@@ -82,26 +82,30 @@ def _on_directory(call: Call, here: Driving) -> str | None:
     return resume_directory(workshop, named, roles_of(workshop.settings, {}, workshop.root)) if named else None
 
 
-def _must_decide(call: Call, run: Run, person: Actor) -> None:
+def _must_decide(call: Call, place: Place, run: Run, person: Actor) -> None:
     """Going on is for a person; after a failure, for one who is there."""
-    message = ""
-    if person.kind != "human":
-        message = "Going on with a run is a person's decision, and this is an agent."
-    elif run.outcome == "failure" and not _is_person(call):
-        message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
+    from interlock.work.gates import at_terminal, vouch
+
+    message = "Going on with a run is a person's decision, and this is an agent." if person.kind != "human" else ""
+    if not message and run.outcome == "failure":
+        try:
+            there = at_terminal(call.environment, call.directory)
+        except Refusal:
+            message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
+        else:
+            vouch(place.journal, there, run.id, "resume")
     if message:
         raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
 
 
 def _is_person(call: Call) -> bool:
-    """Whether a person is at the terminal, who can decide and be asked."""
+    """True if the terminal proves that a person is there, who can be asked."""
     from interlock.work.gates import at_terminal
 
     try:
-        at_terminal(call.environment, call.directory)
+        return not at_terminal(call.environment, call.directory).doubt
     except Refusal:
         return False
-    return True
 
 
 def _drive(call: Call, here: Driving, id_: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlock.errors import InterlockError
+from interlock.world.characters import marked
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,13 +20,13 @@ _NARROWEST = 20
 
 
 def clean(text: str) -> str:
-    """Text that an agent may have written, made safe for a terminal: no control characters, no bidi overrides."""
-    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in text)
+    """Text that an agent may have written, made safe for a terminal: what cannot be seen or turns text is marked."""
+    return marked(text)
 
 
 def one_line(text: str) -> str:
     """Such text where a line break would let it pass for something else."""
-    return clean(text).replace("\n", "\ufffd").replace("\t", " ")
+    return marked(text.replace("\t", " "), keep="")
 
 
 def columns(rows: Sequence[Sequence[str]], width: int | None = None) -> str:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlock.errors import UsageError
+from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import Call
+from interlock.world.journal_address import DATABASE_URL, is_withheld
 from interlock.world.repository import exclude_state, find_root, state_directory
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DATABASE_URL", "Place", "caller_of", "journal_path", "opened", "readable", "writable"]
 
-DATABASE_URL = "RALPH_DATABASE_URL"
 _WAITING = "ralph.toml says something that nobody accepted, so it is not in force: `ralph config accept` shows it."
 
 
@@ -35,6 +35,8 @@ class Place:
     work_tree: Path | None
     machines: Callable[[str], Machine]
     standing: Standing
+    is_newly_trusted: bool = False
+    """True if a person has just trusted this journal."""
 
     @property
     def settings(self) -> Settings:
@@ -52,10 +54,21 @@ def journal_path(call: Call) -> Path:
     return state_directory(call.directory) / "journal.db"
 
 
+def address_of(call: Call) -> str | None:
+    """The address of the journal's server; None where the journal is a file."""
+    if is_withheld(call.environment):
+        message = "The journal is on a server, and no driver keeps its address for what runs here."
+        raise JournalError("journal_unreachable", message, "Leave it to the person or the driver that this works for.")
+    return call.environment.get(DATABASE_URL)
+
+
 @contextmanager
-def opened(call: Call) -> Iterator[Journal | None]:
-    """The journal to read; None where there is none yet, so that reading makes nothing."""
-    url = call.environment.get(DATABASE_URL)
+def opened(call: Call, *, warns: bool = True) -> Iterator[Journal | None]:
+    """The journal to read; None where there is none yet, so that reading makes nothing.
+
+    Skip the warning about an untrusted journal when the caller shows it itself.
+    """
+    url = address_of(call)
     path = None if url else journal_path(call)
     if path is not None and not os.path.lexists(path):
         yield None
@@ -63,20 +76,26 @@ def opened(call: Call) -> Iterator[Journal | None]:
     from interlock.journal import open_journal
     from interlock.world.machines import machine_finder
 
-    journal = open_journal(url or journal_path(call), machine_finder(call.environment))
+    created = _truster(call) if url else None
+    journal = open_journal(url or journal_path(call), machine_finder(call.environment), created=created)
     try:
+        if warns:
+            _is_trusted(call, journal)
         yield journal
     finally:
         journal.close()
 
 
 @contextmanager
-def writable(call: Call, *, warns: bool = True) -> Iterator[Place]:
+def writable(call: Call, *, warns: bool = True, asks: bool = False, starts_agents: bool = False) -> Iterator[Place]:
     """The journal to write to, made where there is none; its directory is kept out of git's sight.
 
-    Nobody need be warned that the settings wait who is about to accept them.
+    A journal that this user has not trusted is refused, unless a person at a terminal trusts it now. With `asks` they
+    are asked even if the result is to be JSON. Skip the warning about waiting settings when the caller is about to
+    accept them. With `starts_agents`, settings that wait are accepted at a terminal first, or it is refused.
     """
-    with _placed(call, journal_path(call), warns=warns) as place:
+    path = journal_path(call)
+    with _placed(call, path, warns=warns, acts=True, asks=asks, starts_agents=starts_agents) as place:
         exclude_state(call.directory)
         yield place
 
@@ -85,24 +104,34 @@ def writable(call: Call, *, warns: bool = True) -> Iterator[Place]:
 def readable(call: Call, *, warns: bool = True) -> Iterator[Place]:
     """The journal with all around it, to read; where there is none yet, an empty one that is gone afterwards.
 
-    Whoever tells by itself that the settings wait to be accepted says that nobody need be warned.
+    Of a journal that this user has not trusted, no settings are in force.
+    Skip the warning about waiting settings when the caller shows them itself.
     """
     from tempfile import TemporaryDirectory
 
     path = journal_path(call)
-    if call.environment.get(DATABASE_URL) or os.path.lexists(path):
+    if address_of(call) or os.path.lexists(path):
         with _placed(call, path, warns=warns) as place:
             yield place
     else:
         with (
             TemporaryDirectory(prefix="ralph-") as nowhere,
-            _placed(call, Path(nowhere) / path.name, warns=warns) as place,
+            _placed(call, Path(nowhere) / path.name, warns=warns, is_own=True) as place,
         ):
             yield place
 
 
 @contextmanager
-def _placed(call: Call, path: Path, *, warns: bool = True) -> Iterator[Place]:
+def _placed(
+    call: Call,
+    path: Path,
+    *,
+    warns: bool,
+    acts: bool = False,
+    asks: bool = False,
+    is_own: bool = False,
+    starts_agents: bool = False,
+) -> Iterator[Place]:
     from interlock.journal import open_journal
     from interlock.work.configuration import standing
     from interlock.world.machines import machine_finder
@@ -111,14 +140,77 @@ def _placed(call: Call, path: Path, *, warns: bool = True) -> Iterator[Place]:
     root, _ = find_root(start)
     found: list[Standing] = []
     find = machine_finder(call.environment, lambda: found[0].settings.text("session.enforcement") if found else None)
-    journal = open_journal(call.environment.get(DATABASE_URL) or path, find)
+    created = None if is_own else _truster(call)
+    journal = open_journal(address_of(call) or path, find, created=created)
     try:
-        found.append(standing(journal, root))
-        if found[0].is_waiting and warns and not call.output.json:
+        is_new = acts and _must_be_trusted(call, journal, asks)
+        found.append(standing(journal, root, is_trusted=is_own or acts or _is_trusted(call, journal)))
+        if starts_agents:
+            found[0] = _accepted(call, journal, found[0], root or start)
+        elif found[0].is_waiting and warns and not call.output.json:
             call.output.message(f"{_WAITING}{_fault(found[0])}")
-        yield Place(journal, state_directory(start), _work_tree(start) or root, find, found[0])
+        yield Place(journal, state_directory(start), _work_tree(start) or root, find, found[0], is_new)
     finally:
         journal.close()
+
+
+def _truster(call: Call) -> Callable[[str], None]:
+    """Return the function that trusts the journal that is made here: it is this user's own."""
+
+    def trust(id_: str) -> None:
+        from interlock.work.trusting import truster
+
+        truster(state_directory(call.directory), call.environment)(id_)
+
+    return trust
+
+
+def _is_trusted(call: Call, journal: Journal) -> bool:
+    """True if this user trusts the journal; else a person is told."""
+    from interlock.work.trusting import UNTRUSTED, is_trusted
+
+    is_own = is_trusted(journal, state_directory(call.directory), call.environment)
+    if not is_own and not call.output.json:
+        call.output.message(f"{UNTRUSTED}. In a terminal, `ralph config accept` shows it and asks you.")
+    return is_own
+
+
+def _must_be_trusted(call: Call, journal: Journal, asks: bool) -> bool:
+    """True if a person trusts the journal now at a terminal, False if they did before; else it is refused."""
+    from interlock.work.trusting import ask_to_trust, is_trusted, untrusted
+
+    directory = state_directory(call.directory)
+    if is_trusted(journal, directory, call.environment):
+        return False
+    from interlock.errors import Refusal
+    from interlock.work.gates import at_terminal
+
+    try:
+        if call.output.json and not asks:
+            raise untrusted(directory)
+        person = at_terminal(call.environment, call.directory)
+    except Refusal:
+        raise untrusted(directory) from None
+    ask_to_trust(journal, person, directory, call.environment, find_root(call.directory)[0])
+    return True
+
+
+def _accepted(call: Call, journal: Journal, found: Standing, root: Path) -> Standing:
+    """Return the settings in force, once a person at the terminal has accepted what waits; else it is refused."""
+    pending = found.settings.pending
+    if pending is None:
+        return found
+    from interlock.errors import Refusal
+    from interlock.work.configuration import accept
+    from interlock.work.gates import at_terminal
+
+    if pending.code != "settings_waiting" or call.output.json:
+        raise pending
+    try:
+        person = at_terminal(call.environment, call.directory)
+    except Refusal:
+        raise pending from None
+    return accept(journal, person, root)
 
 
 def _fault(standing: Standing) -> str:

@@ -181,5 +181,7 @@ def show_report(console: Console, report: Report, warnings: set[str]) -> None:
 def _show_finding(console: Console, finding: Finding, is_warning: bool) -> None:
     style = "yellow" if is_warning else "bold red"
     console.print(Text.assemble("  ", (finding.code, style), f"  {finding.message}"), soft_wrap=True)
+    if finding.begins:
+        console.print(Text(f"        begins {finding.begins}"), soft_wrap=True)
     for number, move in enumerate(finding.path, 1):
         console.print(Text(f"    {number:>2}. {move}"), soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import signal
 import socket
 import time
@@ -23,18 +24,20 @@ __all__ = ["VERBS"]
 
 _PORT = 7411
 _SHORTEST = 16
+_RANDOM_BYTES = 24
 _BACKLOG = 2048
 _KEEP_ALIVE_SECONDS = 75
 """Longer than agents usually pause, so that a call seldom meets a connection that is just being closed."""
 
 
 def _serve(call: Call) -> None:
-    token = call.environment.get(TOKEN) or None
+    given = call.environment.get(TOKEN) or None
+    token = given or secrets.token_urlsafe(_RANDOM_BYTES)
     host: str = call.arguments.host
-    if host not in LOOPBACK and token is None:
+    if host not in LOOPBACK and given is None:
         message = f"{host} can be reached from other machines, and {TOKEN} is not set."
         raise UsageError("address_refused", message, f"Leave --host out, or set {TOKEN} to a long secret.")
-    if token is not None and len(token) < _SHORTEST:
+    if len(token) < _SHORTEST:
         message = f"{TOKEN} has {len(token)} characters, and {_SHORTEST} are needed at least."
         raise UsageError("address_refused", message, "Set it to a long secret.")
     from interlock.faces.cli.notify import telling
@@ -46,7 +49,7 @@ def _serve(call: Call) -> None:
         hands = _hands(call, place)
 
         def say(url: str) -> None:
-            _say(call, url)
+            _say(call, url, None if given else token)
             hands.acting.greet(url)
 
         _run(place, listener, host, token, hands, say)
@@ -66,7 +69,7 @@ def _hands(call: Call, place: Place) -> Hands:
 
 
 def _run(
-    place: Place, listener: socket.socket, host: str, token: str | None, hands: Hands, say: Callable[[str], None]
+    place: Place, listener: socket.socket, host: str, token: str, hands: Hands, say: Callable[[str], None]
 ) -> None:
     import anyio
     import uvicorn
@@ -99,8 +102,14 @@ def _run(
     Ours(config).run(sockets=[listener])
 
 
-def _say(call: Call, url: str) -> None:
-    call.output.result({"url": url, "mcp": f"{url}/mcp"}, lambda: call.output.text(f"Serving {url}, MCP at {url}/mcp"))
+def _say(call: Call, url: str, token: str | None) -> None:
+    """Say where it is served, and the token where the person does not know it yet."""
+    data = {"url": url, "mcp": f"{url}/mcp", **({} if token is None else {"token": token})}
+    if token is None:
+        said = f"Serving {url}, MCP at {url}/mcp"
+    else:
+        said = f"Serving {url}/?token={token}\nMCP at {url}/mcp, with the header Authorization: Bearer {token}"
+    call.output.result(data, lambda: call.output.text(said))
     call.output.stdout.flush()
 
 

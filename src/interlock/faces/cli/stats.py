@@ -1,4 +1,4 @@
-"""`ralph stats`: what the runs of the orchestrator took, and what came of them."""
+"""`ralph stats`: what all runs of agents used, what the runs of the orchestrator took, and what came of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from interlock.journal import unknown_instance
 from interlock.journal.ids import time_text
 
 if TYPE_CHECKING:
+    from interlock.work.budget import Driven
     from interlock.work.orchestration.metrics import Metrics, Overall, Task
 
 __all__ = ["VERBS"]
 
 _RECENT = 20
+_BEGIN = '→ ralph orchestrate "GOAL"  begins a run'
 
 
 def _stats(call: Call) -> None:
@@ -26,7 +28,7 @@ def _stats(call: Call) -> None:
         raise UsageError("usage", "Prometheus' text is no JSON.", "Give --json or --prometheus.")
     from interlock.work.orchestration.metrics import over
 
-    run, runs = _asked(call)
+    run, runs, work = _asked(call)
     chosen = runs if run is None else [run]
     overall = over(chosen)
     if call.arguments.prometheus:
@@ -36,15 +38,17 @@ def _stats(call: Call) -> None:
         return
     data = overall_data(overall)
     if run is None:
+        data["agent_runs"] = [work_data(one) for one in work]
         data["recent"] = [run_data(one) for one in reversed(runs[-_RECENT:])]
     else:
         data["run"] = {**run_data(run), "tasks": [task_data(one) for one in run.tasks]}
         data["session"] = session_data(runs)
-    call.output.result(data, lambda: _show(call, overall, run, runs))
+    call.output.result(data, lambda: _show(call, overall, run, runs, work))
 
 
-def _asked(call: Call) -> tuple[Metrics | None, list[Metrics]]:
-    """The run that is asked for with all of its session; or none, and all that there are."""
+def _asked(call: Call) -> tuple[Metrics | None, list[Metrics], list[Driven]]:
+    """The run that is asked for with all of its session; or none, all that there are, and all runs of agents."""
+    from interlock.work.budget import used_by_driver
     from interlock.work.orchestration.ledger import all_runs, runs_of_session
 
     reference, is_settled = call.arguments.run, call.arguments.prometheus
@@ -52,18 +56,27 @@ def _asked(call: Call) -> tuple[Metrics | None, list[Metrics]]:
         if reference:
             if journal is None:
                 raise unknown_instance(reference)
-            return runs_of_session(journal, reference, is_settled=is_settled)
-        return None, all_runs(journal, is_settled=is_settled) if journal else []
+            return *runs_of_session(journal, reference, is_settled=is_settled), []
+        if journal is None:
+            return None, [], []
+        return None, all_runs(journal, is_settled=is_settled), used_by_driver(journal)
 
 
-def _show(call: Call, overall: Overall, run: Metrics | None, runs: Sequence[Metrics]) -> None:
-    if not runs:
-        call.output.text('There is no run yet, so there is nothing to count.\n→ ralph orchestrate "GOAL"  begins one')
+def _show(call: Call, overall: Overall, run: Metrics | None, runs: Sequence[Metrics], work: Sequence[Driven]) -> None:
+    if not runs and not work:
+        call.output.text(
+            'No agent has run yet, so there is nothing to count.\n→ ralph orchestrate "GOAL"  begins a run'
+        )
         return
-    from interlock.faces.cli.stats_page import show_overall, show_run
+    from interlock.faces.cli.stats_page import show_overall, show_run, show_work
 
     if run is None:
-        show_overall(call.output, overall, runs)
+        if work:
+            show_work(call.output, work)
+        if runs:
+            show_overall(call.output, overall, runs)
+        else:
+            call.output.text(f"The orchestrator has not run yet.\n{_BEGIN}")
     else:
         show_run(call.output, overall, run, runs)
 
@@ -123,6 +136,18 @@ def overall_data(overall: Overall) -> dict[str, Any]:
             }
             for (role, agent), one in overall.used.items()
         ],
+    }
+
+
+def work_data(driven: Driven) -> dict[str, Any]:
+    """The runs of agents that drivers of one kind began."""
+    used = driven.used
+    return {
+        "driver": driven.machine or None,
+        "runs": driven.runs,
+        "seconds": round(used.seconds, 3),
+        "usd": round(used.usd, 6),
+        "tokens": used.tokens,
     }
 
 

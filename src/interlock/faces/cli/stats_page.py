@@ -15,10 +15,11 @@ from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.plots import bar, shares, sparkline
 from interlock.machine import load_shipped
 from interlock.machine.form import State
+from interlock.work.budget import Driven
 from interlock.work.orchestration.metrics import ENDS, Metrics, Overall, Session, Task, rate, sessions_of
 from interlock.work.orchestration.tally import Used
 
-__all__ = ["show_overall", "show_run"]
+__all__ = ["show_overall", "show_run", "show_work"]
 
 _PIPED: Final = 80
 _WIDEST: Final = 100
@@ -31,6 +32,7 @@ _RECENT: Final = 8
 _WIDEST_PLOT: Final = 32
 _JOINED: Final = "\u00a0"
 """Between words of a sentence that stay in one line."""
+_DRIVERS: Final = {"orchestrator": "runs", "story": "loops", "thread": "threads", "ticket": "tickets", "": "others"}
 _OUTCOMES: Final = {
     "success": ("●", "green", "met their goal"),
     "failure": ("✕", "red", "failed"),
@@ -82,6 +84,18 @@ class _Page:
     def said(self, text: str, style: str = "") -> Iterator[Text]:
         """A sentence, in as many lines as it takes beside a label."""
         return (Text(line.replace(_JOINED, " "), style) for line in wrap(text, self.room))
+
+
+def show_work(output: Output, work: Sequence[Driven]) -> None:
+    """All runs of agents, by what began them."""
+    page = _Page(output)
+    page.line(Text(f"{_plural(sum(one.runs for one in work), 'run')} of agents", "bold"))
+    for one in work:
+        used, name = one.used, _DRIVERS.get(one.machine, one.machine)
+        parts = [_plural(one.runs, "run"), span_text(used.milliseconds), f"${used.usd:,.2f}"]
+        parts += [] if page.is_narrow else [f"{count_text(used.tokens)} tokens"]
+        page.line(Text(f"{name:<{_LABEL}}{'  '.join(parts)}"))
+    page.gap()
 
 
 def show_overall(output: Output, overall: Overall, runs: Sequence[Metrics]) -> None:

@@ -83,6 +83,7 @@ def _node(one: Node) -> dict[str, Any]:
         "role": (one.session.role or None) if one.session is not None else None,
         "doing": (one.session.doing or None) if one.session is not None else None,
         "differs": one.differs,
+        "waits": one.waits or None,
         "below": [_node(each) for each in one.below],
     }
 

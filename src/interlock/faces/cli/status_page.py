@@ -181,6 +181,8 @@ def _beside(node: Node) -> Text:
         found.append(f"{one_line(session.agent) or 'an agent'}{role}", "cyan")
         found.append("  silent" if session.is_silent else "", "bold red")
         found.append(f"  {_cut(one_line(' '.join(session.doing.split())), _DOING)}".rstrip(), "dim")
+    elif node.waits:
+        found.append(node.waits, "yellow")
     elif node.by:
         found.append(f"by {one_line(node.by)}", "cyan")
     elif node.is_waiting:

@@ -29,12 +29,14 @@ __all__ = ["VERBS"]
 def _status(call: Call) -> None:
     """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
     from interlock.work.stories.reading import known_loop
+    from interlock.work.stories.unsent import waiting
 
     with readable(call) as place:
         loop = known_loop(place.journal)
+        unsent = len(waiting(place.journal))
         stories = _listed(place.work_tree or call.directory) if call.arguments.tasks else None
-    data = loop_data(loop) if stories is None else {**loop_data(loop), "tasks": stories}
-    call.output.result(data, lambda: _show(call, loop, stories or ()))
+    data = {**loop_data(loop), "unsent": unsent, **({} if stories is None else {"tasks": stories})}
+    call.output.result(data, lambda: _show(call, loop, unsent, stories or ()))
 
 
 def _tasks(call: Call) -> None:
@@ -78,7 +80,7 @@ def _show_tasks(call: Call, stories: Sequence[dict[str, Any]]) -> None:
 _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
 
 
-def _show(call: Call, loop: Loop, stories: Sequence[dict[str, Any]]) -> None:
+def _show(call: Call, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
     where = f" on {loop.story} {loop.task}" if loop.story else ""
     rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
     call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
@@ -87,6 +89,9 @@ def _show(call: Call, loop: Loop, stories: Sequence[dict[str, Any]]) -> None:
         call.output.text(f"  {_MARKS[one.status]} {one_line(one.id)}  {one.status}{more}".rstrip())
     seconds, dollars, tokens = loop.spent()
     call.output.text(f"spent: {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens")
+    if unsent:
+        events = "1 memory event waits" if unsent == 1 else f"{unsent} memory events wait"
+        call.output.text(f"{events} for the server; the next loop that reaches it sends what waits")
     for fact in no_progress(loop):
         call.output.text(f"no progress: {one_line(fact)}")
     for text in loop.context:

@@ -54,7 +54,7 @@ def run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--min-iterations", type=positive, metavar="N", help="1; the criteria say when it is done")
     parser.add_argument("-f", "--prompt-file", type=Path, help="a file with more of the prompt")
     parser.add_argument("--prompt-template", type=Path, metavar="FILE", help="a prompt with {{variables}}")
-    parser.add_argument("--abort-promise", metavar="TEXT", help="pause where an agent's last line promises this")
+    parser.add_argument("--abort-promise", metavar="TEXT", help="pause when an agent ends with this promise")
     parser.add_argument("--completion-promise", metavar="TEXT", help="what {{completion_promise}} is in a template")
     parser.add_argument("--task-promise", metavar="TEXT", help="what {{task_promise}} is in a template")
     parser.add_argument("--no-commit", action="store_true", help="leave the work uncommitted")

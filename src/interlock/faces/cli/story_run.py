@@ -66,19 +66,18 @@ def _go_on(
     """Drive the loop that is chosen, until it ends or is stopped."""
     from interlock.faces.cli.notify import telling
     from interlock.faces.cli.telling import Teller
-    from interlock.work.notifying.channels import without_secrets
     from interlock.work.steering import Steering
     from interlock.work.stories.loop import drive
     from interlock.work.stories.opening import make_yard, pauses
     from interlock.work.stories.reading import open_loop
     from interlock.world.agents.adopting import adopting
 
-    with writable(call) as place:
+    with writable(call, starts_agents=True) as place:
         if place.work_tree is None:
             raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
         steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
         teller = Teller(call.output, streams=streams, is_verbose=is_verbose)
-        environment = without_secrets(call.environment)
+        environment = dict(call.environment)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
         yard = replace(make_yard(*args, wishes, steering, teller.tell), heed=steering.listen_again)
         loop = chosen(place, yard)

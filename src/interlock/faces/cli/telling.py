@@ -17,7 +17,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
 from interlock.work.stories.stuck import NoProgress
 from interlock.work.threads.record import Thread
-from interlock.world.agents.happenings import LimitReached, Said, UsedTool, Warned
+from interlock.world.agents.happenings import Failure, Said, UsedTool, Warned
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -209,7 +209,7 @@ def _line(what: object, tool_width: int) -> Text | None:
             return Text(f"  › {one_line(name)} {one_line(about)[:tool_width]}", "blue")
         case NoProgress(attempt, facts):
             return Text(f"  ! no progress in attempt {attempt}: {one_line('; '.join(facts))}", "yellow")
-        case LimitReached(kind, _, said):
+        case Failure(kind, _, said):
             return Text(f"  ! limit ({kind}): {one_line(said)[:_LONGEST]}", "yellow")
         case Warned(text):
             return Text(f"  ! {one_line(text)[:_LONGEST]}", "yellow")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import Call, Verb
 from interlock.faces.cli.driving import opened_workshop
-from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.place import Place, caller_of, readable
 from interlock.faces.cli.thread_place import data_of, drive_thread, listen, person_of, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
@@ -24,7 +24,7 @@ __all__ = ["VERBS"]
 
 def _show(call: Call) -> None:
     with readable(call) as place:
-        tell_thread(call, place, which_thread(call, place), is_asked=True)
+        tell_thread(call, place, which_thread(call, place, looks=True), is_asked=True)
 
 
 def _list(call: Call) -> None:
@@ -43,12 +43,12 @@ def _list(call: Call) -> None:
 
 
 def _use(call: Call) -> None:
-    from interlock.work.threads.store import ThreadFiles
+    from interlock.work.threads.verbs import use_thread
 
-    with writable(call) as place:
-        id_ = which_thread(call, place)
-        ThreadFiles(place.state_directory).use(id_)
-        tell_thread(call, place, id_, is_asked=True)
+    with opened_workshop(call) as here:
+        id_ = which_thread(call, here.place)
+        use_thread(here.workshop, id_, caller_of(call, here.place).actor)
+        tell_thread(call, here.place, id_, is_asked=True)
 
 
 def _diagnose(call: Call) -> None:
@@ -56,12 +56,16 @@ def _diagnose(call: Call) -> None:
     from interlock.work.threads.reading import read_thread
 
     with readable(call) as place:
-        thread = read_thread(place.journal, which_thread(call, place))
+        thread = read_thread(place.journal, which_thread(call, place, looks=True))
     data = None if thread.diagnosis is None else plain(thread.diagnosis)
     call.output.result(data, lambda: call.output.text(diagnosis_text(thread)))
 
 
 # Moving
+
+
+_WITHOUT_AGENTS = frozenset({"abandon", "approve", "commit", "reopen", "withdraw"})
+"""The moves after which no agent is started."""
 
 
 def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Callable[[Call], None]:
@@ -71,7 +75,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
         from interlock.work.threads.reading import read_thread
         from interlock.work.threads.verbs import act
 
-        with opened_workshop(call) as here:
+        with opened_workshop(call, starts_agents=event not in _WITHOUT_AGENTS) as here:
             place, workshop = here.place, here.workshop
             id_ = which_thread(call, place)
             name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
@@ -93,7 +97,8 @@ def _shown(call: Call, place: Place, event: str) -> Callable[[Thread], str]:
 
 
 def _start(thread: Thread) -> str:
-    return {"PreflightFailed": "retry", "Preflight": ""}.get(thread.state, "run")
+    """The move that starts a thread; none if the loop is already running."""
+    return {"PreflightFailed": "retry", "Preflight": "", "Running": "", "Verifying": ""}.get(thread.state, "run")
 
 
 def _run(thread: Thread) -> str:
@@ -113,7 +118,7 @@ def _drive(call: Call) -> None:
     """Let it go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.threads.verbs import must_be_person
 
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         id_ = which_thread(call, here.place)
         must_be_person(here.workshop, id_, caller_of(call, here.place).actor, "drive")
         drive_thread(here, id_)
@@ -126,7 +131,7 @@ def _configure(call: Call) -> None:
     from interlock.work.threads.verbs import act, configure
     from interlock.work.threads.visit import default_config
 
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         place, workshop = here.place, here.workshop
         id_, person = which_thread(call, place), person_of(call, place)
         thread = read_thread(place.journal, id_)
@@ -177,7 +182,7 @@ def _context(call: Call) -> None:
     with opened_workshop(call) as here:
         place, workshop = here.place, here.workshop
         id_ = which_thread(call, place)
-        add_context(workshop, id_, caller_of(call, place).actor, call.arguments.text)
+        add_context(workshop, id_, person_of(call, place), call.arguments.text)
     call.output.result({"id": id_}, lambda: call.output.text("The next agent is told it."))
 
 
@@ -189,7 +194,7 @@ def _polish(call: Call) -> None:
     from interlock.world.agents.adopting import adopting
 
     given = call.arguments
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         place, workshop = here.place, here.workshop
         id_, person = which_thread(call, place), person_of(call, place)
         if read_thread(place.journal, id_).state != "Polishing":

@@ -22,7 +22,6 @@ __all__ = ["NEXT", "diagnosis_text", "show_list", "show_review", "show_thread"]
 _BOX = 53
 _SHOWN_CRITERIA = 40
 _SHOWN_PARTS = 40
-_SHOWN_DIFF = 2000
 
 
 def _phases(machine: Machine) -> list[str]:
@@ -91,7 +90,7 @@ def _details(thread: Thread) -> Iterator[Text]:
         yield Text(f"branch {thread.branch}  from {base}", "dim")
     yield from _criteria(thread)
     seconds, dollars, tokens = thread.spent
-    if thread.iterations:
+    if any(thread.spent):
         yield Text(f"spent: {seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens", "dim")
     for one in thread.iterations[-5:]:
         yield Text(f"  #{one.number} {one.role} {one.agent}: {one.ending}, {one.seconds:.0f} s", "dim")
@@ -118,7 +117,7 @@ def _child(child: Shown | None) -> Iterator[Text]:
 
 
 def _criteria(thread: Thread) -> Iterator[Text]:
-    for one in [] if thread.receipt is None else thread.receipt["criteria"][:_SHOWN_CRITERIA]:
+    for one in thread.judged[:_SHOWN_CRITERIA]:
         mark, style = ("☑", "green") if one["met"] else ("✗", "red")
         line = Text(f"{mark} {one['number']}. {one_line(one['text'])}", style)
         if one["why"] and not one["met"]:
@@ -147,7 +146,7 @@ def _paused(thread: Thread, machine: Machine, snapshot: Snapshot) -> Iterator[st
     yield f"Iteration: {snapshot.counters.get('iteration', 1)}/{limit or '∞'}"
     agents = [one.agent for one in thread.iterations if one.role == "implementer"]
     yield f"Current model: {agents[-1] if agents else 'none yet'}"
-    criteria = [] if thread.receipt is None else thread.receipt["criteria"]
+    criteria = thread.judged
     met = sum(bool(one["met"]) for one in criteria)
     yield f"Criteria: {met}/{len(criteria)} passing" if criteria else "Criteria: not verified yet"
     yield ""
@@ -186,11 +185,9 @@ def show_review(output: Output, thread: Thread, receipt: str, diff: str, *, reco
 
 def _show_diff(output: Output, diff: str) -> None:
     """A patch with its colours."""
-    lines = diff.splitlines()
-    for line in lines[:_SHOWN_DIFF]:
-        output.console().print(Text(clean(line), _diff_style(line)), soft_wrap=True)
-    if len(lines) > _SHOWN_DIFF:
-        output.console().print(Text(f"… {len(lines) - _SHOWN_DIFF} lines more; `git diff` shows them", "yellow"))
+    console = output.console()
+    for line in clean(diff).splitlines():  # once it is clean, nothing but a line feed ends a line
+        console.print(Text(line, _diff_style(line)), soft_wrap=True)
 
 
 def _diff_style(line: str) -> str:

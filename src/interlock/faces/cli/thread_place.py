@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from interlock.errors import NotFound, Refusal
+from interlock.errors import Refusal
 from interlock.faces.cli.command import Call
 from interlock.faces.cli.driving import Driving
 from interlock.faces.cli.place import Place, caller_of
@@ -43,29 +43,34 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
 
 
 def person_of(call: Call, place: Place) -> Person:
-    from interlock.work.gates import at_terminal
+    from interlock.work.gates import Presence, at_terminal, vouch
     from interlock.work.threads.verbs import Person
     from interlock.world.people import is_at_terminal
 
-    actor = caller_of(call, place).actor
-    return Person(actor, lambda: at_terminal(call.environment, call.directory), is_at_terminal)
+    def presence() -> Presence:
+        person = at_terminal(call.environment, call.directory)
+        person.enter(place.journal)
+        return person
+
+    def prove(id_: str, name: str) -> None:
+        vouch(place.journal, at_terminal(call.environment, call.directory), id_, name)
+
+    return Person(caller_of(call, place).actor, presence, is_at_terminal, prove)
 
 
-def which_thread(call: Call, place: Place) -> str:
-    """The thread that is meant: the one that is named, or the active one."""
+def which_thread(call: Call, place: Place, *, looks: bool = False) -> str:
+    """The thread that is named, or the active one. A verb that only `looks` takes the newest where none is active."""
+    from interlock.work.threads.active import active_thread, decided_thread
     from interlock.work.threads.reading import find_thread
-    from interlock.work.threads.store import ThreadFiles
 
     given = getattr(call.arguments, "thread", None)
     if given:
         return find_thread(place.journal, given).id
-    known = ThreadFiles(place.state_directory).active()
-    if known is not None:
-        return find_thread(place.journal, known).id
-    found = place.journal.recent("thread", 1)
-    if not found:
-        raise NotFound("unknown_thread", "There is no thread here.", 'Begin one: `ralph thread new "TITLE"`.')
-    return found[0].id
+    if looks:
+        known = active_thread(place.journal, place.state_directory)
+        for one in [known] if known is not None else place.journal.recent("thread", 1):
+            return one.id
+    return decided_thread(place.journal, place.state_directory, place.work_tree)
 
 
 def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None, above: Above | None) -> dict[str, Any]:

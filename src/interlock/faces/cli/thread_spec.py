@@ -25,7 +25,6 @@ _MAX_FILE = 1024 * 1024
 
 
 def new(call: Call) -> None:
-    from interlock.work.threads.store import ThreadFiles
     from interlock.work.threads.verbs import new_thread, revise_spec
 
     given = call.arguments
@@ -37,7 +36,6 @@ def new(call: Call) -> None:
         thread = new_thread(workshop, actor, _title(place, given.title, given.ticket), mode, given.ticket)
         if text is not None:
             revise_spec(workshop, thread.id, actor, text)
-        ThreadFiles(place.state_directory).use(thread.id)
         tell_thread(call, place, thread.id)
 
 
@@ -60,13 +58,14 @@ def spec(call: Call) -> None:
     from interlock.world.agents.adopting import adopting
 
     given = call.arguments
-    with opened_workshop(call, writes=bool(given.file or given.edit or given.say)) as here:
+    writes = bool(given.file or given.edit or given.say)
+    with opened_workshop(call, writes=writes, starts_agents=bool(given.say)) as here:
         place, workshop = here.place, here.workshop
         if given.template:
             text = template(given.template)
             call.output.result({"text": text}, lambda: call.output.text(text))
             return
-        id_ = which_thread(call, place)
+        id_ = which_thread(call, place, looks=not writes)
         thread = read_thread(place.journal, id_)
         actor = caller_of(call, place).actor
         if given.say:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from functools import partial
 from typing import TYPE_CHECKING
 
-from interlock.errors import UsageError
+from interlock.errors import Refusal, UsageError
 from interlock.faces.cli.command import Call, Verb, positive
 from interlock.faces.cli.output import builtins, one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.tracker import show_outside, sync
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from interlock.faces.cli.place import Place
     from interlock.machine import Machine
+    from interlock.work.tickets.handoff import Handed
     from interlock.work.tickets.queries import Summary
     from interlock.work.tickets.verbs import Written
 
@@ -215,7 +220,6 @@ def _handoff(call: Call) -> None:
     from interlock.faces.cli.board import show_handed
     from interlock.work.tickets.handoff import handoff
     from interlock.work.tickets.merged import merged_commit
-    from interlock.world.people import is_at_terminal
 
     given = call.arguments
     with writable(call) as place:
@@ -223,7 +227,8 @@ def _handoff(call: Call) -> None:
         if given.command in ("merge", "ralph_merge"):
             branch = place.settings.text("ticket.target_branch")
             merged = merged_commit(place.journal, given.ticket, place.work_tree, branch)
-        work = handoff(
+        work = partial(
+            handoff,
             caller_of(call, place),
             given.ticket,
             command=given.command,
@@ -232,12 +237,29 @@ def _handoff(call: Call) -> None:
             reason=given.reason,
             plan_review=place.settings.text("ticket.plan_review"),
             merged=merged,
-            present=is_at_terminal(),
             timeout=place.timeout,
         )
-        handed = place.journal.transact(work)
+        handed = _with_presence(call, place, lambda present: place.journal.transact(work(present=present)))
         show_outside(call, place)
     call.output.result(builtins(handed), lambda: show_handed(call.output, handed, _machine(call)))
+
+
+def _with_presence(call: Call, place: Place, move: Callable[[bool], Handed]) -> Handed:
+    """Make a move; if it needs a person and the terminal does not prove one, a key signs first."""
+    from interlock.work.gates import at_terminal, vouch
+    from interlock.work.tickets.numbers import known_ticket
+    from interlock.world.lineage import Reach, lineage
+    from interlock.world.people import is_at_terminal
+
+    is_there, is_proven = is_at_terminal(), lineage().reach is Reach.TOP
+    try:
+        return move(is_there and is_proven)
+    except Refusal as refusal:
+        if refusal.code != "person_needed" or not is_there or is_proven:
+            raise
+    ticket = known_ticket(place.journal, call.arguments.ticket)
+    vouch(place.journal, at_terminal(call.environment, call.directory), ticket.id, "handoff")
+    return move(True)
 
 
 def _text(given: str | None) -> str | None:

@@ -48,6 +48,8 @@ def sync(call: Call) -> None:
 
 def _settle(call: Call, place: Place) -> dict[str, list[int]]:
     """Do what a person says about tickets that stand elsewhere on the board; it holds, whatever GitHub does next."""
+    from interlock.work.gates import at_terminal, vouch
+    from interlock.work.tickets.numbers import known_ticket
     from interlock.work.tickets.settle import accept, restore
     from interlock.world.people import is_at_terminal
 
@@ -56,6 +58,8 @@ def _settle(call: Call, place: Place) -> dict[str, list[int]]:
         if caller.actor.kind != "human" or not is_at_terminal():
             message = f"Only a person at a terminal settles where ticket {number} stands."
             raise Refusal("person_needed", message, "Ask a person to type it in their own terminal.")
+        person = at_terminal(call.environment, call.directory)
+        vouch(place.journal, person, known_ticket(place.journal, number).id, "settle")
     plan_review = place.settings.text("ticket.plan_review")
     accepted, restored = [], []
     for number in given.accept:

@@ -32,7 +32,7 @@ def _work(call: Call) -> None:
     from interlock.work.way.walking import divide, is_told, walk
 
     given = call.arguments
-    with opened_workshop(call) as here:
+    with opened_workshop(call, starts_agents=True) as here:
         person = _asked_aside(person_of(call, here.place), here.teller)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(given.agent, given.driver, given.isolation, asks)
@@ -47,7 +47,12 @@ def _work(call: Call) -> None:
 
 def _asked_aside(person: Person, teller: Teller) -> Person:
     """The same person; what is drawn on their screen makes way for the questions."""
-    return replace(person, presence=lambda: _Aside(person.presence(), teller))
+
+    def vouch(id_: str, name: str) -> None:
+        with teller.aside():
+            person.vouch(id_, name)
+
+    return replace(person, presence=lambda: _Aside(person.presence(), teller), vouch=vouch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from interlock.faces.web.drivers import Drivers
 from interlock.faces.web.presence import ByCode, about, ask, web_actor
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.gates import Presence, refused_attempt
+from interlock.work.gates import AtTerminal, refused_attempt
 from interlock.work.settings import Settings
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, Question, question_at
@@ -45,7 +45,7 @@ class Done:
 class Acting:
     """Whether this server acts for a person, and for which browsers."""
 
-    terminal: Callable[[], Presence]
+    terminal: Callable[[], AtTerminal]
     """Who is at the terminal now; raises where nobody is."""
     tell: Callable[[str], bool]
     """Says something on that terminal."""
@@ -99,20 +99,19 @@ class Acting:
 
 
 def offered(
-    terminal: Callable[[], Presence],
+    terminal: Callable[[], AtTerminal],
     tell: Callable[[str], bool],
     clock: Callable[[], float],
     randomness: Callable[[int], bytes],
 ) -> Acting:
     """Acting for whoever is at the terminal; where nobody is, it is not offered, and says why."""
     try:
-        terminal()
-        refusal = None
+        why = terminal().doubt  # a code on a terminal that an agent can build proves nobody
     except Refusal as error:
-        message = f"The dashboard shows, and does nothing: {error.message[:1].lower()}{error.message[1:]}"
-        refusal = Refusal(
-            "person_needed", message, "To act here, a person starts `ralph serve` in a terminal of their own."
-        )
+        why = error.message
+    message = f"The dashboard shows, and does nothing: {why[:1].lower()}{why[1:]}"
+    hint = "To act here, a person starts `ralph serve` in a terminal of their own, outside of any container."
+    refusal = Refusal("person_needed", message, hint) if why else None
     logins, codes = Codes(clock, randomness, most=6, tries=5), Codes(clock, randomness, most=60)
     return Acting(terminal, tell, logins, codes, Browsers(clock, randomness), refusal)
 

@@ -27,7 +27,7 @@ from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.desk import Desk
 from interlock.faces.web.acting import Hands
-from interlock.faces.web.browsers import Browsers
+from interlock.faces.web.browsers import Passes
 from interlock.faces.web.forms import Forms
 from interlock.faces.web.guards import failure, guards
 from interlock.faces.web.hub import Hub
@@ -44,17 +44,15 @@ _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _MOST_SHOWN: Final = 50
 
 
-def make_app(
-    server: Server[Any], desk: Desk, host: str, token: str | None, ending: anyio.Event, hands: Hands
-) -> Starlette:
+def make_app(server: Server[Any], desk: Desk, host: str, token: str, ending: anyio.Event, hands: Hands) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
     looks = (desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
     sight = Sight(*looks, hands.question, hands.drivers.trouble)
     renderer = Renderer([page for page in PAGES if page.heading], hands.acting)
     hub = Hub(desk, sight, renderer, ending, hands.drivers.news)
-    doors = Browsers(time.monotonic, os.urandom)
-    forms = Forms(hands, renderer, doors, token)
+    passes = Passes(token, time.time)
+    forms = Forms(hands, renderer, passes)
     site = _Site(sight, renderer, hub, forms)
 
     @asynccontextmanager
@@ -94,7 +92,7 @@ def make_app(
         *inner.routes,
     ]
     ask = renderer.page("token.html", {"error": ""})
-    return Starlette(routes=routes, middleware=guards(host, token, doors, ask), lifespan=lifespan)
+    return Starlette(routes=routes, middleware=guards(host, passes, ask), lifespan=lifespan)
 
 
 class _Site:

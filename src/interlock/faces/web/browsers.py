@@ -1,13 +1,16 @@
-"""Whose browser it is: secrets that are kept in memory only, and end with the server; and what each is told."""
+"""The browsers that are known: the person's, by secrets in memory only, and those that brought the token."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-__all__ = ["Browsers", "Told", "cookie_name"]
+from starlette.responses import Response
+
+__all__ = ["Browsers", "Passes", "Told", "cookie_name"]
 
 _LIFE_SECONDS: Final = 12 * 3600.0
 _MOST: Final = 100
@@ -70,11 +73,50 @@ class Browsers:
         return found if found is not None and found.until > self.clock() else None
 
 
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Cookies that stand for the token: made from it, so that a server which is started again still knows them.
+
+    They let a browser look and nothing more, so they are sent with links from other sites, too.
+    """
+
+    token: str
+    clock: Callable[[], float]
+    """Seconds since 1970."""
+
+    def holds(self, given: str) -> bool:
+        """True if this is the token itself."""
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode("utf-8", "replace"))
+
+    def give(self, answer: Response, scope: Mapping[str, Any]) -> Response:
+        """The answer with the cookie for a browser that brought the token."""
+        until = str(int(self.clock() + _LIFE_SECONDS))
+        value = f"{until}.{self._seal(scope, until)}"
+        answer.set_cookie(cookie_name(scope, "token"), value, path="/", httponly=True, samesite="lax")
+        return answer
+
+    def knows(self, cookies: Mapping[str, str], scope: Mapping[str, Any]) -> bool:
+        """True if a browser brought the token to this server before, and not too long ago."""
+        until, _, seal = cookies.get(cookie_name(scope, "token"), "").partition(".")
+        if not (until.isascii() and until.isdigit() and len(until) < 16 and seal.isascii()):
+            return False
+        return hmac.compare_digest(seal, self._seal(scope, until)) and int(until) > self.clock()
+
+    def _seal(self, scope: Mapping[str, Any], until: str) -> str:
+        said = f"{cookie_name(scope, 'token')} until {until}"
+        return hmac.new(self.token.encode("utf-8", "replace"), said.encode(), hashlib.sha256).hexdigest()
+
+
 def _name(secret: str) -> bytes:
     """Looked up by its hash, so that how long it takes says nothing of the secret."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).digest()
 
 
 def cookie_name(scope: Mapping[str, Any], what: str) -> str:
-    """The name of a cookie: browsers keep them by host alone, and several servers may be on one."""
-    return f"interlock-{what}-{(scope.get('server') or ('', 0))[1]}"
+    """The name of a cookie: browsers keep them by host alone, and several servers may be on one.
+
+    The port is the one that the browser asked for, which a forwarded port may differ from.
+    """
+    host = dict(scope["headers"]).get(b"host", b"").decode("latin-1")
+    port = host.rpartition(":")[2]
+    return f"interlock-{what}-{port if port.isascii() and port.isdigit() else 80}"

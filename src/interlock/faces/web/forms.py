@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
@@ -15,7 +14,7 @@ from starlette.routing import Route
 
 from interlock.errors import InterlockError, Refusal, UsageError
 from interlock.faces.web.acting import Done, Hands
-from interlock.faces.web.browsers import Browsers, Told, cookie_name
+from interlock.faces.web.browsers import Passes, Told, cookie_name
 from interlock.faces.web.moves import (
     Form,
     begin_thread,
@@ -50,12 +49,11 @@ _MOVES: Final[tuple[tuple[str, str, str, Callable[[Hands, str, Form], Done]], ..
 class Forms:
     """The routes that change something."""
 
-    def __init__(self, hands: Hands, renderer: Renderer, doors: Browsers, token: str | None) -> None:
+    def __init__(self, hands: Hands, renderer: Renderer, passes: Passes) -> None:
         self._hands = hands
         self._acting = hands.acting
         self._renderer = renderer
-        self._doors = doors
-        self._token = token
+        self._passes = passes
 
     @property
     def routes(self) -> list[Route]:
@@ -67,7 +65,7 @@ class Forms:
             *moves,
             Route("/login", self.log_in, methods=["POST"]),
             Route("/logout", self.log_out, methods=["POST"]),
-            *([Route("/token", self.enter, methods=["POST"])] if self._token is not None else []),
+            Route("/token", self.enter, methods=["POST"]),
         ]
 
     def viewer(self, request: Request) -> Mapping[str, Any]:
@@ -138,19 +136,18 @@ class Forms:
 
     async def enter(self, request: Request) -> Response:
         """A browser that brings the token once need not bring it with each request."""
-        assert self._token is not None
         try:
             form = await _read_form(request)
         except InterlockError as error:
             return self._refused(request, error)
-        if not hmac.compare_digest(form.get("token", "").encode(), self._token.encode()):
+        if not self._passes.holds(form.get("token", "")):
             text = self._renderer.page("token.html", {"error": "That is not the token of this server."})
             return HTMLResponse(text, 401)
-        return _with_cookie(RedirectResponse("/", 303), _cookie_of(request, "token"), self._doors.admit())
+        return self._passes.give(RedirectResponse("/", 303), request.scope)
 
 
-def _cookie_of(request: Request, what: str = "person") -> str:
-    return cookie_name(request.scope, what)
+def _cookie_of(request: Request) -> str:
+    return cookie_name(request.scope, "person")
 
 
 def _with_cookie(answer: Response, name: str, secret: str) -> Response:

@@ -1,4 +1,4 @@
-"""Who may ask: this machine's own programs and pages, or whoever has the token; and what a page may do.
+"""The checks of every request: the token, also from this machine, and what a page may do.
 
 A page of another site cannot use the server: `Host`, `Origin` and `Sec-Fetch-Site` of every request are checked, and
 nothing changes but by POST. What agents wrote cannot run in a page: no script and no style is inline.
@@ -14,10 +14,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from interlock.faces.web.browsers import Browsers, cookie_name
+from interlock.faces.web.browsers import Passes
 from interlock.faces.web.reach import LOOPBACK
 
 __all__ = ["failure", "guards"]
@@ -37,16 +37,15 @@ _HEADERS: Final = {
 }
 
 
-def guards(host: str, token: str | None, doors: Browsers, ask: str) -> list[Middleware]:
+def guards(host: str, passes: Passes, ask: str) -> list[Middleware]:
     """What every request passes, from the outside in; `ask` is the page that asks a browser for the token."""
     is_loopback = host in LOOPBACK
     hosts = ["127.0.0.1", "localhost", "[::1]"] if is_loopback else ["*"]
     found = [Middleware(_Hardened), Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False)]
     if is_loopback:
         found.append(Middleware(_SameSite, allowed=hosts))
-    if token is not None:
-        found.append(Middleware(_Token, token=token, doors=doors, ask=ask))
-    return found
+    # Also on loopback: every user of this machine can reach that.
+    return [*found, Middleware(_Token, passes=passes, ask=ask)]
 
 
 def failure(status: int, code: str, message: str, hint: str = "") -> JSONResponse:
@@ -95,15 +94,22 @@ class _SameSite:
 
 
 class _Token:
-    """Every request must carry the token, or come from a browser that brought it once."""
+    """Every request must carry the token, or come from a browser that brought it once.
 
-    def __init__(self, app: ASGIApp, token: str, doors: Browsers, ask: str) -> None:
+    A browser brings it with the address that `ralph serve` prints, gets a cookie, and is sent to the same page without
+    the token in its address.
+    """
+
+    def __init__(self, app: ASGIApp, passes: Passes, ask: str) -> None:
         self._app = app
-        self._wanted = f"Bearer {token}".encode()
-        self._doors = doors
+        self._wanted = f"Bearer {passes.token}".encode()
+        self._passes = passes
         self._ask = ask
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (entered := self._entered(HTTPConnection(scope))) is not None:
+            await entered(scope, receive, send)
+            return
         if scope["type"] == "http" and not self._may(HTTPConnection(scope)):
             answer: Response = failure(401, "unauthorized", "The request does not carry the token of this server.")
             if scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
@@ -113,6 +119,15 @@ class _Token:
             return
         await self._app(scope, receive, send)
 
+    def _entered(self, request: HTTPConnection) -> Response | None:
+        """The answer to a browser whose address has the token; None for any other."""
+        if request.scope["method"] != "GET" or not self._passes.holds(request.query_params.get("token", "")):
+            return None
+        address = request.url.remove_query_params("token")
+        where = address.path + (f"?{address.query}" if address.query else "")
+        answer = RedirectResponse(f"/{where.lstrip('/')}", 303, {"cache-control": "no-store"})
+        return self._passes.give(answer, request.scope)
+
     def _may(self, request: HTTPConnection) -> bool:
         given = dict(request.scope["headers"]).get(b"authorization", b"")
         if hmac.compare_digest(given, self._wanted):
@@ -120,4 +135,4 @@ class _Token:
         path, method = request.url.path, request.scope["method"]
         if (method, path) == ("POST", "/token") or (method == "GET" and path.startswith("/static/")):
             return True
-        return self._doors.knows(request.cookies.get(cookie_name(request.scope, "token")))
+        return self._passes.knows(request.cookies, request.scope)

@@ -23,7 +23,6 @@ from interlock.work.stories.reading import known_loop
 from interlock.work.threads.reading import find_thread, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.showing import shown_at
-from interlock.work.threads.store import ThreadFiles
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, add_context, configure, new_thread, pause, question_at, revise_spec
 from interlock.work.threads.visit import default_config
@@ -61,7 +60,6 @@ def begin_thread(hands: Hands, called: str, form: Form) -> Done:
     """A new thread, and the page on which its spec is written; it is the active one from then on."""
     mode = form.get("mode") or hands.settings.text("thread.mode")
     thread = new_thread(hands.workshop(), hands.actor, form.get("title", ""), mode)
-    ThreadFiles(hands.state_directory).use(thread.id)
     return Done(f"/thread/{thread.id}", "It begins with its spec: write it here, then finalize it.")
 
 
@@ -126,7 +124,8 @@ def _spec(hands: Hands, id_: str, form: Form) -> str:
 
 
 def _context(hands: Hands, id_: str, form: Form) -> str:
-    add_context(hands.workshop(), id_, hands.actor, form.get("text", "").replace("\r\n", "\n"))
+    person = hands.person(id_, "context", "")
+    add_context(hands.workshop(), id_, person, form.get("text", "").replace("\r\n", "\n"))
     return "The next agent is told it."
 
 

@@ -13,7 +13,7 @@ from interlock.faces.web.codes import Codes
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import Key, Presence
-from interlock.work.gates.presence import framed
+from interlock.work.gates.display import framed
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.verbs import Question
 from interlock.world.ssh import Signature

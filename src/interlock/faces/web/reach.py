@@ -1,4 +1,4 @@
-"""Who can reach the server: this machine, by these names of it; and others only with the token of this name."""
+"""The names of this machine that reach the server, and the name of the token that every request needs."""
 
 from __future__ import annotations
 

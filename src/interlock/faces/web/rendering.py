@@ -12,7 +12,7 @@ from jinja2.runtime import Context
 from markupsafe import Markup
 
 from interlock import __version__
-from interlock.work.gates.presence import visible
+from interlock.work.gates.display import visible
 
 __all__ = ["Renderer", "drawn"]
 
@@ -56,7 +56,7 @@ def _safe(value: object) -> object:
     """What is printed: without what cannot be seen or turns text around, and not without an end."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value if value is not None else ""
-    return visible(value if len(value) <= _MOST else f"{value[:_MOST]} …")
+    return visible(value if len(value) <= _MOST else f"{value[:_MOST]} … {len(value) - _MOST} characters more")
 
 
 def drawn(text: str) -> Markup:

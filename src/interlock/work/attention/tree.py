@@ -10,7 +10,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Waiting
 from interlock.work.attention.waiting import open_states
-from interlock.work.attention.working import driver_of
+from interlock.work.attention.working import driver_of, waits_for
 from interlock.work.references import Reference, called
 from interlock.work.sessions.summary import Summary, summary_of
 from interlock.work.tickets.locks import spoken
@@ -43,6 +43,8 @@ class Node:
     differs: str | None = None
     """How a thread and its ticket differ, where one could not follow the other."""
     below: tuple[Node, ...] = ()
+    waits: str = ""
+    """The agent limit or provider that it waits for, with the time; empty if none."""
 
     @property
     def is_busy(self) -> bool:
@@ -71,7 +73,7 @@ def tree(journal: Journal, watch: Watch, waiting: Iterable[Waiting] = ()) -> Tre
     What is told of as waiting is not counted among the rest.
     """
     with watch.lock:
-        found = _with_those_above(journal, _open(journal))
+        found = _with_those_above(journal, _open(journal) | _limited(journal))
         held = _held(journal, found)
         found |= {one: journal.instance(one) for one in held if one not in found}
         children: dict[str | None, list[Instance]] = {}
@@ -92,6 +94,17 @@ def _open(journal: Journal) -> dict[str, Instance]:
             _, some = journal.standing(name, open_states(machine, human=human), _MOST)
             found |= {one.id: one for one in some}
     return found
+
+
+def _limited(journal: Journal) -> dict[str, Instance]:
+    """The tickets whose agent waits for a limit: nothing else of them is under way."""
+    parents = {one.parent for one in journal.recent("session", _MOST) if one.parent is not None}
+    found = {id_: journal.instance(id_) for id_ in parents}
+    return {
+        id_: one
+        for id_, one in found.items()
+        if one.machine == "ticket" and one.outcome is None and waits_for(journal, id_)
+    }
 
 
 def _with_those_above(journal: Journal, found: dict[str, Instance]) -> dict[str, Instance]:
@@ -143,7 +156,8 @@ def _node(
             session = summary_of(watch.sessions.of(journal, instance), machine, journal.now())
             since, by = session.since, session.agent
     is_waiting = instance.outcome is None and state is not None and state.human
-    return Node(of, instance.state, since, by, is_waiting, session, differs, below)
+    waits = waits_for(journal, instance.id) if instance.machine != "session" and instance.outcome is None else ""
+    return Node(of, instance.state, since, by, is_waiting, session, differs, below, waits)
 
 
 def _entered(journal: Journal, instance: Instance, version: int) -> str:

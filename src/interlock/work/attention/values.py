@@ -39,6 +39,8 @@ class Working:
     """The process that drives it; empty where an agent works by itself."""
     session: Summary | None
     """The agent's own; None where no agent is asked just now."""
+    waits: str = ""
+    """The agent limit or provider that it waits for, with the time; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.machine.commands import Handoff
 from interlock.work.attention.values import Waiting
 from interlock.work.configuration import standing
+from interlock.work.hindrances import hindrance_of, remedy
 from interlock.work.leases import is_driven
 from interlock.work.orchestration.needs import need_of
 from interlock.work.references import Reference, called
@@ -37,7 +38,7 @@ def waiting(journal: Journal, watch: Watch, root: Path | None) -> tuple[tuple[Wa
     """What waits, and how many more there are of it."""
     threads, unlisted, tickets = _threads(journal, watch)
     found = [*_settings(journal, root), *threads]
-    for some, more in (_tickets(journal, tickets), (_outside(journal), 0)):
+    for some, more in (_tickets(journal, tickets), (_outside(journal), 0), (_unworkable(journal), 0)):
         found += some
         unlisted += more
     found += [one for one in (*_loops(journal, watch), *_runs(journal, watch)) if one is not None]
@@ -101,10 +102,18 @@ def _thread(journal: Journal, watch: Watch, instance: Instance) -> Waiting:
     why = thread.reason.strip() or state.description
     if instance.state == "Stuck" and thread.diagnosis is not None:
         why = f"{thread.diagnosis.summary}: {thread.diagnosis.reason.strip() or why}"
+    needs = None
     if not state.human:
-        why = f"nobody drives it; {state.description[:1].lower()}{state.description[1:]}"
-    command = next_command(instance.state, instance.id)
-    return Waiting(called(journal, watch, instance), instance.state, why, thread.entered_at, command, state.human)
+        needs = _needs(journal, thread.child if instance.state == "Running" and thread.child else instance.id)
+        why = needs or f"nobody drives it; {state.description[:1].lower()}{state.description[1:]}"
+    command, is_gate = next_command(instance.state, instance.id), state.human or needs is not None
+    return Waiting(called(journal, watch, instance), instance.state, why, thread.entered_at, command, is_gate)
+
+
+def _needs(journal: Journal, id_: str) -> str | None:
+    """Return the agent problem that a person must fix for an instance, or None."""
+    ran = hindrance_of(journal, id_, journal.now())
+    return None if ran is None or ran.until is not None else f"{ran.why}. {remedy(ran)}."
 
 
 # Tickets
@@ -156,6 +165,22 @@ def _reference(line: Line) -> Reference:
     return Reference("ticket", line.id, " ".join(line.title.split())[:200], line.number)
 
 
+def _unworkable(journal: Journal) -> list[Waiting]:
+    """Those whose agent cannot work until a person fixes something."""
+    parents = dict.fromkeys(one.parent for one in journal.recent("session", _MOST) if one.parent is not None)
+    found = {one: why for one in parents if (why := _needs(journal, one)) is not None}
+    if not found:
+        return []
+    with journal.projected(TICKETS) as sql:
+        lines = by_ids(sql, [*found])
+    human = set(open_states(journal.current("ticket"), human=True))
+    return [
+        Waiting(_reference(line), line.state, found[id_], line.updated, f"ralph work {line.number}")
+        for id_, line in lines.items()
+        if line.outcome is None and line.state not in human
+    ]
+
+
 def _outside(journal: Journal) -> list[Waiting]:
     """Those that somebody moved on the tracker's board as only a person may."""
     with journal.projected(TICKETS) as sql:
@@ -200,7 +225,9 @@ def _loop(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
         why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
         return Waiting(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
     if not is_driven(journal, "story", instance.id):
-        return Waiting(of, loop.state, "nobody drives it", loop.updated, "ralph story run", is_gate=False)
+        unmet = _needs(journal, instance.id)
+        why = unmet or "nobody drives it"
+        return Waiting(of, loop.state, why, loop.updated, "ralph story run", is_gate=unmet is not None)
     if blocked:
         why = f"{', '.join(blocked[:5])} {'is' if len(blocked) == 1 else 'are'} blocked; the others go on"
         return Waiting(of, loop.state, why, loop.updated, unblock, is_gate=False)
@@ -228,5 +255,6 @@ def _run(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
         return Waiting(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
     if not is_driven(journal, "orchestrator", instance.id):
         command = f"ralph orchestrate resume {end}"
-        return Waiting(of, run.state, "nobody drives it", run.updated, command, is_gate=False)
+        needs = _needs(journal, instance.id)
+        return Waiting(of, run.state, needs or "nobody drives it", run.updated, command, is_gate=needs is not None)
     return None

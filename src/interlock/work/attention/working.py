@@ -9,17 +9,19 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Stuck, Working
 from interlock.work.attention.waiting import open_states
+from interlock.work.hindrances import hindrance_of, waiting_text
 from interlock.work.leases import driver_lease
 from interlock.work.references import Reference, called
 from interlock.work.sessions.summary import summary_of
 from interlock.work.stories.stuck import standstill
+from interlock.work.tickets.circles import circles
 from interlock.work.tickets.dashboard import STUCK_HOURS
 from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.shelf import TICKETS, Line, by_ids
 from interlock.work.times import text_of
 from interlock.work.watching import Watch
 
-__all__ = ["driver_of", "stuck", "working"]
+__all__ = ["driver_of", "stuck", "waits_for", "working"]
 
 _MOST: Final = 30
 _MOST_STUCK: Final = 10
@@ -50,7 +52,8 @@ def _alone(journal: Journal, watch: Watch, instance: Instance) -> Iterator[Worki
     """What is driven, and asks no agent just now: it verifies, waits for a limit, or is between two steps."""
     driver = driver_of(journal, instance)
     if driver:
-        yield Working(called(journal, watch, instance), instance.state, instance.updated, driver, None)
+        of, waits = called(journal, watch, instance), waits_for(journal, instance.id)
+        yield Working(of, instance.state, instance.updated, driver, None, waits)
 
 
 def _instance(journal: Journal, id_: str | None) -> Instance | None:
@@ -58,6 +61,12 @@ def _instance(journal: Journal, id_: str | None) -> Instance | None:
         return None if id_ is None else journal.instance(id_)
     except InterlockError:
         return None
+
+
+def waits_for(journal: Journal, id_: str) -> str:
+    """Return the agent limit or provider that an instance waits for, with the time; empty if none."""
+    ran = hindrance_of(journal, id_, journal.now())
+    return waiting_text(ran) if ran is not None and ran.until is not None else ""
 
 
 def driver_of(journal: Journal, instance: Instance) -> str:
@@ -72,8 +81,8 @@ def driver_of(journal: Journal, instance: Instance) -> str:
 
 
 def stuck(journal: Journal, watch: Watch, busy: Sequence[Working], now: float) -> tuple[Stuck, ...]:
-    """Agents that are silent for too long, loops whose attempts change nothing, tickets that lie."""
-    return (*_silent(busy), *_standing_still(journal, watch, busy), *_lying(journal, now))
+    """Agents that are silent for too long, loops whose attempts change nothing, tickets in a circle or that lie."""
+    return (*_silent(busy), *_standing_still(journal, watch, busy), *_circling(journal), *_lying(journal, now))
 
 
 def _silent(busy: Sequence[Working]) -> Iterator[Stuck]:
@@ -94,6 +103,16 @@ def _standing_still(journal: Journal, watch: Watch, busy: Sequence[Working]) -> 
         if facts:
             why = f"{loop.story} {loop.task}: {'; '.join(facts)}"
             yield Stuck(called(journal, watch, instance), why, loop.updated, "ralph story status")
+
+
+def _circling(journal: Journal) -> Iterator[Stuck]:
+    """Tickets that wait for each other."""
+    with journal.projected(TICKETS) as sql:
+        found = circles(sql)
+    for circle in found:
+        first = circle.tickets[0]
+        of = Reference("ticket", first.id, " ".join(first.title.split())[:200], first.number)
+        yield Stuck(of, circle.message, max(one.updated for one in circle.tickets), circle.way_out)
 
 
 def _lying(journal: Journal, now: float) -> Iterator[Stuck]:

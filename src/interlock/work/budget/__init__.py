@@ -8,12 +8,13 @@ ledger    what all runs used, from the journal; a run is reserved in the transac
 from __future__ import annotations
 
 from interlock.work.budget.amounts import NOTHING, Amount, Standing, has_room, likely, limits_of, refusal
-from interlock.work.budget.ledger import RUNS_OF_AGENTS, reserve, standing
+from interlock.work.budget.ledger import RUNS_OF_AGENTS, Driven, reserve, standing, used_by_driver
 
 __all__ = [
     "NOTHING",
     "RUNS_OF_AGENTS",
     "Amount",
+    "Driven",
     "Standing",
     "has_room",
     "likely",
@@ -21,4 +22,5 @@ __all__ = [
     "refusal",
     "reserve",
     "standing",
+    "used_by_driver",
 ]

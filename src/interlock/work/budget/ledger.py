@@ -18,7 +18,7 @@ from interlock.machine import ActorKind, Channel
 from interlock.work.budget.amounts import NOTHING, Amount, Standing, likely, refusal
 from interlock.work.sessions.runs import DIED, UNKNOWN, Ran, ran_of
 
-__all__ = ["RUNS_OF_AGENTS", "reserve", "standing"]
+__all__ = ["RUNS_OF_AGENTS", "Driven", "reserve", "standing", "used_by_driver"]
 
 _RESERVED: Final = "reserved"
 _RECENT: Final = 20
@@ -42,9 +42,23 @@ _OF_DAY: Final = (
     "SELECT count(*), coalesce(sum(milliseconds), 0), coalesce(sum(tokens), 0), coalesce(sum(microdollars), 0) "
     "FROM agent_runs WHERE day = ?"
 )
+_BY_DRIVER: Final = (
+    "SELECT coalesce(above.machine, ''), count(*), sum(milliseconds), sum(tokens), sum(microdollars) "
+    "FROM agent_runs JOIN instances AS own ON own.id = agent_runs.id "
+    "LEFT JOIN instances AS above ON above.id = own.parent GROUP BY 1 ORDER BY 1"
+)
 _NEWEST: Final = (
     f"SELECT milliseconds, tokens, microdollars FROM agent_runs WHERE settled = 1 ORDER BY id DESC LIMIT {_RECENT}"
 )
+
+
+class Driven(msgspec.Struct, frozen=True):
+    """The runs of agents that all drivers of one kind began, and what they used."""
+
+    machine: str
+    """The machine of what they worked for; empty for a run that worked for nothing else."""
+    runs: int
+    used: Amount
 
 
 class _Runs:
@@ -89,6 +103,13 @@ def standing(journal: Journal, day: str) -> Standing:
     """What was used on a day (UTC), at a cost that does not grow with the journal."""
     with journal.projected(RUNS_OF_AGENTS) as sql:
         return _standing(sql, day)
+
+
+def used_by_driver(journal: Journal) -> list[Driven]:
+    """Every run of an agent that there was, by what began it."""
+    with journal.projected(RUNS_OF_AGENTS) as sql:
+        rows = sql.rows(_BY_DRIVER)
+    return [Driven(machine, int(runs), Amount(*map(int, used))) for machine, runs, *used in rows]
 
 
 def _standing(sql: Sql, day: str) -> Standing:

@@ -12,17 +12,18 @@ from interlock.journal import Instance, Journal
 from interlock.journal.entry import GENESIS
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.gates.presence import Presence
+from interlock.work.gates.presence import AtTerminal, Presence
 from interlock.work.gates.statement import VERSION, Approval, Head, Statement, digest_of
 from interlock.work.gates.trust import Trust, trust_instance, trust_of
 from interlock.work.times import text_of
 from interlock.world.ssh import Signature, is_signed
 
-__all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt"]
+__all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt", "vouch"]
 
 REFUSED = "gate_refused"
 """The type of the note that keeps a refused attempt."""
 _LONGEST = 1000
+_NO_GATE = "presence"
 
 
 def approval(
@@ -111,6 +112,41 @@ def make_approval(
         hint = "`ralph gate list` shows them; the private half of one must be here, and its owner must unlock it."
         raise Refusal("signature_required", message, hint)
     return _plain(Approval(statement, signature.key, signature.text))
+
+
+def vouch(journal: Journal, presence: AtTerminal, instance_id: str, name: str) -> None:
+    """Prove a person for a move outside the gates; where a terminal proves nothing, a key signs.
+
+    What is signed is the move, the moment and the journal's head, in the form of an approval at no gate of any machine.
+    """
+    try:
+        presence.enter(journal)
+    except Refusal as refusal:
+        refused_attempt(journal, instance_id, presence.actor, name, refusal.message)
+        raise
+    if not presence.doubt:
+        return
+    instance, trust = journal.instance(instance_id), trust_of(journal)
+    statement = Statement(
+        version=VERSION,
+        repository=trust_instance(journal),
+        machine=instance.machine,
+        instance=instance.id,
+        event=name,
+        gate=_NO_GATE,
+        subject=_NO_GATE,
+        hash="",
+        choice=name,
+        shown="",
+        person=presence.actor.id,
+        channel=str(presence.actor.channel),
+        time=text_of(journal.now()),
+        head=_head(journal),
+    )
+    if _signature(presence, statement, trust) is None:
+        refused_attempt(journal, instance_id, presence.actor, name, "no enrolled key signed")
+        message = f"{name} was not done: {presence.doubt}, and no key with a passphrase or a touch signed."
+        raise Refusal("signature_required", message, "`ralph gate list` shows the keys; unlock one when asked.")
 
 
 def question_of(instance: Instance, gate: str, subject: str, subject_hash: str, choice: str = "") -> str:

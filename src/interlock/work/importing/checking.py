@@ -29,7 +29,17 @@ def checked(batch: Batch, is_known: Callable[[str], bool], *, drops_missing: boo
         _refuse_missing(items.values(), known)
     _refuse_circle({one.id: one.blocked_by for one in items.values()}, items, "wait for each other")
     _refuse_circle({one.id: (one.parent,) for one in items.values() if one.parent}, items, "are parts of each other")
+    _refuse_circle(_waits(items.values()), items, "wait for each other, because a whole waits for its parts")
     return replace(batch, items=tuple(items.values()))
+
+
+def _waits(items: Collection[Imported]) -> dict[str, tuple[str, ...]]:
+    """The blockers and the parts that each waits for."""
+    waits = {item.id: item.blocked_by for item in items}
+    for item in items:
+        if item.parent in waits:
+            waits[item.parent] = (*waits[item.parent], item.id)
+    return waits
 
 
 def _once(batch: Batch) -> dict[str, Imported]:

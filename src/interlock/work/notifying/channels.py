@@ -7,23 +7,18 @@ from pathlib import Path
 from typing import Final
 
 from interlock.work.settings import Settings
+from interlock.world.child_environment import child_environment
 from interlock.world.notices.notice import Channel
 
-__all__ = ["CHANNELS", "channels", "is_on", "without_secrets"]
+__all__ = ["CHANNELS", "channels", "is_on"]
 
 CHANNELS: Final = ("desktop", "terminal", "slack", "webhook", "command")
-_SECRETS: Final = frozenset({"RALPH_SLACK_WEBHOOK", "RALPH_WEBHOOK_SECRET"})
 _OFF: Final = frozenset({"off", ""})
 
 
 def is_on(settings: Settings, channel: str) -> bool:
     """Whether a channel is set."""
     return settings.text(f"notify.{channel}") not in _OFF
-
-
-def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment for agents and verifiers: they tell nobody anything in our name."""
-    return {name: value for name, value in environment.items() if name not in _SECRETS}
 
 
 def channels(
@@ -33,7 +28,7 @@ def channels(
     if is_on(settings, "desktop"):
         from interlock.world.notices.desktop import Desktop
 
-        yield Desktop(without_secrets(environment))
+        yield Desktop(child_environment(environment))
     if is_on(settings, "terminal"):
         from interlock.world.notices.terminal import Terminal
 
@@ -49,4 +44,4 @@ def channels(
     if is_on(settings, "command"):
         from interlock.world.notices.command import Command
 
-        yield Command(settings.text("notify.command"), root, without_secrets(environment))
+        yield Command(settings.text("notify.command"), root, environment)

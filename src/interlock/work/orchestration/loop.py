@@ -13,6 +13,7 @@ from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.desk import Desk, opened
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import Found
+from interlock.work.orchestration.proving import require_ready
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import OPEN_MARKS, Run
 from interlock.work.orchestration.steps import STEPS
@@ -30,6 +31,8 @@ def drive(workshop: Workshop, id_: str) -> Run:
     with driving(journal, MACHINE, id_, workshop.state_directory, workshop.time_outs.wall) as right:
         desk = opened(workshop, id_, journal.machine_of(journal.instance(id_)))
         is_first = True
+        if desk.run.outcome is None:
+            require_ready(workshop, desk.run)
         try:
             while True:
                 workshop.heed()

@@ -6,13 +6,17 @@ from dataclasses import dataclass
 
 from interlock.errors import InterlockError
 from interlock.work.configuration import vouched
+from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.visit import Visit
+from interlock.work.readiness import require_agents
 from interlock.work.verification.receipt import Receipt, from_data
 from interlock.work.verification.request import Plan, Request, plan_of
-from interlock.work.verification.verifying import verify
+from interlock.work.verification.verifiers import missing_verifiers, require_verifiers, uncarried, verifiers_of
+from interlock.work.verification.verifying import rehearse, require_found, verify
+from interlock.work.workshop import Workshop
 from interlock.world.git import diff
 
-__all__ = ["changes", "verified"]
+__all__ = ["changes", "rehearsed", "require_ready", "verified"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +28,30 @@ class _Verifiers:
     command: str | None = "true"
 
 
+def require_ready(workshop: Workshop, run: Run) -> None:
+    """Refuse before the first role is asked where no agent could help: a program or a verifier is missing.
+
+    The verifiers of a run that a thread drives may be those of the thread's criteria, and its preflight has seen them.
+    """
+    require_agents((workshop.agent(name) for name in set(run.roles.values())), workshop.root, workshop.environment)
+    if run.parent is None:
+        plan = plan_of(workshop.settings)
+        lost = [*missing_verifiers(plan, (), workshop.root, workshop.environment), *uncarried(plan, workshop.root)]
+        require_verifiers(verifiers_of(plan), lost, "verify.commands")
+
+
+def rehearsed(visit: Visit) -> bool:
+    """True once verification is made ready on the untouched baseline; False where it was stopped.
+
+    Raises `verifiers_missing` where that fails: no agent has worked yet, so none can fix it.
+    """
+    found = rehearse(_request(visit, plan_of(visit.workshop.settings)), visit.workshop.tell, visit.workshop.stop)
+    if found:
+        hint = "Correct verify.prepare or verify.carry in ralph.toml, then run `ralph orchestrate resume`."
+        raise InterlockError("verifiers_missing", f"Nothing can be verified here: {'; '.join(found)}.", hint)
+    return found is not None
+
+
 def verified(visit: Visit) -> Receipt | None:
     """What our verifiers see of the tree as it is now, noted as soon as it is there; None where it was stopped.
 
@@ -33,7 +61,25 @@ def verified(visit: Visit) -> Receipt | None:
     known = from_data(run.receipt) if run.receipt is not None else None
     if known is not None and known.passed and _is_of(known, plan) and known.tree == visit.desk.tree:
         return known
-    request = Request(
+    if run.parent is None:
+        require_verifiers(verifiers_of(plan), (), "verify.commands")
+    request = _request(visit, plan)
+    visit.desk.git.shut()
+    visit.note("verifying")
+    receipt = verify(request, workshop.tell, workshop.stop)
+    if receipt is not None:
+        require_found(request, receipt, workshop.tell, workshop.stop)
+    visit.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
+    if receipt is None:
+        visit.note("released")
+    else:
+        visit.note("verified", receipt=receipt.data)
+    return receipt
+
+
+def _request(visit: Visit, plan: Plan) -> Request:
+    workshop, run = visit.workshop, visit.run
+    return Request(
         root=workshop.root,
         spec="",
         baseline=run.base,
@@ -45,15 +91,6 @@ def verified(visit: Visit) -> Receipt | None:
         title=run.goal,
         vouched=vouched(workshop.journal),
     )
-    visit.desk.git.shut()
-    visit.note("verifying")
-    receipt = verify(request, workshop.tell, workshop.stop)
-    visit.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
-    if receipt is None:
-        visit.note("released")
-    else:
-        visit.note("verified", receipt=receipt.data)
-    return receipt
 
 
 def _is_of(receipt: Receipt, plan: Plan) -> bool:

@@ -5,8 +5,9 @@ None means that nothing came of it: it was stopped or has to wait; the next pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
@@ -33,9 +34,9 @@ from interlock.work.orchestration.order import next_task, resumed, waiting
 from interlock.work.orchestration.papers.reports import report_name
 from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
-from interlock.work.orchestration.proving import changes, verified
+from interlock.work.orchestration.proving import changes, rehearsed, verified
 from interlock.work.orchestration.rules import Context
-from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Task, Verdict
+from interlock.work.orchestration.values import Cycle, Mark, Part2, Report, Task, Verdict
 from interlock.work.orchestration.visit import Answered, Visit, noted
 from interlock.work.quoting import shown
 from interlock.work.verification.receipt import Receipt
@@ -60,6 +61,8 @@ def _initializing(visit: Visit) -> list[Event] | None:
         visit.desk.papers.check()
     except InterlockError as error:
         return [visit.event("error", _said(f"{error.message} {error.hint}"))]
+    if run.parent is None and not rehearsed(visit):  # a thread has done so in its preflight
+        return None
     found = "planning" if run.why else resumed(run.planning, run.plan.tasks)
     pending = next((one.id for one in run.plan.tasks if one.mark is Mark.PENDING), None)
     task = pending if found == "reviewing" else None
@@ -245,7 +248,7 @@ def _reviewing(visit: Visit) -> list[Event] | None:
     verdict = answer.verdict
     reason = None if verdict is Verdict.QUALIFIED else _said(f"{task.id}: {answer.feedback or answer.reasoning}")
     judged = visit.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told)
-    found = _found(visit, reports[-1].part1 if reports else Part1(), answer) if verdict is Verdict.QUALIFIED else []
+    found = _found(visit, reports, answer) if verdict is Verdict.QUALIFIED else []
     if not found:
         return [made.invoked, judged]
     added = visit.event("tasks_discovered", None, None, tasks=found)
@@ -262,11 +265,15 @@ def _looked_only(visit: Visit, made: Answered, receipt: Receipt) -> Answered:
     return replace(made, answer=None, complaint=complaint)
 
 
-def _found(visit: Visit, part1: Part1, answer: ReviewerAnswer) -> list[Task]:
-    """The tasks that the executor and the reviewer found to be missing, as far as there is room for them."""
+def _found(visit: Visit, reports: Sequence[Report], answer: ReviewerAnswer) -> list[Task]:
+    """The tasks that executors and reviewers found to be missing, as far as there is room for them.
+
+    Attempts that failed count, too: what they found is missing all the same.
+    """
     known = {one.id.casefold() for one in visit.run.plan.tasks}
+    told = [(*one.part1.discovered_tasks, *(one.part2.discovered_tasks if one.part2 else ())) for one in reports]
     found: dict[str, Task] = {}
-    for one in (*part1.discovered_tasks, *answer.discovered_tasks):
+    for one in (*chain.from_iterable(told), *answer.discovered_tasks):
         if one.id.casefold() not in known:
             task = Task(one.id, one.description, one.rationale, criteria=(one.description,))
             found.setdefault(one.id.casefold(), task)

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED
 from interlock.work.budget import has_room
 from interlock.work.errands import DRIVER, Heard
+from interlock.work.hindrances import clock, prose, unavailable, unusable
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
 from interlock.work.orchestration.desk import Desk
@@ -26,14 +27,12 @@ from interlock.work.orchestration.rules import Context
 from interlock.work.orchestration.store import DIRECTORY, Restored
 from interlock.work.orchestration.values import Report
 from interlock.work.quoting import sayable
-from interlock.work.troubles import may_pass
 from interlock.work.workshop import Workshop
-from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.happenings import FailureKind
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 
 __all__ = ["Answered", "Visit", "noted"]
 
-_BLIND_WAIT = 300.0
-"""How long a limit is waited for that does not say when it ends."""
 _KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd", 1.0))
 
 
@@ -160,11 +159,11 @@ class Visit:
             return None
         self.project()  # what the agent wrote into them is not a person's
         invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)
-        if not self._has_answered(role, name, heard.result, invoked):
+        if not self._has_answered(role, name, heard, invoked):
             return None
         read = read_answer(role, heard.said, context)
         if isinstance(read, Complaint):
-            is_network = heard.result.ending is not Ending.FINISHED and may_pass(heard.said)
+            is_network = _is_network(heard.result)
             return Answered(role.called, None, invoked, self._complaint(read, heard, is_network), is_network)
         return Answered(role.called, read, invoked)
 
@@ -185,8 +184,10 @@ class Visit:
         """What was wrong with the answer; where the agent itself has failed, how."""
         if heard.result.ending is Ending.FINISHED:
             return str(read)
-        failed = f"the agent ended as {heard.result.ending}: {sayable(heard.said[-500:]).strip()}"
-        return failed if is_network else f"{failed}\n{read}"
+        said = sayable(prose(heard.said)[-500:]).strip()
+        if is_network:
+            return f"{heard.ran.why}: {said}" if said else heard.ran.why
+        return f"the agent ended as {heard.result.ending}: {said}\n{read}"
 
     def _role(self, role: Role) -> RoleFile | None:
         """Who it is; where somebody changed that meanwhile, the run rests until a person goes on with it."""
@@ -204,7 +205,7 @@ class Visit:
         if wait <= 0:
             return False
         why = f"{name} has reached a limit" if limited > run.retry_at else f"{name} could not be reached"
-        workshop.tell(f"{why}; waiting {wait:.0f} s")
+        workshop.tell(f"{why}; waiting until {clock(workshop.journal.now() + wait)}")
         workshop.wait(wait)
         return True
 
@@ -226,23 +227,24 @@ class Visit:
         self.note("stopped", reason=why, **more)
         self.workshop.tell(f"It rests: {why}.")
 
-    def _has_answered(self, role: Role, name: str, result: Result, invoked: Event) -> bool:
+    def _has_answered(self, role: Role, name: str, heard: Heard, invoked: Event) -> bool:
         """Whether the agent has come to an end of its own; what kept it from that is written down."""
-        match result.ending:
-            case Ending.STOPPED:
-                self.write(invoked)
-            case Ending.LIMITED:
-                until = result.limit.until if result.limit and result.limit.until else None
-                until = until or self.workshop.journal.now() + _BLIND_WAIT
-                self.write(invoked, noted("limited", agent=name.partition(":")[0], until=until))
-            case Ending.NOT_INSTALLED:
-                self.write(invoked)
-                message = f"The agent {name} of the {role.called} cannot be started."
-                hint = f"Install it, or choose another with --{role.performer}."
-                raise InterlockError("agent_missing", message, hint)
-            case _:
-                return True
+        result = heard.result
+        if result.ending not in NO_ATTEMPTS or _is_network(result):
+            return True  # a network that fails is a move of the machine, which bounds it
+        if result.ending is Ending.LIMITED and heard.wait is not None:
+            self.write(invoked, noted("limited", agent=name.partition(":")[0], until=heard.wait.until))
+            return False
+        self.write(invoked)
+        if result.ending is Ending.LIMITED:
+            raise unavailable(name, heard.ran)
+        if result.ending in UNUSABLE:
+            raise unusable(name, heard.ran, role.called)
         return False
+
+
+def _is_network(result: Result) -> bool:
+    return result.ending is Ending.LIMITED and result.failure is not None and result.failure.kind is FailureKind.NETWORK
 
 
 def _name(restored: Restored) -> str:

@@ -12,14 +12,18 @@ import json
 import os
 import re
 
+from interlock.world.agents.own import is_ours
+from interlock.world.repository import STATE_DIRECTORY, WORK_TREES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
+    from interlock.work.sessions.shell import Budget
     from interlock.work.sessions.writers import Reading
 
-__all__ = ["Need", "denial", "is_ours", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
+__all__ = ["Need", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
 
 _READ = frozenset(
     "agent askuserquestion bashoutput codesearch create_goal enterplanmode exitplanmode get_goal glob grep invalid "
@@ -35,7 +39,9 @@ _WRITE = frozenset(
 )
 _PATHS = ("file_path", "filePath", "notebook_path", "notebookPath", "path", "file", "absolute_path", "target_file")
 _PATCHES = ("patch", "patchText", "input", "command", "diff")
-_PATCHED = r"(?m)^\s*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.+?)[ \t\r]*$"
+_PATCHED = (
+    r"(?m)^[ \t\r]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^ \t\r\n](?:.*[^ \t\r\n])?)[ \t\r]*$"
+)
 _COMPARED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
 
 _ANYWHERE = frozenset({".git", ".ralf", ".ralph-sessions"})
@@ -56,12 +62,11 @@ _NAMED = (
     r"\.codex|\.mcp\.json|\.opencode|opencode\.jsonc?|ralph\.toml)(?![\w.-])"
 )
 """A protected path in the middle of a text, where it cannot be known what is a path."""
-_OWN_TREES = ".ralf/worktrees"
-"""Where threads have work trees of their own."""
+_OWN_TREES = f"{STATE_DIRECTORY}/{WORK_TREES}"
 _TEMPORARY = ("/tmp", "/var/tmp")
-_MOST_CHANGES = 20
-_MOST_RESOLVED = 2000
-_MOST_SPELLINGS = 64
+_LONGEST_PATTERN = 1000
+_WORKDIRS = ("workdir", "cwd", "working_directory", "workingDirectory", "dir_path", "directory")
+"""The directory that a tool runs a command in, as the agents call it, seen from where the agent is."""
 
 _RUNNERS = frozenset(
     "ava ctest cypress jest mocha nextest nox phpunit playwright py.test pytest rspec tox unittest vitest".split()
@@ -73,9 +78,12 @@ _TOOLS = frozenset(
 
 
 class Need:
-    """What a tool call needs: a kind, what it is about, and for a write that the text of it shows, why it is one."""
+    """What a tool call needs: a kind, what it is about, and for a write that the text of it shows, why it is one.
 
-    __slots__ = ("about", "files", "kind", "protected", "why")
+    One that is too large to be judged in time has `is_unjudged`, and is allowed nowhere.
+    """
+
+    __slots__ = ("about", "files", "is_unjudged", "kind", "protected", "why")
 
     def __init__(
         self, kind: str, about: str = "", why: str = "", protected: str = "", files: tuple[str, ...] = ()
@@ -85,30 +93,37 @@ class Need:
         self.why = why
         self.protected = protected
         self.files = files
+        self.is_unjudged = False
 
 
 def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> Need:
     """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it."""
+    from interlock.work.sessions.shell import Budget, Exhausted
+
+    try:
+        return _need_of(tool, given, directory, root, Budget())
+    except Exhausted:
+        need = Need("write", tool)
+        need.is_unjudged = True
+        return need
+
+
+def _need_of(tool: str, given: dict[str, Any], directory: str, root: str | None, budget: Budget) -> Need:
     name = tool.lower()
     if is_ours(name):
         return Need("read")
+    starts = [directory, *_workdirs(given, directory)]
     if name in _RUN:
-        need = _of_command(_command_of(given), directory, root)
+        need = _of_command(_command_of(given), starts, root, budget)
         # What PowerShell does is written in another language than the one that is read here.
         return Need("other", need.about) if name == "powershell" and need.kind == "run" else need
     if name in _READ:
         return Need("read")
     paths = _paths_of(given)
-    guarded = next((path for path in paths if protected(path, directory, root)), "")
+    guarded = _first_guarded(paths, starts, root, budget)
     if name in _WRITE:
         return Need("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
     return Need("other", guarded, "", guarded)
-
-
-def is_ours(name: str) -> bool:
-    """Whether a tool, in small letters, is one of our server's, as any of the agents spells it."""
-    server = name.split("__")[1] if name.startswith("mcp__") and name.count("__") > 1 else ""
-    return server == "ralph" or server.endswith("_ralph") or name.startswith("ralph_")
 
 
 def _command_of(given: dict[str, Any]) -> str:
@@ -121,26 +136,46 @@ def _command_of(given: dict[str, Any]) -> str:
     return words[2] if len(words) == 3 and re.match(r"^-[a-z]*c$", words[1]) else shlex.join(words)
 
 
-def _of_command(command: str, directory: str, root: str | None) -> Need:
-    if command.lstrip().startswith("***") and re.search(_PATCHED, command):
-        return need_of("apply_patch", {"patch": command}, directory, root)
+def _workdirs(given: dict[str, Any], directory: str) -> list[str]:
+    named = [given[key] for key in _WORKDIRS if isinstance(given.get(key), str) and given[key]]
+    return [os.path.join(directory, os.path.expanduser(one)) for one in named]
+
+
+def _of_command(command: str, starts: list[str], root: str | None, budget: Budget) -> Need:
+    """What a command needs that is run where the agent is, the first of `starts`, or in a directory named with it."""
+    from interlock.work.sessions.shell import Exhausted
     from interlock.work.sessions.writers import read_command
 
-    reading = read_command(command, lambda path: _is_temporary(path, directory, root))
+    if command.lstrip().startswith("***") and re.search(_PATCHED, command):
+        paths = _paths_of({"patch": command})
+        guarded = _first_guarded(paths, starts, root, budget)
+        return Need("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
+    reading = read_command(command, _temporary(starts[0], root, budget), budget)
+    if reading.is_exhausted:
+        raise Exhausted
     if reading.why is None:
         return Need("run", command)
-    return Need("write", command, reading.why, _guarded_by(reading, command, directory, root))
+    return Need("write", command, reading.why, _guarded_by(reading, command, starts, root, budget))
 
 
-def _is_temporary(path: str, directory: str, root: str | None) -> bool:
-    """Whether a path lies in a directory for what is temporary, and not in a work tree that lies there itself."""
-    try:
-        real = os.path.realpath(path)
-        trees = [os.path.realpath(tree) for tree in (root, _tree(directory)) if tree]
-    except (OSError, ValueError):
-        return False
-    inside = any(real.startswith(f"{os.path.realpath(place)}/") for place in _TEMPORARY)
-    return inside and not any(f"{real}/".startswith(f"{tree}/") or tree.startswith(f"{real}/") for tree in trees)
+def _temporary(directory: str, root: str | None, budget: Budget) -> Callable[[str], bool]:
+    """Tell whether a path lies in a directory for what is temporary, and not in a work tree that lies there itself."""
+    trees: list[str] = []
+    places: list[str] = []
+
+    def is_temporary(path: str) -> bool:
+        _charge(path, budget)
+        try:
+            if not places:
+                trees.extend(os.path.realpath(tree) for tree in (root, _tree(directory)) if tree)
+                places.extend(os.path.realpath(place) for place in _TEMPORARY)
+            real = os.path.realpath(path)
+        except (OSError, ValueError):
+            return False
+        inside = any(real.startswith(f"{place}/") for place in places)
+        return inside and not any(f"{real}/".startswith(f"{tree}/") or tree.startswith(f"{real}/") for tree in trees)
+
+    return is_temporary
 
 
 def _paths_of(given: dict[str, Any]) -> list[str]:
@@ -159,30 +194,54 @@ def _paths_of(given: dict[str, Any]) -> list[str]:
 
 def protected(path: str, directory: str, root: str | None) -> bool:
     """Whether a path leads to something that is nobody's to write."""
-    if "\0" in path:
-        return True
-    places = _Places(directory, root)
-    full = os.path.join(directory, os.path.expanduser(path))
-    return any(places.guard(_parts(one)) for one in (os.path.normpath(full), os.path.realpath(full)))
+    from interlock.work.sessions.shell import Budget
+
+    return bool(_first_guarded([path or os.curdir], [directory], root, Budget()))
 
 
-def _guarded_by(reading: Reading, command: str, directory: str, root: str | None) -> str:
+def _first_guarded(paths: list[str], starts: list[str], root: str | None, budget: Budget) -> str:
+    """The first path that is nobody's to write, seen from any of the directories; nothing where there is none."""
+    places = _Places(starts[0], root) if paths else None
+    for path in paths:
+        for start in starts:
+            if "\0" in path:  # no system has such a file
+                return path
+            full = os.path.join(start, os.path.expanduser(path))
+            _charge(full, budget)
+            if "\0" in full or (places and any(places.guard(one) for one in _resolved(full))):
+                return path
+    return ""
+
+
+def _guarded_by(reading: Reading, command: str, starts: list[str], root: str | None, budget: Budget) -> str:
     """The protected path that a command writes; nothing where it writes none."""
     if reading.is_loose and (found := re.search(_NAMED, command)) is not None:
         return str(found.group(1))
-    starts = [directory]
-    for change in reading.directories[:_MOST_CHANGES]:
+    places, removed = _Places(starts[0], root), set(reading.removed)
+    starts = [*starts]
+    for change in reading.directories:
         starts.append(os.path.join(starts[-1], os.path.expanduser(change.replace("\0", ""))))
-    places, removed = _Places(directory, root), set(reading.removed)
+        budget.spend(1, len(starts[-1]))
     patched: list[str] = re.findall(_PATCHED, command)
-    for count, path in enumerate(dict.fromkeys([*reading.paths, *reading.removed, *patched])):
-        for start in starts:
-            for one in _spellings(path):
+    for path in dict.fromkeys([*reading.paths, *reading.removed, *patched]):
+        for one in _spellings(path, budget):
+            for start in starts:
                 full = os.path.join(start, os.path.expanduser(one)).replace("\0", "")
-                spelled = [os.path.normpath(full), *([os.path.realpath(full)] if count < _MOST_RESOLVED else [])]
-                if any(places.lead(_parts(each), path in removed) for each in spelled):
+                _charge(full, budget)
+                if any(places.lead(each, path in removed) for each in _resolved(full)):
                     return path.replace("\0", "…")
     return ""
+
+
+def _charge(path: str, budget: Budget) -> None:
+    """Pay for a look at a path: each part of it is a call of the system, and comparing it costs as much again."""
+    budget.spend(8 + 3 * path.count("/"), len(path))
+
+
+def _resolved(full: str) -> Iterator[list[str]]:
+    """A path in parts, as it is spelled and as it is on disk."""
+    yield _parts(os.path.normpath(full))
+    yield _parts(os.path.realpath(full))
 
 
 class _Places:
@@ -196,6 +255,7 @@ class _Places:
         self._trees = [_parts(one) for one in own]
         self._around = [_parts(one) for one in _around(tree, root)]
         self._bases = {one: _parts(one) for one in spelled if one != os.sep}
+        self._found: list[list[str]] | None = None
 
     def guard(self, parts: list[str]) -> bool:
         """Whether a path is protected, or lies in something that is."""
@@ -218,11 +278,15 @@ class _Places:
             return False
         return any(_matches(parts, guarded, removes) for guarded in self._existing())
 
-    def _existing(self) -> Iterator[list[str]]:
-        for base, parts in self._bases.items():
-            for guarded in ((".git",), (".ralf",), *_SETTINGS):
-                if os.path.lexists(os.path.join(base, *guarded)):
-                    yield [*parts, *guarded]
+    def _existing(self) -> list[list[str]]:
+        if self._found is None:
+            self._found = [
+                [*parts, *guarded]
+                for base, parts in self._bases.items()
+                for guarded in ((".git",), (".ralf",), *_SETTINGS)
+                if os.path.lexists(os.path.join(base, *guarded))
+            ]
+        return self._found
 
 
 def _around(tree: str | None, root: str | None) -> Iterator[str]:
@@ -239,17 +303,24 @@ def _matches(pattern: list[str], guarded: list[str], removes: bool) -> bool:
         return False
     # A pattern that does not begin with a dot leaves out what does.
     return all(
-        name == one or (fnmatchcase(name, one) and (name[0] != "." or one[0] == "."))
+        name == one or ((len(one) > _LONGEST_PATTERN or fnmatchcase(name, one)) and (name[0] != "." or one[0] == "."))
         for name, one in zip(guarded, pattern, strict=False)
     )
 
 
-def _spellings(path: str) -> list[str]:
-    """A path with its braces written out, as far as there are few."""
-    found = [path]
-    while len(found) < _MOST_SPELLINGS and (brace := re.search(r"\{([^{}]*,[^{}]*)\}", found[0])):
-        before, after = found[0][: brace.start()], found[0][brace.end() :]
-        found = found[1:] + [f"{before}{part}{after}" for part in brace.group(1).split(",")]
+def _spellings(path: str, budget: Budget) -> list[str]:
+    """A path with its braces written out."""
+    found: list[str] = []
+    left = [path]
+    while left:
+        one = left.pop()
+        brace = re.search(r"\{([^{},]*,[^{}]*)\}", one)
+        if brace is None:
+            found.append(one)
+            continue
+        parts = brace.group(1).split(",")
+        budget.spend(3 * len(parts), len(parts) * len(one))
+        left += [f"{one[: brace.start()]}{part}{one[brace.end() :]}" for part in parts]
     return found
 
 
@@ -275,6 +346,11 @@ def _parts(path: str) -> list[str]:
 
 def denial(session: str, state: str, outcome: str | None, definition: dict[str, Any], need: Need, driven: bool) -> str:
     """Why a call is denied and the exact call that is right instead; a driver gives a driven agent its session."""
+    if need.is_unjudged:
+        return (
+            "Interlock: this call is too long to be judged in time, so it is not made. Make it smaller: split the "
+            "command into several, or write what is long to a file with your tool for that, and name the file."
+        )
     about = " ".join(need.about[:200].split())
     asked = f"writing ({about})" if need.kind == "write" else f"this ({about or need.kind})"
     because = f" This command counts as writing: {need.why}." if need.why else ""

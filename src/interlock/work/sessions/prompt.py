@@ -15,9 +15,10 @@ you work for, and the hooks of this repository hold you to it: files can be writ
 """
 _AFTER = """
 Begin with `create_ralph_session` (with the ticket's id), unless you were given a session id. Report the state when you
-enter it, not afterwards. Give `metadata.testResults` (passed, failed, skipped) when you ran tests. End with
-`complete_ralph_session`: `success` only if the work is done and its tests pass, otherwise `failure` with an
-`errorMessage`. When a call is refused, its reply says what is allowed instead.
+enter it, not afterwards. Give `metadata.testResults` (passed, failed, skipped) when you ran tests. When the work has
+ended, call `complete_ralph_session`: `success` only if the work is done and its tests pass, otherwise `failure` with an
+`errorMessage`. Call it before your last message, which ends as you were asked to end it: nothing comes after that.
+When a call is refused, its reply says what is allowed instead.
 
 **Example:**
 After reading the ticket spec:

@@ -54,6 +54,14 @@ class Ran(msgspec.Struct, frozen=True, omit_defaults=True):
     tools: tuple[Called, ...] = ()
     asked: str = ""
     said: str = ""
+    failure: str = ""
+    """The kind of its failure, where one is known."""
+    until: float | None = None
+    """The time to wait until."""
+    waits_since: float | None = None
+    """The start of a wait without a reset time."""
+    why: str = ""
+    """The failure as a sentence for people."""
 
     @property
     def words(self) -> str:
@@ -95,8 +103,16 @@ class Tools:
         self._open = None
 
 
-def result_of(result: Result, agent: str, model: str | None, tools: Tools, words: tuple[str, str] | None) -> Ran:
-    """What came of a run; `words` are what was asked and said, where they are wanted."""
+def result_of(
+    result: Result,
+    agent: str,
+    model: str | None,
+    tools: Tools,
+    words: tuple[str, str] | None,
+    wait: tuple[float, float | None] | None = None,
+    why: str = "",
+) -> Ran:
+    """What came of a run; `words` are what was asked and said, where they are wanted, `wait` until and since when."""
     asked, said = words or ("", "")
     usage = result.usage
     return Ran(
@@ -112,6 +128,10 @@ def result_of(result: Result, agent: str, model: str | None, tools: Tools, words
         tools.end(),
         asked[:_WORDS],
         said[-_WORDS:],
+        failure=str(result.failure.kind) if result.failure is not None else "",
+        until=wait[0] if wait is not None else None,
+        waits_since=wait[1] if wait is not None else None,
+        why=why,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Reader", "Simple", "Unreadable"]
+__all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Budget", "Exhausted", "Reader", "Simple", "Unreadable"]
 
 UNKNOWN = "\0"
 """Stands in a word for what only the shell will put there; no word of a shell can hold it."""
@@ -16,6 +16,10 @@ KEYWORDS = frozenset("! coproc do elif else if then until while { }".split())
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 
 _MAX_DEPTH = 20
+_STEPS = 200_000
+"""Steps of work for one tool call, each of about a microsecond: a fraction of a second in all."""
+_CHARACTERS = 100
+"""Characters that are copied or searched in the time of a step."""
 _BREAKS = " \t\r\n;&|<>()"
 _PLAIN = re.compile(r"[^ \t\r\n'\"\\$`;&|<>()}]+|\}")
 _OPERATOR = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]\(|[<>]|\|\||\|&|&&|;;&|;;|;&|[;&|]")
@@ -26,23 +30,53 @@ class Unreadable(Exception):
     """A text that no shell would read to its end, or that is nested too deep."""
 
 
+class Exhausted(Exception):
+    """More work than one call is worth: nobody waits for the answer, so what it does cannot be told."""
+
+
+class Budget:
+    """The steps that are left for one call, however deep its texts are nested."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, steps: int = _STEPS) -> None:
+        self.left = steps
+
+    def spend(self, steps: int = 1, characters: int = 0) -> None:
+        """Pay for work before it is done."""
+        self.left -= steps + characters // _CHARACTERS
+        if self.left < 0:
+            raise Exhausted
+
+
 class Simple:
     """One command: its words, where its output goes, what text it is given, and the operator after it."""
 
-    __slots__ = ("after", "given", "into", "words")
+    __slots__ = ("after", "compares", "given", "into", "words")
 
     def __init__(self) -> None:
         self.words: list[str] = []
         self.into: list[str] = []
         self.given: list[str] = []
         self.after = ""
+        self.compares: bool | None = None
+        """True inside of `[[ … ]]`, where operators compare; None as long as only keywords were read."""
+
+    def add(self, word: str) -> None:
+        self.words.append(word)
+        if self.compares is None and word not in KEYWORDS:
+            self.compares = word == "[["
+        elif word == "]]":
+            self.compares = False
 
 
 class Reader:
     """Reads a text; `found` are its simple commands, and those of the texts inside of it."""
 
-    def __init__(self, text: str, above: Reader | None = None) -> None:
+    def __init__(self, text: str, above: Reader | None = None, budget: Budget | None = None) -> None:
         self.text = text
+        self.budget: Budget = above.budget if above else budget or Budget()
+        self.budget.spend(1, len(text))
         self.at = 0
         self.found: list[Simple] = above.found if above else []
         self.depth: int = above.depth + 1 if above else 0
@@ -56,6 +90,7 @@ class Reader:
         """Read commands up to a closing bracket, or to the end of the text."""
         level = 0
         while self.at < len(self.text):
+            self.budget.spend()
             one = self.text[self.at]
             if one == "#" and self._word is None:
                 self.at = (self.text.find("\n", self.at) + 1 or len(self.text) + 1) - 1
@@ -111,11 +146,7 @@ class Reader:
             self._end(operator)
 
     def _compares(self) -> bool:
-        """Whether this is inside of `[[ … ]]`, where operators compare."""
-        rest = self._now.words
-        while rest and rest[0] in KEYWORDS:
-            rest = rest[1:]
-        return rest[:1] == ["[["] and "]]" not in rest and self._word != ["]]"]
+        return self._now.compares is True and self._word != ["]]"]
 
     def _redirect(self, operator: str) -> None:
         start = self.at
@@ -145,6 +176,7 @@ class Reader:
         for delimiter, has_tabs, is_literal, command in waiting:
             start = end = self.at
             while self.at < len(self.text):
+                self.budget.spend()
                 stop = self.text.find("\n", self.at)
                 line = self.text[self.at : stop if stop >= 0 else None]
                 self.at = stop + 1 if stop >= 0 else len(self.text)
@@ -159,6 +191,7 @@ class Reader:
 
     def _segment(self) -> None:
         """The next part of a word: plain, quoted, escaped or put in by the shell."""
+        self.budget.spend()
         one, after = self.text[self.at], self.text[self.at + 1 : self.at + 2]
         if one == "'":
             self._add(self._matched(r"'([^']*)'"))
@@ -178,6 +211,7 @@ class Reader:
     def _quoted(self, end: str) -> None:
         """What stands in double quotes; without an end, a here-document."""
         while self.at < len(self.text):
+            self.budget.spend()
             one, after = self.text[self.at], self.text[self.at + 1 : self.at + 2]
             if one == end:
                 self.at += 1
@@ -258,7 +292,7 @@ class Reader:
 
     def _end_word(self) -> None:
         if self._word is not None:
-            self._now.words.append("".join(self._word))
+            self._now.add("".join(self._word))
             self._word = None
 
     def _end(self, operator: str) -> None:

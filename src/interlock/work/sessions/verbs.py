@@ -16,7 +16,7 @@ from interlock.errors import InterlockError, NotFound, Refusal
 from interlock.journal import Holder, Instance, Journal, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine
 from interlock.machine.model import NOTED
-from interlock.work.leases import is_present
+from interlock.work.leases import is_present, process_holder
 from interlock.work.sessions.findings import Finding, Written, of_session, of_stay
 from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, Record, record_of
 from interlock.work.tickets.numbers import ticket_or_stub
@@ -344,5 +344,4 @@ def _lease(session: str) -> str:
 
 def _holder(caller: Caller) -> Holder:
     """The agent's process, or nobody that can be seen: then only time tells that it is gone."""
-    process = caller.process or Process("", "", 0, "")
-    return Holder(process.host, process.boot, process.pid, process.started, caller.agent or "agent")
+    return process_holder(caller.process or Process("", "", 0, ""), caller.agent or "agent")

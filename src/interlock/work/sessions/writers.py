@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from interlock.work.sessions.shell import ASSIGNMENT, KEYWORDS, UNKNOWN, Reader, Simple, Unreadable
+from interlock.work.sessions.shell import ASSIGNMENT, KEYWORDS, UNKNOWN, Budget, Exhausted, Reader, Simple, Unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Reading", "commands_of", "read_command"]
 
 _MAX_COMMAND = 100_000
-_MAX_SCRIPT = 20_000
+_MAX_SCRIPT = 4000
 _MOST_CARRIERS = 20
 _UNREADABLE = "the command cannot be read with certainty"
 _NOWHERE = re.compile(r"-|/dev/(?:null|stdout|stderr|tty|fd/\d+)")
@@ -69,7 +69,7 @@ ralph : \Ainit$
 rubocop : ^-[aA]$|^--auto
 ruff : \Aformat$|^--fix
 shuf sort : ^-[a-zA-Z]*o|^--output
-sqlite3 : (?i:\A(?!(?:-\w+\n)*(?:-readonly$|[^-\n]+\n\s*(?:select|explain|\.(?:dump|schema|tables))\b[^;]*;?\s*\Z)))
+sqlite3 : (?i:\A(?!(?:-\w+\n)*(?:-readonly$|[^-\n]+\n\s*(?:select|explain|\.(?:dump|schema|tables))\b[^;]*(?:;\s*)?\Z)))
 tar bsdtar gtar : (?:\A|^-)[a-zA-Z]*(?:x(?!\w*O)|[ruA]|c(?!\w*f\n-$))|^--(?:extract|get|create|append|update|delete)
 tar bsdtar gtar : ^-I|^--(?:to-command|checkpoint-action|use-compress)
 uniq : \A(?:-\S+\n)*[^-\n]+\n[^-\n]+\Z
@@ -151,7 +151,7 @@ _RUNNER_VALUES = "-n -p -w -C --cwd --directory --env-file --extra --filter --gr
 class Reading:
     """What a command does: why it counts as writing, what it writes and what it takes away."""
 
-    __slots__ = ("directories", "is_loose", "paths", "removed", "why")
+    __slots__ = ("directories", "is_exhausted", "is_loose", "paths", "removed", "why")
 
     def __init__(self) -> None:
         self.why: str | None = None
@@ -161,12 +161,20 @@ class Reading:
         """Where it changes to on the way; a path may be meant from any of them."""
         self.is_loose = False
         """Whether what it writes may be named anywhere in the text."""
+        self.is_exhausted = False
+        """True if it is too long or too deep to be read in time: what it writes is not known."""
 
 
-def read_command(command: str, is_temporary: Callable[[str], bool] = lambda path: False) -> Reading:
+def read_command(
+    command: str, is_temporary: Callable[[str], bool] = lambda path: False, budget: Budget | None = None
+) -> Reading:
     """Read a command; `is_temporary` says of an absolute path whether writing there is nobody's business."""
-    judge = _Judge(command, is_temporary)
-    judge.judge(command, None)
+    judge = _Judge(budget or Budget(), is_temporary)
+    try:
+        judge.judge(command, None)
+    except Exhausted:
+        judge.reading.is_exhausted = judge.reading.is_loose = True
+        judge.reading.why = _UNREADABLE
     return judge.reading
 
 
@@ -175,7 +183,7 @@ def commands_of(command: str) -> list[tuple[list[str], str]]:
     try:
         reader = Reader(command[:_MAX_COMMAND])
         reader.commands()
-    except (Unreadable, RecursionError):
+    except (Unreadable, Exhausted, RecursionError):
         return []
     return [(_carried(simple.words)[0], simple.after) for simple in reader.found]
 
@@ -183,17 +191,17 @@ def commands_of(command: str) -> list[tuple[list[str], str]]:
 class _Judge:
     """Goes through the commands of a text and notes what each of them writes."""
 
-    def __init__(self, text: str, is_temporary: Callable[[str], bool]) -> None:
+    def __init__(self, budget: Budget, is_temporary: Callable[[str], bool]) -> None:
         self.reading = Reading()
-        self._text = text
+        self._budget = budget
         self._is_temporary = is_temporary
 
     def judge(self, text: str, above: Reader | None) -> None:
         """Judge a text that is run as a command, by an agent or by another command that holds it."""
+        if len(text) > _MAX_COMMAND:
+            raise Exhausted
         try:
-            if len(text) > _MAX_COMMAND:
-                raise Unreadable
-            reader = Reader(text, above)
+            reader = Reader(text, above, self._budget)
             first = len(reader.found)
             reader.commands()
             for simple in reader.found[first:]:
@@ -221,6 +229,8 @@ class _Judge:
         self._judge_words(simple.words, simple, reader)
 
     def _judge_words(self, words: list[str], simple: Simple, reader: Reader) -> None:
+        # A word is looked at by several patterns, and where something carries a command, again with each of them.
+        self._budget.spend(len(words), 4 * sum(map(len, words)))
         command, carriers = _carried(words)
         before = self.reading.why
         for carrier, rest in carriers:
@@ -260,6 +270,7 @@ class _Judge:
         plain = _written(name, rest, line)
         paths = [word.partition("=")[2] for word in rest if "=" in word]
         into = re.findall(r"(?m)^(?:-\w*t|--target-directory)[=\n](.*)", line) if name in _COPIERS else []
+        self._budget.spend(len(plain) * len(into))
         moved = [word for word in plain[: None if into else -1] if word not in into] if name in _COPIERS else []
         # Into a directory, each goes under its own name.
         landed = [f"{one}/{word.rstrip('/').rpartition('/')[2]}" for one in into or plain[-1:] for word in moved]
@@ -288,10 +299,13 @@ class _Judge:
         elif name in ("find", "fd", "fdfind"):
             self._of_find(rest, simple, reader)
         elif name in ("sed", "gsed"):
-            if any(map(_sed_writes, _values(rest, "e") or [word for word in rest if word[:1] != "-"][:1])):
+            scripts = _values(rest, "e") or [word for word in rest if word[:1] != "-"][:1]
+            # Where a delimiter is never closed, the rest of the script is searched for it each time.
+            self._budget.spend(sum(min(len(one), _MAX_SCRIPT) ** 2 for one in scripts) // 1000)
+            if any(map(_sed_writes, scripts)):
                 self._writes(f"`{name}` writes or runs what its script says", is_loose=True)
         elif name in ("awk", "gawk", "mawk"):
-            code = re.sub(r'"(?:[^"\\]|\\.)*"', '"', "\n".join(rest))
+            code = re.sub(r'"(?:[^"\\]|\\[\s\S])*"?', '"', "\n".join(rest))
             prints = any(">" in one.partition("print")[2] for one in re.split(r"[;}\n]", code))
             if prints or "inplace" in rest or re.search(r'\bsystem\s*\(|\|\s*["&]|\|\s*getline', code):
                 self._writes(f"`{name}` writes or runs what its program says", is_loose=True)
@@ -349,7 +363,7 @@ def _written(name: str, rest: list[str], line: str) -> list[str]:
         return [word for word in line.split("\n") if word[:1] not in ("-", "")]
     plain = [word for word in rest if word[:1] != "-"]
     if name in ("sed", "gsed"):
-        scripts = _values(rest, "e") or plain[:1]
+        scripts = set(_values(rest, "e") or plain[:1])
         return [word for word in plain if word not in scripts]
     if name.endswith("tar") and not _has(r"(?:\A|^-)[a-zA-Z]*x|^--(?:extract|get)", line):
         return re.findall(r"(?m)(?:\A\w*f|^-\w*f|^--file)[=\n](.*)", line)

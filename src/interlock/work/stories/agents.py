@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
+from interlock.work.hindrances import prose
 from interlock.work.stories import prompts
 from interlock.work.stories.committing import commit_aside
 from interlock.work.stories.limits import overdrawn
@@ -74,9 +75,9 @@ def _done_to_tests(
 
 
 def _has_given_up(visit: Visit, made: Ran) -> bool:
-    """Whether the agent's last line is the promise by which it gives up; to stop, its word is enough."""
+    """Whether the agent's run ended with the promise by which it gives up; to stop, its word is enough."""
     wanted = visit.yard.promises.get("abort")
-    return wanted is not None and promise(made.said) == promise(f"<promise>{wanted}</promise>")
+    return wanted is not None and made.promise == promise(f"<promise>{wanted}</promise>")
 
 
 def _given_up(visit: Visit, made: Ran) -> Event:
@@ -125,7 +126,7 @@ def _at(visit: Visit) -> tuple[Story, Task]:
 
 def _why(made: Ran) -> str:
     how = "took too long" if made.ending.startswith("timed_out") else _HOW.get(made.ending, made.ending)
-    said = made.said.strip().splitlines()
+    said = prose(made.said).strip().splitlines()
     return f"the agent {how} (exit {made.exit_code})" + (f": {said[-1].strip()[:200]}" if said else "")
 
 

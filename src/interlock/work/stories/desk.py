@@ -11,6 +11,7 @@ from interlock.work.stories.progress import StoryProgress
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
 from interlock.work.stories.sheet import Sheet
+from interlock.work.stories.unsent import Known
 
 __all__ = ["Desk", "Owned"]
 
@@ -36,6 +37,8 @@ class Desk(OpenRepository):
     copies: dict[str, str] = field(default_factory=dict)
     """The hashes of the copies of guarded files that this driver has made."""
     own: Owned | None = None
+    memories: dict[str, Known] = field(default_factory=dict)
+    """The memory events of each loop of the repository, as far as they were read."""
 
     def loop(self, journal: Journal, id_: str) -> Loop:
         """A loop as its entries tell it now: only those are read that are new, whoever wrote them."""

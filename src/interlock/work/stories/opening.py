@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
+from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
 from interlock.work import budget
+from interlock.work.readiness import nameless, require_agents
 from interlock.work.settings import Settings
+from interlock.work.stories.progress import FILE
 from interlock.work.stories.yard import PROMISES, Limits, Yard
+from interlock.work.verification.request import Criterion
+from interlock.work.verification.verifiers import require_tests, story_tests
 from interlock.world.agents.agent import Agent, Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import find_agent
@@ -95,24 +100,37 @@ def make_yard(
     asked: Asked,
     steered: Steered,
     tell: Callable[[object], None],
+    criteria: Sequence[Criterion] = (),
 ) -> Yard:
-    """Everything that a loop needs, or an error that says what is missing."""
+    """Everything that a loop needs, or an error that says what is missing: nothing of that is an agent's to fix.
+
+    `criteria` are those of a thread's spec, whose commands prove the work where no others are configured.
+    """
+    tests = story_tests(settings, criteria)
     agent = asked.agent or settings.text("agent.name")
     names = asked.rotation or settings.texts("agent.rotation") or (agent,)
+    workers, judge = tuple(_worker(name, asked, settings, root) for name in names), _judge(agent, asked, settings, root)
+    if (root / FILE).exists():  # without it, the loop says so itself, and starts no agent
+        require_tests(tests, root, environment)
+        require_agents((*workers, judge), root, environment)
+        unnamed = nameless(root) if asked.commits else None
+        if unnamed is not None:
+            raise InterlockError("setup_required", unnamed, "Then run the same command again.")
     memory, is_server = _memory(journal, settings, environment)
     return Yard(
         journal=journal,
         root=root,
         state_directory=state_directory,
-        agents=tuple(_worker(name, asked, settings, root) for name in names),
-        judge=_judge(agent, asked, settings, root),
-        tests=settings.texts("story.tests"),
+        agents=workers,
+        judge=judge,
+        tests=tests,
         test_files=settings.texts("verify.tests"),
         limits=limits_of(settings, asked.iterations),
         budget=budget.limits_of(settings),
         memory=memory,
         is_server=is_server,
         environment=environment,
+        settings=settings,
         tell=tell,
         stop=steered.stop,
         wait=steered.wait,
@@ -141,6 +159,7 @@ def limits_of(settings: Settings, iterations: int | None = None) -> Limits:
         task_usd=settings.number("story.task_usd"),
         loop_usd=settings.number("story.budget_usd"),
         day_usd=settings.number("story.day_usd"),
+        wait_seconds=settings.number("agent.wait_minutes") * 60.0,
         stuck_after=settings.number("story.stuck_after"),
     )
 

@@ -10,11 +10,9 @@ from msgspec.structs import replace
 from interlock.work.budget.books import Books
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
+from interlock.world.agents.result import NO_ATTEMPTS
 
 __all__ = ["Attempt", "Loop", "Ran"]
-
-_NO_ATTEMPTS = frozenset({"limited", "stopped", "not_installed"})
-"""How a run ends that says nothing of the work: a limit, a person, a program that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +31,7 @@ class Attempt:
     @property
     def counts(self) -> bool:
         """Whether it was an attempt at the work."""
-        return self.ending not in _NO_ATTEMPTS
+        return self.ending not in NO_ATTEMPTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,7 @@ class Ran:
     exit_code: int | None
     percent: float
     said: str
+    promise: str | None = None
 
     @property
     def is_finished(self) -> bool:

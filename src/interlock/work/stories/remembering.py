@@ -1,29 +1,35 @@
 """The loop's memory: what is known, and what is told to it. Nothing is called saved that was not.
 
-An event is in the journal before it is sent; one that could not be sent waits there, and goes with the next good
-connection. Its own id makes the server keep it once.
+An event is in the journal before it is sent. One that could not be sent waits there, and any loop of the repository
+sends it with its next good connection, before its own. Its own id makes the server keep it once.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Lease
+from interlock.work.leases import is_present, process_holder
 from interlock.work.stories.record import Loop
+from interlock.work.stories.unsent import is_for_server, waiting
 from interlock.work.stories.yard import Yard, note
 from interlock.work.times import text_of
 from interlock.world.memory import EventType, MemoryEvent, Node, once_more
 
 __all__ = ["recall", "remember"]
 
+_LEASE = "memory:waiting"
+_LEASE_SECONDS = 60.0
+_OF_THE_EVENT = ("memory_refused", "invalid_argument")
+"""Errors of one event: the server answers, and others can still be sent."""
+
 
 def recall(yard: Yard, loop: Loop, lease: Lease) -> list[str] | None:
     """What the memory knows of the agent and of known issues, a line each; None where it does not answer."""
     try:
         found = once_more(lambda: [*yard.memory.agent_context(), *yard.memory.known_issues()], yard.wait)
-        for id_ in list(loop.unsent):  # oldest first
-            _send(yard, loop, lease, id_)
+        _send_waiting(yard, loop, lease)
     except InterlockError as error:
         yard.tell(error.message)
         return None
@@ -42,27 +48,61 @@ def remember(yard: Yard, loop: Loop, lease: Lease, type_: EventType, id_: str, *
     if id_ in loop.sent:
         return True
     if id_ not in loop.unsent:
-        told = {"id": id_, "type": str(type_), "at": at, "story": loop.story, "task": loop.task, "data": _plain(data)}
+        of = {"id": id_, "type": str(type_), "at": at, "story": loop.story, "task": loop.task}
+        told = {**of, "data": _plain(data), "server": yard.is_server}
         note(yard, loop.id, lease, "remembered", event=told)
         loop.unsent[id_] = told
     try:
-        _send(yard, loop, lease, id_)
+        _send_waiting(yard, loop, lease)
     except InterlockError as error:
         yard.tell(f"the memory has not got it yet: {error.message}")
-        return False
-    return True
+    return id_ in loop.sent
 
 
 def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
 
 
-def _send(yard: Yard, loop: Loop, lease: Lease, id_: str) -> None:
+def _send_waiting(yard: Yard, loop: Loop, lease: Lease) -> None:
+    """Send what waits, oldest first: of loops without a driver, then of this one."""
+    _send_of_others(yard, loop, lease)
+    for told in list(loop.unsent.values()):
+        if yard.is_server or not is_for_server(told):
+            _send(yard, loop, lease, told)
+
+
+def _send_of_others(yard: Yard, loop: Loop, lease: Lease) -> None:
+    """Send what other loops left, unless another process is about to."""
+    if not yard.is_server or not _of_others(yard, loop):
+        return
+    try:
+        held = yard.journal.acquire(_LEASE, process_holder(), _LEASE_SECONDS, is_present)
+    except LeaseHeld:
+        return
+    try:
+        for told in _of_others(yard, loop):
+            yard.journal.renew(held, _LEASE_SECONDS)
+            _send(yard, loop, lease, told)
+    finally:
+        yard.journal.release(held)
+
+
+def _of_others(yard: Yard, loop: Loop) -> list[dict[str, Any]]:
+    found = waiting(yard.journal, yard.desk.memories, driven=False)
+    return [told for told in found if told["id"] not in loop.unsent]
+
+
+def _send(yard: Yard, loop: Loop, lease: Lease, told: dict[str, Any]) -> None:
     """Send one that waits, as it was noted: sent again after a crash, it is the same."""
-    told = loop.unsent[id_]
-    data = {name: tuple(value) if isinstance(value, list) else value for name, value in told["data"].items()}
-    event = MemoryEvent(id_, EventType(told["type"]), told["at"], told["story"], told["task"], data)
-    yard.memory.remember(event)
-    note(yard, loop.id, lease, "sent", ids=[id_])
-    del loop.unsent[id_]
+    id_, data = told["id"], told["data"]
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
+    try:
+        yard.memory.remember(MemoryEvent(id_, EventType(told["type"]), told["at"], told["story"], told["task"], values))
+    except InterlockError as error:
+        if error.code not in _OF_THE_EVENT:
+            raise
+        yard.tell(f"the memory does not take {id_}, which waits on: {error.message}")
+        return
+    note(yard, loop.id, lease, "sent", ids=[id_], server=yard.is_server)
+    loop.unsent.pop(id_, None)
     loop.sent.add(id_)

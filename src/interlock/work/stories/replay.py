@@ -279,7 +279,7 @@ def _ended(loop: Loop, data: Data) -> None:
     loop.books.settle(attempt.task, loop.updated[:10], Amount.of(attempt.seconds, attempt.tokens, attempt.cost_usd))
     if attempt.counts:
         percent = data["context_percent"] or 0.0
-        loop.ran = Ran(data["ending"], data["exit"], percent, data["said"])
+        loop.ran = Ran(data["ending"], data["exit"], percent, data["said"], data.get("promise"))
         _let_go(loop, data["told_to"] - loop.let_go if "told_to" in data else data["told"])
     number, seconds = loop.worked
     loop.set_metrics(avg_iteration_time_ms=int(1000 * seconds / number) if number else 0)
@@ -333,6 +333,9 @@ def _sent(loop: Loop, data: Data) -> None:
     for one in data["ids"]:
         loop.unsent.pop(one, None)
         loop.sent.add(one)
+    if data.get("server"):  # also the blocker of a story that had to wait for the server
+        for story in [story for story in loop.progress.stories if story.neo4j_event_id in data["ids"]]:
+            loop.set_story(story.id, blocker_logged_to_neo4j=True)
     loop.set_iteration(pending_neo4j_logs=len(loop.unsent))
 
 

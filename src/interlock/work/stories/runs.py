@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
 from interlock.journal import Transaction
-from interlock.work.errands import Errand, run_errand
+from interlock.work.errands import Errand, Heard, run_errand
+from interlock.work.hindrances import clock, unavailable, unusable
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.record import Ran
@@ -17,13 +18,10 @@ from interlock.work.stories.visit import Visit
 from interlock.work.stories.yard import noted
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
-from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.result import UNUSABLE, Ending
 from interlock.world.memory import EventType
 
 __all__ = ["free_agent", "pause", "ran"]
-
-_BLIND_WAIT = 300.0
-"""How long a limit is waited for that does not say when it ends."""
 
 
 def free_agent(visit: Visit, agents: Sequence[Agent]) -> Agent | None:
@@ -34,7 +32,7 @@ def free_agent(visit: Visit, agents: Sequence[Agent]) -> Agent | None:
         if waits[agent.name] <= 0:
             return agent
     seconds = min(waits.values())
-    visit.yard.tell(f"{' and '.join(waits)} reached a limit; waiting {seconds:.0f} s")
+    visit.yard.tell(f"{' and '.join(waits)} reached a limit; waiting until {clock(now + seconds)}")
     visit.yard.desk.shut()
     visit.yard.wait(seconds)
     return None
@@ -62,9 +60,11 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
         environment=yard.environment,
         time_outs=TimeOuts(wall=yard.limits.agent_seconds or None, idle=yard.limits.idle_seconds or None),
         state_directory=yard.state_directory,
+        settings=yard.settings,
         budget=yard.budget,
         model=yard.model,
         reports=role == "implementer",
+        wait_seconds=yard.limits.wait_seconds,
         keeps_words=yard.keeps_words,
     )
     yard.desk.shut()
@@ -84,7 +84,7 @@ def ran(visit: Visit, agent: Agent, role: str, prompt: str) -> Ran | None:
         pause(visit, f"{error.message} {error.hint}", cause="budget")
         return None
     put_back(yard, loop, visit.lease)
-    return _account(visit, agent, role, number, heard.result, heard.said)
+    return _account(visit, agent, role, number, heard)
 
 
 def _begun(visit: Visit, agent: Agent, role: str, number: int, work: Callable[[Transaction], str]) -> str:
@@ -115,8 +115,9 @@ def _task(visit: Visit) -> str:
     return visit.snapshot.task or task_name(visit.loop.story or "", visit.loop.task or "")
 
 
-def _account(visit: Visit, agent: Agent, role: str, number: int, result: Result, said: str) -> Ran | None:
+def _account(visit: Visit, agent: Agent, role: str, number: int, heard: Heard) -> Ran | None:
     """Write down what a run cost and how it ended, before anything is concluded of it."""
+    result, said = heard.result, heard.said
     told: dict[str, Any] = {
         "iteration": number,
         "task": _task(visit),
@@ -129,18 +130,18 @@ def _account(visit: Visit, agent: Agent, role: str, number: int, result: Result,
         "tokens": result.usage.input + result.usage.output,
         "context_percent": result.context_percent,
         "said": said,
+        "promise": result.promise,
         "told_to": visit.loop.let_go + (len(visit.loop.context) if role == "implementer" else 0),
         "log_sha256": result.log_sha256,
     }
     visit.note("iteration", **told)
-    if result.ending is Ending.NOT_INSTALLED:
-        message = f"The agent {agent.name} cannot be started: {' '.join(result.last_lines)[:200]}"
-        raise InterlockError("agent_missing", message, "Install it, or choose another with --agent.")
+    if result.ending in UNUSABLE:
+        raise unusable(agent.name, heard.ran, "" if role == "implementer" else role)
     if result.ending is Ending.LIMITED:
-        limit = result.limit
-        until = limit.until if limit and limit.until else visit.yard.journal.now() + _BLIND_WAIT
-        visit.note("limited", until=until, agent=agent.name, said=limit.said[:300] if limit else "")
+        if heard.wait is None:
+            raise unavailable(agent.name, heard.ran)
+        visit.note("limited", until=heard.wait.until, agent=agent.name, said=heard.ran.why)
         return None
     if result.ending is Ending.STOPPED:
         return None
-    return Ran(str(result.ending), result.exit_code, result.context_percent or 0.0, said)
+    return Ran(str(result.ending), result.exit_code, result.context_percent or 0.0, said, result.promise)

@@ -129,7 +129,7 @@ def _blocker(visit: Visit) -> Event | None:
         task_id=loop.task,
         reason="; ".join([first_line(loop.failure), *standstill(loop.base, loop.facts)])[:600],
         type="transient" if is_transient else "permanent",
-        logged=logged,
+        logged=logged and yard.is_server,
         event_id=event_id,
         retry_count=visit.retries,
         kept=kept,

@@ -19,7 +19,7 @@ _SHOWN = 4000
 def tested(visit: Visit) -> Event | None:
     """Run every test command; all must pass. One that is not there needs a person, not another attempt."""
     if not visit.yard.tests:
-        return _missing(visit, "no test command is configured: set story.tests in ralph.toml")
+        return _missing(visit, "no test command is configured: set story.tests or verify.commands in ralph.toml")
     guard(visit.yard, visit.loop, visit.lease)  # what is tested is an agent's code
     try:
         return _tested(visit)

@@ -20,6 +20,7 @@ from interlock.work.budget import NOTHING, Amount
 from interlock.work.errands import DRIVER
 from interlock.work.quoting import shown
 from interlock.work.seen import stamp
+from interlock.work.settings import Settings
 from interlock.work.stories.desk import Desk, Owned
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
@@ -75,6 +76,8 @@ class Limits:
     task_usd: float = 0.0
     loop_usd: float = 0.0
     day_usd: float = 0.0
+    wait_seconds: float = 21_600.0
+    """Maximum seconds to wait for a failure without a reset time."""
     stuck_after: int = 3
     """How many tasks may fail alike, one after the other."""
 
@@ -94,6 +97,7 @@ class Yard:
     is_server: bool
     """Whether the memory is a server's, or the journal's own."""
     environment: Mapping[str, str]
+    settings: Settings
     tell: Callable[[object], None]
     stop: Stop
     wait: Callable[[float], None]

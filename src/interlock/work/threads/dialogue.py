@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interlock.errors import Conflict, InterlockError, Refusal
+from interlock.errors import Conflict, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.errands import not_answered
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, visit_of
 from interlock.work.threads.iterating import account
@@ -16,6 +17,7 @@ from interlock.work.threads.record import Message, Thread
 from interlock.work.threads.spec import template
 from interlock.work.threads.verbs import revise_spec
 from interlock.work.workshop import Workshop
+from interlock.world.agents.result import Ending
 from interlock.world.redaction import redacted
 
 __all__ = ["say"]
@@ -33,19 +35,21 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
     name = agent or visit.config.agents[0]
     said = Message("user", redacted(text.strip())[:_MAX_SAID], None, "")
     draft = thread.revision.text if thread.revision else template(thread.title)
-    prompt = prompts.talk(thread.title, draft, [*thread.messages, said])
+    last = thread.messages[-1] if thread.messages else None
+    is_said = last is not None and (last.role, last.content) == (said.role, said.content)
+    earlier = thread.messages[:-1] if is_said else thread.messages
+    prompt = prompts.talk(thread.title, draft, [*earlier, said])
 
     def begin(work: Callable[[Transaction], str]) -> str:  # what nobody is asked is not said
+        if is_said:  # it is still unanswered
+            return workshop.journal.transact(work)
         return workshop.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
 
     with attending(workshop, id_):
         heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root, begin=begin)
     account(visit, "drafter", name.partition(":")[0], heard)
-    if str(heard.result.ending) != "finished":
-        message = f"The agent {name} did not answer: {heard.result.ending}."
-        raise InterlockError(
-            "agent_failed", message, "Try it again, or write the spec with `ralph thread spec --edit`."
-        )
+    if heard.result.ending is not Ending.FINISHED:
+        raise not_answered(name, heard, "Try it again, or write the spec with `ralph thread spec --edit`.")
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
     workshop.journal.append(id_, _said(answering, Message("assistant", heard.said, name, "")))
     found = prompts.draft_in(heard.said)

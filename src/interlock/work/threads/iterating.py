@@ -9,17 +9,15 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.machine import Event
 from interlock.work.errands import Heard
+from interlock.work.hindrances import clock, unusable
 from interlock.work.threads import prompts
 from interlock.work.threads.record import Ran
 from interlock.work.threads.spec import Spec, parse_spec
 from interlock.work.threads.visit import Visit
-from interlock.world.agents.result import Ending
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
 from interlock.world.git import fingerprint_of_settings, keep, state
 
 __all__ = ["account", "iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
-
-_BLIND_WAIT = 300.0
-"""How long a limit is waited for that does not say when it ends."""
 
 
 def spec_of(visit: Visit) -> Spec:
@@ -42,13 +40,24 @@ def iterate(visit: Visit) -> Event | None:
         return visit.event("budget_exhausted", over)
     chosen = _chosen(visit)
     if isinstance(chosen, float):
-        visit.workshop.tell(f"every agent has reached a limit; waiting {chosen:.0f} s")
+        until = clock(visit.workshop.journal.now() + chosen)
+        visit.workshop.tell(f"every agent has reached a limit; waiting until {until}")
         visit.workshop.wait(chosen)
     elif chosen is None:
-        return visit.event("models_exhausted", f"no agent can be started: {', '.join(sorted(visit.thread.failing))}")
+        return _exhausted(visit)
     else:
         _run(visit, chosen)
     return None
+
+
+def _exhausted(visit: Visit) -> Event:
+    """Handle a rotation without a usable agent: raise if a person can fix one, else the thread is stuck."""
+    failing = visit.thread.failing
+    for agent, ran in failing.items():
+        if ran.ending in UNUSABLE:
+            raise unusable(agent, ran)
+    says = "; ".join(ran.why for ran in failing.values())
+    return visit.event("models_exhausted", f"{says}, and agent.wait_minutes is over")
 
 
 def misplaced(visit: Visit) -> str | None:
@@ -99,7 +108,7 @@ def _chosen(visit: Visit) -> str | float | None:
 
 
 def _counts(ending: str) -> bool:
-    return ending not in ("limited", "stopped", "not_installed")
+    return ending not in NO_ATTEMPTS
 
 
 def _run(visit: Visit, name: str) -> None:
@@ -147,9 +156,10 @@ def account(visit: Visit, role: str, agent: str, heard: Heard, **more: Any) -> N
 def _rest(visit: Visit, agent: str, heard: Heard) -> None:
     """Let an agent rest that has reached a limit, or took too long while others could go on."""
     result, now = heard.result, visit.workshop.journal.now()
-    if result.ending is Ending.LIMITED:
-        until = result.limit.until if result.limit and result.limit.until else now + _BLIND_WAIT
-        visit.note("limited", agent=agent, until=until, said=result.limit.said[:300] if result.limit else "")
+    if result.ending in UNUSABLE or (result.ending is Ending.LIMITED and heard.wait is None):
+        visit.note("failing", agent=agent, ending=str(result.ending), failure=heard.ran.failure, why=heard.ran.why)
+    elif heard.wait is not None:
+        visit.note("limited", agent=agent, until=heard.wait.until, said=heard.ran.why)
     elif str(result.ending).startswith("timed_out") and len(visit.config.agents) > 1:
         until = now + visit.workshop.settings.number("agent.cooldown_minutes") * 60.0
         visit.note("limited", agent=agent, until=until, said="it took too long")

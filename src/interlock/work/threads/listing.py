@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
+from interlock.work.threads.active import active_thread
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.store import ThreadFiles
 
@@ -15,7 +16,7 @@ __all__ = ["listed"]
 def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
     """Every thread, the one that changed last first; then what is no thread of this journal, with what it is."""
     files = ThreadFiles(state_directory)
-    active, found = files.active(), files.list_threads()
+    active, found = active_thread(journal, state_directory), files.list_threads()
     known = {one.id for one in journal.instances("thread")}
     threads = [read_thread(journal, id_) for id_ in known]
     rows: list[dict[str, Any]] = [
@@ -25,7 +26,7 @@ def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
             "phase": one.state,
             "mode": one.mode,
             "updated_at": one.updated,
-            "is_active": one.id == active,
+            "is_active": active is not None and one.id == active.id,
         }
         for one in sorted(threads, key=lambda one: (one.updated, one.id), reverse=True)
     ]

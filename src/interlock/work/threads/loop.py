@@ -28,6 +28,7 @@ def drive(workshop: Workshop, id_: str) -> Thread:
     with attending(workshop, id_) as right:
         if not _has_ticket(workshop, id_, right.lease):
             return read_thread(journal, id_)
+        _try_again(workshop, id_, right.lease)
         while True:
             workshop.heed()
             visit = visit_of(workshop, id_, right.lease)
@@ -41,6 +42,13 @@ def drive(workshop: Workshop, id_: str) -> Thread:
             if not _made(visit, _stepped(visit, step)) and _rests(visit, id_):
                 return read_thread(journal, id_)
             right.renew()
+
+
+def _try_again(workshop: Workshop, id_: str, lease: Lease) -> None:
+    """Retry agents that failed before: driving the thread again means that a person fixed them."""
+    visit = visit_of(workshop, id_, lease)
+    if visit.thread.failing and visit.thread.state == "Running":
+        visit.note("tried_again")
 
 
 def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:

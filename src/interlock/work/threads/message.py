@@ -7,6 +7,7 @@ from typing import Any
 
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import Spec
+from interlock.world.characters import is_hidden
 
 __all__ = ["commit_message"]
 
@@ -37,5 +38,5 @@ def commit_message(thread: Thread, spec: Spec, receipt: dict[str, Any], receipt_
 
 
 def _wrapped(text: str, lead: str = "") -> str:
-    plain = " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    plain = " ".join("".join(" " if is_hidden(one) else one for one in text).split())
     return textwrap.fill(plain, _WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)

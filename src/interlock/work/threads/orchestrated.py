@@ -104,13 +104,7 @@ def _wake(visit: Visit, id_: str) -> None:
 
 def _drive(visit: Visit, id_: str) -> Event | None:
     purse = _Purse(visit)
-    try:
-        run = drive(replace(_workshop(visit), tell=purse.tell, pausing=purse, heed=lambda: None), id_)
-    except InterlockError as error:
-        if error.code != "agent_missing":
-            raise
-        hint = "`ralph thread configure` chooses other agents, orchestrate.* in ralph.toml those of single roles."
-        return visit.event("driver_failed", f"{error.message} {hint}", child=id_)
+    run = drive(replace(_workshop(visit), tell=purse.tell, pausing=purse, heed=lambda: None), id_)
     return _concluded(visit, run, purse)
 
 

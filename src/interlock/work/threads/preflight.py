@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +11,24 @@ import msgspec
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER, TREES
+from interlock.work.errands import DRIVER
 from interlock.work.hashing import sha256_of
+from interlock.work.readiness import missing_program, nameless
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.visit import Visit
-from interlock.world.agents.assignment import Assignment
+from interlock.work.verification.request import Criterion, Plan, Request, plan_of
+from interlock.work.verification.verifiers import (
+    NO_VERIFIER,
+    is_found,
+    missing_verifiers,
+    story_tests,
+    uncarried,
+    verifiers_of,
+)
+from interlock.work.verification.verifying import rehearse
 from interlock.world.git import Baseline, State, add_work_tree, baseline, begin_branch, fingerprint_of_settings, state
+from interlock.world.repository import WORK_TREES
 
 __all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
 
@@ -31,7 +40,6 @@ OWNING = frozenset(
     )
 )
 """The states in which a thread has its work tree to itself."""
-_BUILT_IN = frozenset("cd echo exit export false set source test true type ulimit umask . : [ { (".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,12 @@ def branch_of(thread: str) -> str:
 def preflight(visit: Visit) -> Event | None:
     """Look at everything; where all holds, the branch is made and the thread owns its work tree."""
     checks = list(_checks(visit))
+    plan = plan_of(visit.workshop.settings)
+    if plan.is_apart and all(one.passed for one in checks):  # it costs time, so everything else is looked at first
+        rehearsed = _rehearsed(visit, plan)
+        if rehearsed is None:
+            return None
+        checks.append(rehearsed)
     told = [asdict(one) for one in checks]
     failed = [one for one in checks if not one.passed]
     if failed:
@@ -76,7 +90,7 @@ def preflight(visit: Visit) -> Event | None:
 def _begin(visit: Visit) -> Path:
     """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
     thread, root, branch = visit.thread, visit.workshop.root, branch_of(visit.thread.id)
-    isolated = visit.workshop.state_directory / TREES / thread.id
+    isolated = visit.workshop.state_directory / WORK_TREES / thread.id
     is_isolated = visit.config.isolation == "worktree"
     there = state(root)
     is_begun = isolated.exists() if is_isolated else there.branch == branch
@@ -116,6 +130,7 @@ def _checks(visit: Visit) -> Iterator[Check]:
     yield from _spec(visit)
     yield _models(visit)
     yield _verifiers(visit)
+    yield _identity(root)
     yield _alone(visit, there, is_isolated=is_isolated)
     yield _bounded(visit)
 
@@ -172,13 +187,11 @@ def _models(visit: Visit) -> Check:
         missing.append(f"{error.message} {error.hint}")
     for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()), *roles.values())):
         try:
-            made = workshop.agent(agent)
-            log = workshop.state_directory / "none.log"
-            program = made.launch(Assignment("", workshop.root, log, workshop.environment)).argv[0]
+            program = missing_program(workshop.agent(agent), workshop.root, workshop.environment)
         except InterlockError as error:
             missing.append(f"{agent}: {error.message} {error.hint}")
             continue
-        if shutil.which(program, path=workshop.environment.get("PATH")) is None:
+        if program is not None:
             missing.append(f"{agent}: the program {program!r} is not there")
     if not config.agents:
         missing.append("No models configured. Set agent.name in ralph.toml")
@@ -187,27 +200,43 @@ def _models(visit: Visit) -> Check:
 
 def _verifiers(visit: Visit) -> Check:
     name, label = "verifiers_available", "Required Verifiers"
-    commands = visit.workshop.settings.texts("verify.commands")
+    workshop, plan, criteria = visit.workshop, plan_of(visit.workshop.settings), _criteria(visit)
+    if not verifiers_of(plan, criteria):
+        return Check(name, label, passed=False, message=NO_VERIFIER)
+    root, environment = workshop.root, workshop.environment
+    lost = [*missing_verifiers(plan, criteria, root, environment)]
+    if visit.config.driver == "story":
+        tests = story_tests(workshop.settings, criteria)
+        lost += [one for one in tests if not is_found(one, root, environment.get("PATH")) and one not in lost]
+    wrong = [*([f"Missing verifiers: {', '.join(lost)}"] if lost else []), *uncarried(plan, root)]
+    return Check(name, label, not wrong, ". ".join(wrong))
+
+
+def _criteria(visit: Visit) -> tuple[Criterion, ...]:
     revision = visit.thread.revision
-    criteria = parse_spec(revision.text).criteria if revision is not None else ()
-    own = [one.command for one in criteria if one.command]
-    if not commands and not own:
-        message = "No verifier is configured, so nothing could be proven. Set verify.commands in ralph.toml"
-        return Check(name, label, passed=False, message=message)
-    path = visit.workshop.environment.get("PATH")
-    missing = [one for one in (*commands, *own) if not _is_there(one, visit.workshop.root, path)]
-    return Check(name, label, not missing, f"Missing verifiers: {', '.join(missing)}" if missing else "")
+    return parse_spec(revision.text).criteria if revision is not None else ()
 
 
-def _is_there(command: str, root: Path, path: str | None) -> bool:
-    """Whether the first program of a command can be found; what only a shell can tell counts as found."""
-    try:
-        words = [one for one in shlex.split(command) if "=" not in one.partition("/")[0]]
-    except ValueError:
-        return True
-    if not words or words[0] in _BUILT_IN or any(sign in words[0] for sign in "$`(){}<>|&;*"):
-        return True
-    return shutil.which(words[0], path=path) is not None or (root / words[0]).is_file()
+def _identity(root: Path) -> Check:
+    why = nameless(root)
+    return Check("git_identity", "Git Identity", why is None, why or "")
+
+
+def _rehearsed(visit: Visit, plan: Plan) -> Check | None:
+    """Verification made ready on the untouched baseline; None where it was stopped."""
+    name, label, workshop = "verification_rehearsed", "Verification Setup", visit.workshop
+    request = Request(
+        root=workshop.root,
+        spec="",
+        baseline=baseline(workshop.root).commit,
+        criteria=_criteria(visit),
+        plan=plan,
+        logs=visit.log_of("preflight").parent,
+        environment=workshop.environment,
+        marker=visit.thread.id,
+    )
+    found = rehearse(request, workshop.tell, workshop.stop)
+    return None if found is None else Check(name, label, not found, "; ".join(found))
 
 
 def _alone(visit: Visit, there: State, *, is_isolated: bool) -> Check:

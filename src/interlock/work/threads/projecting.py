@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from interlock.errors import InterlockError
 from interlock.work.hashing import sha256_of
+from interlock.work.threads.active import named_thread
 from interlock.work.threads.conversation import Heading, Message, Role, title_of
 from interlock.work.threads.phases import (
     Baseline,
@@ -21,19 +24,23 @@ from interlock.work.threads.phases import (
     ThreadView,
     written,
 )
-from interlock.work.threads.projection import Projection
+from interlock.work.threads.projection import Projection, project_active
 from interlock.work.threads.projection import project as write_files
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take
 from interlock.work.threads.runs import RunIteration, RunView, written_run
 from interlock.work.threads.store import ThreadFiles
+from interlock.work.times import seconds_of, text_of
 from interlock.work.workshop import Workshop
 
 __all__ = ["project", "view_of"]
 
 
-def project(workshop: Workshop, thread: Thread) -> None:
-    """Let the files of a thread say what is so; what somebody edited is kept aside and told."""
+def project(workshop: Workshop, thread: Thread, *, is_chosen: bool = False) -> None:
+    """Write the state of a thread to its files; edits of others are set aside and reported.
+
+    `is_chosen` says that the thread has just become the active one.
+    """
     view, run = view_of(thread), _run_of(thread)
     conversation = _conversation_of(thread) if thread.messages else None
     known = workshop.projected
@@ -47,6 +54,12 @@ def project(workshop: Workshop, thread: Thread) -> None:
     files = ThreadFiles(workshop.state_directory)
     for failed in write_files(files, [wanted], lambda edited: workshop.tell(edited.message)):
         workshop.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
+    active = named_thread(workshop.journal)
+    if active is not None:
+        try:
+            project_active(files, active.id, workshop.tell, is_chosen=is_chosen)
+        except InterlockError as error:
+            workshop.tell(f"the file that names the active thread is not up to date: {error.message}")
     known.add(sha256_of(written(view)))
     if run is not None:
         known.add(sha256_of(written_run(run)))
@@ -61,7 +74,7 @@ def _all_ours(workshop: Workshop, id_: str) -> set[str]:
             found.add(sha256_of(written(view_of(thread))))
         run = _run_of(thread)
         if run is not None:
-            found.add(sha256_of(written_run(run)))
+            found |= {sha256_of(written_run(one)) for one in (run, _earlier_form(run, thread))}
     return found
 
 
@@ -109,24 +122,43 @@ def _run_of(thread: Thread) -> RunView | None:
     if thread.run is None or thread.run_started is None:
         return None
     own = [one for one in thread.iterations if one.run == thread.run and one.role == "implementer"]
+    status, ended = thread.run_ended or (thread.state, None)
+    seconds, dollars, tokens = thread.spent_in_run
     return RunView(
         id=thread.run,
         thread_id=thread.id,
-        spec_revision=thread.revision.number if thread.revision else 1,
+        spec_revision=thread.run_revision,
         started_at=thread.run_started,
-        status=thread.state,
+        status=status,
+        ended_at=ended,
         models=tuple(dict.fromkeys(one.agent for one in own)),
         iterations=tuple(
             RunIteration(
                 number=one.number,
                 agent=one.agent,
-                started_at=one.at,
+                started_at=text_of(seconds_of(one.at) - one.seconds),
                 ended_at=one.at,
                 ending=one.ending,
                 promised=one.promised,
+                verified=one.verified,
+                criteria_passed=one.criteria_passed,
             )
             for one in own
         ),
+        data={"seconds": round(seconds, 3), "usd": round(dollars, 6), "tokens": tokens},
+    )
+
+
+def _earlier_form(run: RunView, thread: Thread) -> RunView:
+    """The same run as earlier versions wrote it, to tell their files from edits."""
+    own = [one for one in thread.iterations if one.run == thread.run and one.role == "implementer"]
+    plain = {"verified": None, "criteria_passed": None}
+    return replace(
+        run,
+        spec_revision=thread.revision.number if thread.revision else 1,
+        status=thread.state,
+        ended_at=None,
+        iterations=tuple(replace(one, started_at=one.ended_at, **plain) for one in run.iterations),
         data={
             "seconds": round(sum(one.seconds for one in own), 3),
             "usd": round(sum(one.cost_usd for one in own), 6),

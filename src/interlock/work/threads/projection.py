@@ -14,9 +14,9 @@ from interlock.work.hashing import sha256_of
 from interlock.work.threads.conversation import Heading, Message, line
 from interlock.work.threads.phases import ThreadView, written
 from interlock.work.threads.runs import RunView, written_run
-from interlock.work.threads.store import ThreadFiles, Unreadable
+from interlock.work.threads.store import ACTIVE_NAME, ThreadFiles, Unreadable
 
-__all__ = ["Edited", "Projection", "project"]
+__all__ = ["Edited", "Projection", "project", "project_active"]
 
 
 def _never(_: str) -> bool:
@@ -60,6 +60,22 @@ def project(files: ThreadFiles, projections: Iterable[Projection], tell: Callabl
         except InterlockError as error:
             failed.append(Unreadable(one.view.id, error))
     return failed
+
+
+def project_active(files: ThreadFiles, id_: str, tell: Callable[[str], None], *, is_chosen: bool) -> None:
+    """Let the file name the active thread. Anything else in it is told, unless the thread was chosen just now."""
+    wanted = f"{id_}\n".encode()
+    if _content(files, ACTIVE_NAME)[0] == wanted:
+        return
+    where, named = f"{files.folder.path.name}/{ACTIVE_NAME}", files.active()
+    files.folder.sweep("")
+    edits = list(_rejected(files, ACTIVE_NAME, "`ralph thread use ID` chooses the active thread")) if not named else []
+    files.folder.write(ACTIVE_NAME, wanted)
+    for edited in edits:
+        tell(edited.message)
+    if not edits and not is_chosen:
+        found = f"named {named}" if named else "was missing"
+        tell(f"{where} {found}; it names the active thread {id_} again. `ralph thread use ID` chooses another.")
 
 
 def _project(files: ThreadFiles, wanted: Projection) -> Iterator[Edited]:

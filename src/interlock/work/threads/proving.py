@@ -9,18 +9,18 @@ from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.configuration import vouched
 from interlock.work.errands import DRIVER
+from interlock.work.hindrances import clock, end_text, unavailable, unusable
 from interlock.work.threads.attending import visit_of
 from interlock.work.threads.iterating import account, overdrawn, spec_of
 from interlock.work.threads.replay import take_receipt
 from interlock.work.threads.visit import Visit
 from interlock.work.verification.receipt import Heard, Receipt, from_data
 from interlock.work.verification.request import Answer, Judge, Request, plan_of
-from interlock.work.verification.verifying import verify
-from interlock.world.agents.result import Ending
+from interlock.work.verification.verifiers import NO_VERIFIER, verifiers_of
+from interlock.work.verification.verifying import require_found, verify
+from interlock.world.agents.result import UNUSABLE, Ending
 
 __all__ = ["prove", "receipt_hash"]
-
-_BLIND_WAIT = 300.0
 
 
 def receipt_hash(receipt: dict[str, Any]) -> str:
@@ -35,15 +35,20 @@ def prove(visit: Visit) -> Event | None:
         return visit.event("verification_stopped")
     wait = thread.limited.get(_judge_name(visit), 0.0) - workshop.journal.now()
     if wait > 0:
-        workshop.tell(f"the judge has reached a limit; waiting {wait:.0f} s")
+        workshop.tell(f"the judge has reached a limit; waiting until {clock(workshop.journal.now() + wait)}")
         workshop.wait(wait)
         return visit.event("verification_stopped") if workshop.pausing.is_set() else None
-    receipt = verify(_request(visit), workshop.tell, workshop.stop)
+    request = _request(visit)
+    if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
+        raise InterlockError("verifiers_missing", f"{NO_VERIFIER}.", "Then run the same command again.")
+    receipt = verify(request, workshop.tell, workshop.stop)
+    if receipt is not None:
+        require_found(request, receipt, workshop.tell, workshop.stop)
     if receipt is None:
         return visit.event("verification_stopped") if workshop.pausing.is_set() else None
-    if receipt.judge is not None and receipt.judge.ending == "limited":
-        until = receipt.judge.limited_until or workshop.journal.now() + _BLIND_WAIT
-        visit.note("limited", agent=_judge_name(visit), until=until, said=receipt.judge.why[:300])
+    if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:
+        assert receipt.judge.limited_until is not None  # `_judge` raises where nobody waits any longer
+        visit.note("limited", agent=_judge_name(visit), until=receipt.judge.limited_until, said=receipt.judge.why)
         return None
     return _concluded(visit, receipt)
 
@@ -81,6 +86,7 @@ def _request(visit: Visit) -> Request:
         marker=thread.id,
         judge=_judge(visit),
         title=thread.title,
+        own_tree=workshop.root,
         vouched=vouched(workshop.journal),
     )
 
@@ -100,19 +106,19 @@ def _judge(visit: Visit) -> Judge:
         result = heard.result
         if result.ending is Ending.STOPPED:
             return None
-        if result.ending is Ending.NOT_INSTALLED:
-            raise InterlockError(
-                "agent_missing", f"The judge {name} cannot be started.", "Install it, or choose another."
-            )
+        if result.ending in UNUSABLE:
+            raise unusable(name, heard.ran, "judge")
+        if result.ending is Ending.LIMITED and heard.wait is None:
+            raise unavailable(name, heard.ran)
         told = Heard(
             agent=name,
             ending=str(result.ending),
             seconds=round(result.seconds, 3),
             cost_usd=result.cost_usd,
             tokens=result.usage.input + result.usage.output,
-            limited_until=result.limit.until if result.limit else None,
+            limited_until=heard.wait.until if heard.wait is not None else None,
             log_sha256=result.log_sha256,
-            why="" if result.ending is Ending.FINISHED else f"the judge {result.ending}",
+            why="" if result.ending is Ending.FINISHED else f"the judge {end_text(name, result)}",
         )
         return Answer(heard.said, told)
 

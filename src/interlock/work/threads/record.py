@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-__all__ = ["Baseline", "Config", "Diagnosis", "Iteration", "Left", "Message", "Ran", "Revision", "Thread"]
+__all__ = ["Baseline", "Config", "Diagnosis", "Failing", "Iteration", "Left", "Message", "Ran", "Revision", "Thread"]
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -75,6 +76,10 @@ class Iteration:
     tokens: int
     promised: bool
     at: str
+    """The time of its end."""
+    verified: bool | None = None
+    """The result of the verification that followed, if one did."""
+    criteria_passed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,15 @@ class Ran:
     promise: str | None
     said: str
     agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Why an agent cannot be asked: how its last run ended, of which kind that is, and a sentence for people."""
+
+    ending: str
+    failure: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +171,12 @@ class Thread:
     run: str | None = None
     runs: int = 0
     run_started: str | None = None
+    run_revision: int = 1
+    """The revision of the spec that the run builds from; a later one is written after it."""
+    run_ended: tuple[str, str] | None = None
+    """The state that ended the run, and when; None until then."""
+    children_before: tuple[float, float, int] = (0.0, 0.0, 0)
+    """The use of the children when the run began."""
     iteration: int = 1
     child: str | None = None
     """The story loop or run that drives it, or did so last."""
@@ -172,7 +192,7 @@ class Thread:
     iterations: list[Iteration] = field(default_factory=list)
     limited: dict[str, float] = field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""
-    failing: set[str] = field(default_factory=set)
+    failing: dict[str, Failing] = field(default_factory=dict)
     """The agents that could not be started since a person last decided."""
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""
@@ -180,7 +200,9 @@ class Thread:
     receipt: dict[str, Any] | None = None
     """What verification last came to, passed or not."""
     best: tuple[int, str] = (-1, "")
-    """How many criteria the closest iteration met, and the end of what was said in it."""
+    """The number of criteria that the closest iteration of the run met, and the end of what was said in it."""
+    verified_run: str | None = None
+    """The run to which the receipt belongs."""
     said: str = ""
     diagnosis: Diagnosis | None = None
     reason: str = ""
@@ -197,8 +219,40 @@ class Thread:
         return self.revisions[-1] if self.revisions else None
 
     @property
+    def judged(self) -> list[dict[str, Any]]:
+        """The criteria with the result of the last verification in this run; empty where there was none."""
+        if self.receipt is None or self.verified_run != self.run:
+            return []
+        criteria: list[dict[str, Any]] = self.receipt["criteria"]
+        return criteria
+
+    @property
+    def attempted(self) -> int:
+        """The iterations of the run in which work was done; one of them is one run of an agent or of a child."""
+        has_child = self.child is not None and self.child_run == self.run and not self.is_settled
+        is_tried = self.state == "Verifying" or self.ran is not None or has_child
+        return self.iteration if is_tried else self.iteration - 1
+
+    @property
     def spent(self) -> tuple[float, float, int]:
         """Seconds, dollars and tokens that agents have used, those of the children, too."""
-        own = ((one.seconds, one.cost_usd, one.tokens) for one in self.iterations)
-        seconds, dollars, tokens = zip((0.0, 0.0, 0), *own, *self.children.values(), strict=True)
-        return sum(seconds), sum(dollars), sum(tokens)
+        return _total([*((one.seconds, one.cost_usd, one.tokens) for one in self.iterations), self.spent_by_children])
+
+    @property
+    def spent_by_children(self) -> tuple[float, float, int]:
+        return _total(self.children.values())
+
+    @property
+    def spent_in_run(self) -> tuple[float, float, int]:
+        """The same for the current run: its agents, its judges and its child."""
+        roles = ("implementer", "judge")
+        own = [one for one in self.iterations if one.run == self.run and one.role in roles]
+        seconds, dollars, tokens = self.spent_by_children
+        before = self.children_before
+        below = (seconds - before[0], dollars - before[1], tokens - before[2])
+        return _total([*((one.seconds, one.cost_usd, one.tokens) for one in own), below])
+
+
+def _total(amounts: Iterable[tuple[float, float, int]]) -> tuple[float, float, int]:
+    seconds, dollars, tokens = zip((0.0, 0.0, 0), *amounts, strict=True)
+    return sum(seconds), sum(dollars), sum(tokens)

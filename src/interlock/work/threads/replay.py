@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,19 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
 from interlock.work.gates.statement import digest_of
-from interlock.work.threads.record import Baseline, Config, Diagnosis, Iteration, Left, Message, Ran, Revision, Thread
+from interlock.work.threads.record import (
+    Baseline,
+    Config,
+    Diagnosis,
+    Failing,
+    Iteration,
+    Left,
+    Message,
+    Ran,
+    Revision,
+    Thread,
+)
+from interlock.world.agents.result import NO_ATTEMPTS
 
 __all__ = ["take", "take_receipt", "thread_of"]
 
@@ -21,6 +34,7 @@ Tell = Callable[[Thread, Entry, Data], None]
 
 _FRESH_RUNS = frozenset({"start", "assist", "reject"})
 """The moves into Running by which a new run begins; the others go on with the one that is there."""
+_IN_RUN = frozenset({"Running", "Verifying", "Paused"})
 _RESTS = frozenset({"pause", "resume"})
 """The moves by which nothing is lost of what an agent came to: it is concluded when the loop goes on."""
 _CONCLUSIONS = {"claims_done": True, "driver_failed": True, "budget_exhausted": True, "verification_stopped": False}
@@ -62,10 +76,16 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.runs += 1
         thread.run = f"run-{thread.id[-6:]}-{thread.runs:03d}"
         thread.run_started, thread.iteration = entry.time, 1
+        thread.run_revision = thread.revision.number if thread.revision else 1
+        thread.best, thread.said, thread.children_before = (-1, ""), "", thread.spent_by_children
     elif entry.to_state == "Running" and entry.event in ("iteration_finished", "criteria_failed"):
         thread.iteration += 1
+    if entry.to_state in _IN_RUN:
+        thread.run_ended = None
+    elif entry.from_state in _IN_RUN:
+        thread.run_ended = (entry.to_state, entry.time)
     if entry.event in _DECISIONS:
-        thread.failing = set()
+        thread.failing = {}
     _MOVES.get(entry.event, _nothing)(thread, entry, data)
     thread.is_settled = _CONCLUSIONS.get(entry.event, thread.is_settled)
     thread.children |= {data["child"]: tuple(data["spent"])} if "spent" in data else {}
@@ -89,7 +109,7 @@ def _left(thread: Thread) -> Left | None:
 
 def take_receipt(thread: Thread, receipt: Data) -> None:
     """Let a thread be as it is after a verification; the closest iteration is the last of those that met most."""
-    thread.receipt = receipt
+    thread.receipt, thread.verified_run = receipt, thread.run
     met = sum(bool(one["met"]) for one in receipt["criteria"])
     if met >= thread.best[0]:
         thread.best = (met, thread.said)
@@ -115,7 +135,16 @@ def _proven(thread: Thread, entry: Entry, data: Data) -> None:
     receipt = data.get("receipt")
     if receipt is not None:
         take_receipt(thread, receipt)
+        _verified(thread, receipt, passed=entry.event == "criteria_passed")
     _feed_back(thread, "" if entry.event == "criteria_passed" else entry.reason or "")
+
+
+def _verified(thread: Thread, receipt: Data, *, passed: bool) -> None:
+    """Note the result with the iteration that claimed to be done; a person's `reverify` later is none of its own."""
+    own = [place for place, one in enumerate(thread.iterations) if one.role == "implementer" and one.run == thread.run]
+    if own and thread.iterations[own[-1]].verified is None:
+        met = sum(bool(one["met"]) for one in receipt["criteria"])
+        thread.iterations[own[-1]] = replace(thread.iterations[own[-1]], verified=passed, criteria_passed=met)
 
 
 def _feed_back(thread: Thread, text: str) -> None:
@@ -199,16 +228,24 @@ def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
     promised = data["promise"] is not None
     thread.iterations.append(Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time))
     if data["role"] == "implementer":
-        thread.said = data["said"]
-        if data["ending"] not in ("limited", "stopped", "not_installed"):
+        if data["ending"] not in NO_ATTEMPTS:
+            thread.said = data["said"]
             thread.context = thread.context[data["told"] :]
             thread.ran = Ran(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
         if data["ending"] == "not_installed":
-            thread.failing.add(data["agent"])
+            thread.failing[data["agent"]] = Failing(data["ending"])
 
 
 def _limited(thread: Thread, entry: Entry, data: Data) -> None:
     thread.limited[data["agent"]] = float(data["until"])
+
+
+def _failing(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.failing[data["agent"]] = Failing(data["ending"], data["failure"], data["why"])
+
+
+def _tried_again(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.failing = {}
 
 
 def _child(thread: Thread, entry: Entry, data: Data) -> None:
@@ -235,6 +272,8 @@ _NOTES: Mapping[str, Tell] = {
     "baseline": _based,
     "iteration": _iterated,
     "limited": _limited,
+    "failing": _failing,
+    "tried_again": _tried_again,
     "child": _child,
     "context_added": _added,
     "gate_refused": _refused,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from interlock.errors import InterlockError
 from interlock.machine import Snapshot
 from interlock.work.threads.record import Thread
 from interlock.work.verification.receipt import from_data
@@ -12,15 +13,20 @@ from interlock.world.git import diff
 
 __all__ = ["is_recommended", "receipt_text", "shown_at", "whole_diff"]
 
+_MOST = 1 << 28
 _RESETS = "This will reset changes. Continue? They are kept first, and `ralph thread undo` brings them back."
 
 
 def whole_diff(thread: Thread, root: Path) -> str:
-    """Everything that differs from the baseline, uncommitted changes included."""
+    """Everything that differs from the baseline, uncommitted changes included; never a part of it."""
     if thread.baseline is None:
         return ""
     tree = thread.receipt["tree"] if thread.receipt else None
-    return diff(Path(thread.work_tree or root), thread.baseline.commit, tree).text
+    found = diff(Path(thread.work_tree or root), thread.baseline.commit, tree, most=_MOST)
+    if found.is_cut:
+        message = f"What differs from the baseline is more than {_MOST} bytes of text, which nobody can read at a gate."
+        raise InterlockError("git_failed", message, "Divide the work: `ralph thread revise` goes back to the spec.")
+    return found.text
 
 
 def receipt_text(thread: Thread) -> str:

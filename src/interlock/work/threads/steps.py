@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from interlock.errors import InterlockError
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
+from interlock.work.errands import DRIVER, not_answered
 from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
 from interlock.work.threads.iterating import account, iterate, spec_of
@@ -18,6 +17,7 @@ from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
 from interlock.work.threads.visit import Visit, noted
+from interlock.world.agents.result import Ending
 
 __all__ = ["STEPS", "Step"]
 
@@ -35,9 +35,8 @@ def _assessing(visit: Visit) -> Event | None:
         account(visit, "assessor", name.partition(":")[0], heard)
         if visit.is_over(workshop.journal):
             return None  # it was about a spec that may be another one now
-        if str(heard.result.ending) != "finished":
-            message = f"The spec was not assessed: the agent {heard.result.ending}."
-            raise InterlockError("agent_failed", message, "`ralph thread assess` asks it again; or finalize the spec.")
+        if heard.result.ending is not Ending.FINISHED:
+            raise not_answered(name, heard, "`ralph thread assess` asks it again; or finalize the spec.")
         said = noted("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
         workshop.journal.transact(lambda transaction: _keep(transaction, visit, said))
         return None

@@ -2,7 +2,7 @@
 
     threads/<id>/thread.json     where a thread stands
     threads/<id>/spec/v1.md      the revisions of its spec, each written once
-    active_thread                the id of the thread that is worked on
+    active_thread                the id of the active thread
     runs/<run-id>/run.json       the runs of its loop
     runs/<run-id>/output.log     what the agents said in it
     spec/threads/<id>.jsonl      the conversation about its spec
@@ -25,9 +25,9 @@ from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
 from interlock.work.threads.runs import RunView, load_run
 from interlock.world.folder import Folder
 
-__all__ = ["Listing", "ThreadFiles", "Unreadable"]
+__all__ = ["ACTIVE_NAME", "Listing", "ThreadFiles", "Unreadable"]
 
-_ACTIVE: Final = "active_thread"
+ACTIVE_NAME: Final = "active_thread"
 _REVISION: Final = re.compile(r"v([1-9][0-9]{0,8})\.md")
 _MAX_SPEC: Final = 1024 * 1024
 _MAX_ACTIVE: Final = 1024
@@ -120,20 +120,15 @@ class ThreadFiles:
         except UnicodeDecodeError as error:
             raise corrupt(self.revision_name(id_, number), f"it is no text ({error.reason})") from None
 
-    # The thread that is worked on
+    # The active thread
 
     def active(self) -> str | None:
-        """Its id; None where nothing is chosen, or what is chosen is no thread that can be read."""
+        """The id that the file names; None where it names none. The journal decides: see `active`."""
         try:
-            content = self.folder.read(_ACTIVE, _MAX_ACTIVE)
-            return None if content is None else self.load(content.decode().strip()).id
+            content = self.folder.read(ACTIVE_NAME, _MAX_ACTIVE)
+            return None if content is None else check_id(content.decode().strip())
         except (InterlockError, UnicodeDecodeError):
             return None
-
-    def use(self, id_: str) -> None:
-        """Choose the thread that is worked on."""
-        self.folder.sweep("")
-        self.folder.write(_ACTIVE, f"{self.load(id_).id}\n".encode())
 
     # Runs
 

@@ -99,6 +99,7 @@ def _yard(visit: Visit) -> Yard:
         asked,
         workshop,
         workshop.tell,
+        spec_of(visit).criteria,
     )
 
 

@@ -21,6 +21,7 @@ from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
 from interlock.work.hashing import sha256_of
+from interlock.work.threads.active import ACTIVE, named_thread
 from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.children import close_left
 from interlock.work.threads.projecting import project
@@ -47,12 +48,15 @@ __all__ = [
     "pause",
     "question_at",
     "revise_spec",
+    "use_thread",
 ]
 
 _MAX_TITLE = 200
 _MAX_SPEC = 200_000
 _MAX_CONTEXT = 10_000
 _TERMINAL = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
+_CHECKPOINTS = frozenset({("Stuck", "abandon")})
+"""The moves that need a person at a terminal in one state only."""
 _GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
 """The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
 
@@ -75,6 +79,8 @@ class Person:
     presence: Callable[[], Presence]
     """A proof of presence for a gate; raises where there is none."""
     is_at_terminal: Callable[[], bool]
+    vouch: Callable[[str, str], None] = lambda id_, name: None
+    """Proves the person for one move of one instance, where a terminal proves nothing; raises otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,21 +97,35 @@ def need_of(machine: Machine, state: str, event: str) -> Need:
     rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
     if event in _GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
         return Need.GATE
-    return Need.TERMINAL if event in _TERMINAL else Need.PERSON
+    return Need.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else Need.PERSON
 
 
 # Making a thread and its spec
 
 
 def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, ticket: str | int | None = None) -> Thread:
-    """A new thread, in Drafting; for a ticket, it is the only one that is open, and holds the ticket."""
+    """A new thread, in Drafting; for a ticket, it is the only one that is open, and holds the ticket.
+
+    It becomes the active one, unless an agent begins it: which thread is active is chosen by people.
+    """
     title = " ".join(redacted(title).split())
     if not title or len(title) > _MAX_TITLE or not title.isprintable():
         message = f"A title is one line of 1 to {_MAX_TITLE} printable characters."
         raise UsageError("invalid_argument", message, 'Such as `ralph thread new "Greet in French"`.')
-    event = Event("created", actor, evidence=Evidence(settings={"mode": mode}, data={"title": title}))
+    names = () if actor.kind == ActorKind.AGENT else (ACTIVE,)
+    event = Event("created", actor, evidence=Evidence(settings={"mode": mode}, data={"title": title}, names=names))
     made = workshop.journal.transact(partial(open_for, event=event, called=ticket))
-    return _projected(workshop, made)
+    return _projected(workshop, made, is_chosen=bool(names))
+
+
+def use_thread(workshop: Workshop, id_: str, actor: Actor) -> Thread:
+    """Make a thread the active one: the one that a verb without an id is about."""
+    must_be_person(workshop, id_, actor, "use")
+    known = named_thread(workshop.journal)
+    if known is None or known.id != id_:
+        evidence = Evidence(data={"type": "used"}, names=(ACTIVE,))
+        workshop.journal.append(id_, Event(NOTED, actor, evidence=evidence))
+    return _projected(workshop, id_, is_chosen=True)
 
 
 def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str, *, on: int | None = None) -> Thread:
@@ -137,13 +157,13 @@ def _revise(transaction: Transaction, id_: str, actor: Actor, text: str, on: int
     transaction.append(id_, _noted(actor, "revised", revision=number, sha256=sha256_of(text), text=text))
 
 
-def add_context(workshop: Workshop, id_: str, actor: Actor, text: str) -> Thread:
-    """Tell the next agent something; it is told once."""
+def add_context(workshop: Workshop, id_: str, person: Person, text: str) -> Thread:
+    """Tell the next agent something, once. It steers an agent, so it is said by a person at a terminal."""
     if not text.strip() or len(text) > _MAX_CONTEXT:
         message = f"Context is a text of 1 to {_MAX_CONTEXT} characters."
         raise UsageError("invalid_argument", message, "Say it shortly.")
-    must_be_person(workshop, id_, actor, "add context")
-    workshop.journal.append(id_, _noted(actor, "context_added", text=redacted(text.strip())))
+    _must_be_there(workshop, id_, person, "context")
+    workshop.journal.append(id_, _noted(person.actor, "context_added", text=redacted(text.strip())))
     return read_thread(workshop.journal, id_)
 
 
@@ -151,9 +171,9 @@ def _noted(actor: Actor, type_: str, **data: Any) -> Event:
     return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
 
 
-def _projected(workshop: Workshop, id_: str) -> Thread:
+def _projected(workshop: Workshop, id_: str, *, is_chosen: bool = False) -> Thread:
     thread = read_thread(workshop.journal, id_)
-    project(workshop, thread)
+    project(workshop, thread, is_chosen=is_chosen)
     return thread
 
 
@@ -192,11 +212,9 @@ def act(
         expected = _unchanged(workshop, visit)
     else:
         actor, expected = person.actor, None
+        if need is Need.TERMINAL:
+            _must_be_there(workshop, id_, person, name)
         must_be_person(workshop, id_, actor, name)
-        if need is Need.TERMINAL and not person.is_at_terminal():
-            message = f"{name} is a person's decision, and there is no terminal here at which one could make it."
-            refused_attempt(workshop.journal, id_, actor, name, message)
-            raise Refusal("person_needed", message, f"Type `ralph thread {name}` in a terminal yourself.")
         if name == "revise" and thread.state == "PendingReview":
             _ask_to_reset(_present(workshop, id_, person, name), thread, shown(thread))
             expected = _unchanged(workshop, visit)
@@ -267,6 +285,16 @@ def must_be_person(workshop: Workshop, id_: str, actor: Actor, name: str) -> Non
         message = f"Only a person may {name.replace('_', ' ')} a thread, and this is the agent {actor.id}."
         refused_attempt(workshop.journal, id_, actor, name, message)
         raise Refusal("person_needed", message, "Say in your last lines what you need, and leave it to the person.")
+
+
+def _must_be_there(workshop: Workshop, id_: str, person: Person, name: str) -> None:
+    """Refuse a caller that is not a person at a terminal, and record the attempt."""
+    must_be_person(workshop, id_, person.actor, name)
+    if not person.is_at_terminal():
+        message = f"{name} is a person's decision, and there is no terminal here at which one could make it."
+        refused_attempt(workshop.journal, id_, person.actor, name, message)
+        raise Refusal("person_needed", message, f"Type `ralph thread {name}` in a terminal yourself.")
+    person.vouch(id_, name)
 
 
 def _present(workshop: Workshop, id_: str, person: Person, name: str) -> Presence:

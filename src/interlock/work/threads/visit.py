@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.errands import DRIVER, Begin, Heard
 from interlock.work.hashing import sha256_of
+from interlock.work.hindrances import prose
 from interlock.work.quoting import sayable
 from interlock.work.settings import Settings
 from interlock.work.threads.diagnosing import diagnose
@@ -20,6 +21,10 @@ from interlock.work.threads.record import Config, Thread
 from interlock.work.workshop import Workshop
 
 __all__ = ["Visit", "default_config", "noted"]
+
+_WORKERS = frozenset({"implementer", "executor"})
+"""The roles of the sessions in which the work itself is done."""
+_SESSIONS = 500
 
 
 def default_config(settings: Settings) -> Config:
@@ -73,9 +78,13 @@ class Visit:
         made = step(self.machine, self.snapshot, event)
         if not (isinstance(made, Accepted) and made.snapshot.state == "Stuck"):
             return event
-        reason = reason or f"{self.number} iterations are used up: {data.get('feedback', 'nothing was claimed')}"
+        last = prose(data.get("feedback", "nothing was claimed"))
+        reason = reason or f"{self.number} iterations are used up: {last}"
         reason = sayable(reason)
-        diagnosis = diagnose(self.thread, reason, self.root)
+        thread = self.thread
+        if "child" in data:  # it has just worked, perhaps begun after the thread was read
+            thread = replace(thread, child=data["child"], child_run=thread.run, is_settled=False)
+        diagnosis = diagnose(thread, reason, self.root, _child_agents(self.workshop.journal, thread))
         text = msgspec.json.encode(diagnosis, order="deterministic").decode()
         evidence = Evidence(
             data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha256_of(text)}
@@ -123,6 +132,17 @@ class Visit:
     def note(self, type_: str, **data: Any) -> None:
         """Write something down; it moves nothing."""
         self.workshop.journal.append(self.thread.id, noted(type_, **data), lease=self.lease)
+
+
+def _child_agents(journal: Journal, thread: Thread) -> list[str]:
+    """The agents that did the work of the thread's child in this run, in the order in which they began."""
+    if thread.child is None or thread.child_run != thread.run:
+        return []
+    sessions = journal.recent("session", _SESSIONS, parent=thread.child)
+    later = [one.id for one in sessions if one.created >= (thread.run_started or "")]
+    first = journal.first_entries(later)
+    told = [first[id_].decoded_evidence().data for id_ in reversed(later)]
+    return [str(one["agent"]) for one in told if one.get("role") in _WORKERS and one.get("agent")]
 
 
 def noted(type_: str, **data: Any) -> Event:

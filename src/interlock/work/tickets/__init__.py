@@ -10,6 +10,7 @@
     shelf         tickets as tables: a projection of the journal
       queries       one with everything on it, and lists; `upcoming` is the next to work on
       groups        those that belong together, in their order
+      circles       those that wait for each other: refused as a link is made, and named where there are some
     pipeline      the order of the states, and where a group stands in it (PURE)
     dashboard     the pipeline at a glance
     sync          the journal and a tracker's board, kept in step

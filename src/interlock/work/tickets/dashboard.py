@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.journal import Journal, Sql
 from interlock.machine import Machine
+from interlock.work.tickets.circles import circles
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import Summary, hours, summaries
@@ -146,6 +147,10 @@ def _health(
             yield Finding("wip_exceeded", "warning", message, [one.number for one in phase.tickets], 1)
     yield from _collisions(held)
     yield from _stuck(sql, machine, now)
+    for circle in circles(sql):
+        numbers = sorted(line.number for line in circle.tickets)
+        message = f"{circle.message}; `{circle.way_out}`"
+        yield Finding("dependency_cycle", "critical", message, numbers[:_MOST_NAMED], len(numbers))
     yield from _found(sql, "blocked", "warning", "waiting for tickets that are not done", "t.blockers > 0")
     beyond = [name for name in order(machine)[2:] if not machine.states[name].terminal]
     large = f"t.size >= {_LARGE} AND t.parts = 0 AND {_in('t.state', beyond)}"

@@ -103,7 +103,7 @@ def handoff(
             asked = normalise_command(command) if command else None
             raise instead(error, machine, line, ticket.snapshot, caller.actor, holder, asked, settings) from None
         if wanted.event == "lock" and holder is not None:
-            claim(transaction, ticket, holder, timeout)  # a second time it is held for longer
+            claim(transaction, ticket, caller, holder, timeout)  # a second time it is held for longer
         elif recorded.written and recorded.snapshot.holder is None:
             transaction.vacate(lease_of(ticket.id))
         follow_ticket(transaction, recorded, caller.actor)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from interlock.errors import InterlockError
-from interlock.journal import Holder, Instance, Journal, Transaction
+from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
-from interlock.work.leases import is_present, lease_name
+from interlock.work.leases import is_present, lease_name, process_holder
 from interlock.work.sessions.verbs import DRIVER, Caller, end_if_gone, find_session
 from interlock.work.tickets.shelf import TICKETS
 from interlock.work.tickets.threads import AT_WORK, THREAD
-from interlock.world.processes import Process
 
 __all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "spoken", "the_holder"]
 
@@ -59,11 +58,10 @@ def spoken(holder: str, held_by: str | None) -> str:
     return name if kind == "person" else f"{name} ({kind} …{rest[-6:]})"
 
 
-def claim(transaction: Transaction, ticket: Instance, holder: str, seconds: float) -> None:
+def claim(transaction: Transaction, ticket: Instance, caller: Caller, holder: str, seconds: float) -> None:
     """A process that holds a lock has a lease for it, which it loses when it is gone."""
-    if holder.startswith(_PROCESS):
-        host, boot, pid, started = holder.removeprefix(_PROCESS).split(":", 3)
-        transaction.acquire(lease_of(ticket.id), Holder(host, boot, int(pid), started, "agent"), seconds, is_present)
+    if caller.process is not None and holder == caller.process.name:
+        transaction.acquire(lease_of(ticket.id), process_holder(caller.process, "agent"), seconds, is_present)
 
 
 def lease_of(ticket: str) -> str:
@@ -87,7 +85,7 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
     kind, _, rest = holder.partition(":")
     if kind == "process":
         gone = transaction.is_held(lease_of(ticket), is_present) is False
-        return f"the agent's process ({Process(*_parts(rest)).pid}) ended" if gone else None
+        return f"the agent's process ({rest.split(':')[2]}) ended" if gone else None
     if kind == "person":
         return None
     if kind == "session" and transaction.instance(rest).outcome is None:
@@ -101,11 +99,6 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
 def _is_left(transaction: Transaction, thread: Instance) -> bool:
     """Whether a thread is in a state that somebody drives, and nobody does any more; while it waits, it keeps all."""
     return thread.state in AT_WORK and transaction.is_lost(lease_name(THREAD, thread.id), is_present)
-
-
-def _parts(rest: str) -> tuple[str, str, int, str]:
-    host, boot, pid, started = rest.split(":", 3)
-    return host, boot, int(pid), started
 
 
 def expire_lost(journal: Journal) -> list[str]:

@@ -52,7 +52,7 @@ def comes_next(journal: str, tool: str, given: dict[str, Any], response: object)
 
 
 def _is_handoff(tool: str) -> bool:
-    from interlock.work.sessions.policy import is_ours
+    from interlock.world.agents.own import is_ours
 
     name = tool.lower()
     return name.endswith(_HANDOFF) and is_ours(name)

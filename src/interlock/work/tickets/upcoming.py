@@ -8,6 +8,7 @@ from interlock.errors import UsageError
 from interlock.journal import Journal
 from interlock.machine import Machine
 from interlock.machine.commands import normalise_command
+from interlock.work.tickets.circles import circles
 from interlock.work.tickets.groups import Group, group_of
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import Summary, summaries
@@ -64,7 +65,11 @@ def next_ticket(
             found[1:],
         )
     looked = ", ".join(states)
-    return Next(False, f"nothing in {looked} is open, unheld, unblocked and small enough")
+    reason = f"nothing in {looked} is open, unheld, unblocked and small enough"
+    with journal.projected(TICKETS) as sql:
+        for circle in circles(sql):
+            reason += f"; {circle.message}: `{circle.way_out}`"
+    return Next(False, reason)
 
 
 _NEXT = (

@@ -18,6 +18,7 @@ from interlock.machine import Actor, Event, Evidence
 from interlock.machine.commands import normalise_command
 from interlock.machine.model import NOTED
 from interlock.work.tickets.card import COMMENTED, EDITED, Card
+from interlock.work.tickets.circles import way_out, way_to, worded
 from interlock.work.tickets.fields import PLAIN, plain_fields, prose, words
 from interlock.work.tickets.numbers import MACHINE, known_ticket, new_name, number_of
 from interlock.work.tickets.shelf import TICKETS, by_ids, by_numbers, card_of
@@ -77,6 +78,8 @@ def create(
             data["parent"] = known_ticket(transaction, parent).id
         if blocked_by:
             data["blocked_by"] = list(dict.fromkeys(known_ticket(transaction, one).id for one in blocked_by))
+        if parent is not None and blocked_by:
+            _check_part(transaction.project(TICKETS), data["parent"], data["blocked_by"])
         names: tuple[str, ...] = (new_name(transaction),)
         if alias is not None:
             data["alias"] = alias
@@ -212,9 +215,24 @@ def _check_parent(sql: Sql, ticket: Instance, card: Card, parent: Instance, remo
         has = card_of(sql, card.parent or "").number
         message = f"Ticket {card.number} is a part of ticket {has} already."
         raise Refusal("relation_refused", message, "Say replaceParent (`--replace`) if it is to be moved.")
-    way = _way(sql, parent.id, ticket.id, "SELECT parent FROM tickets WHERE id = ? AND parent IS NOT NULL")
-    if way is not None:
-        raise _cycle(sql, [ticket.id, *way], "would be a part of itself", "is a part of")
+    above = _wholes(sql, parent.id)
+    if ticket.id in above:
+        way = [ticket.id, *above[: above.index(ticket.id) + 1]]
+        raise _cycle(sql, way, "would be a part of itself", " is a part of ".join(_numbers(sql, way)))
+    waiting = way_to(sql, ticket.id, parent.id)
+    if waiting is not None:
+        way = [parent.id, *waiting]
+        said = f"#{card_of(sql, parent.id).number} would wait for its part {worded(sql, waiting)}"
+        raise _cycle(sql, way, "cannot be a part of what it waits for", said, way_out(sql, waiting), ticket.id)
+
+
+def _check_part(sql: Sql, parent: str, blockers: Sequence[str]) -> None:
+    """Refuse a new part of a ticket that would wait for that ticket, by way of others or not."""
+    for blocker in blockers:
+        way = way_to(sql, blocker, parent)
+        if way is not None:
+            said = f"{worded(sql, way)}, which waits for its parts"
+            raise _cycle(sql, way, "has parts, and none of them can wait for it", said, goal=parent)
 
 
 def _check_blocker(sql: Sql, ticket: Instance, card: Card, blocker: Instance, remove: bool) -> None:
@@ -222,36 +240,35 @@ def _check_blocker(sql: Sql, ticket: Instance, card: Card, blocker: Instance, re
         if blocker.id not in card.blocked_by:
             raise _unrelated(sql, f"ticket {card.number} is not blocked by", blocker)
         return
-    way = _way(sql, blocker.id, ticket.id, "SELECT blocker FROM ticket_blocks WHERE blocked = ?")
+    way = way_to(sql, blocker.id, ticket.id)
     if way is not None:
-        raise _cycle(sql, [ticket.id, *way], "would wait for itself", "waits for")
+        said = f"#{card.number} waits for {worded(sql, way)}"
+        raise _cycle(sql, [ticket.id, *way], "would wait for itself", said, way_out(sql, way) if len(way) > 1 else "")
 
 
-def _way(sql: Sql, start: str, goal: str, statement: str) -> list[str] | None:
-    """The shortest way from one ticket to another along a relation; None where there is none."""
-    came_from: dict[str, str | None] = {start: None}
-    queue = [start]
-    for current in queue:
-        if current == goal:
-            way: list[str] = []
-            at: str | None = current
-            while at is not None:
-                way.append(at)
-                at = came_from[at]
-            return way[::-1]
-        for (further,) in sql.rows(statement, (current,)):
-            if further not in came_from:
-                came_from[further] = current
-                queue.append(further)
-    return None
+def _wholes(sql: Sql, ticket: str) -> list[str]:
+    """A ticket, what it is a part of, what that is a part of, and so on."""
+    found = [ticket]
+    while rows := sql.rows("SELECT parent FROM tickets WHERE id = ? AND parent IS NOT NULL", (found[-1],)):
+        if rows[0][0] in found:
+            break
+        found.append(rows[0][0])
+    return found
 
 
-def _cycle(sql: Sql, way: list[str], what: str, how: str) -> Refusal:
+def _numbers(sql: Sql, way: Sequence[str]) -> list[str]:
     known = by_ids(sql, way)
-    named = f" {how} ".join(f"#{known[one].number}" for one in way)
-    hint = "Leave this link out, or take out another one of these first."
+    return [f"#{known[one].number}" for one in way]
+
+
+def _cycle(sql: Sql, way: list[str], what: str, said: str, instead: str = "", goal: str | None = None) -> Refusal:
+    known = by_ids(sql, way)
+    hint = "Leave this link out; a ticket waits for its parts as it is."
+    if instead:
+        hint = f"{hint} Or take out another one first: `{instead}`, or link_tickets with `remove`."
     numbers = [line.number for line in by_numbers(known.values())]
-    return Refusal("dependency_cycle", f"Ticket {known[way[0]].number} {what}: {named}.", hint, {"tickets": numbers})
+    message = f"Ticket {known[goal or way[0]].number} {what}: {said}."
+    return Refusal("dependency_cycle", message, hint, {"tickets": numbers})
 
 
 def _unrelated(sql: Sql, what: str, other: Instance) -> Refusal:

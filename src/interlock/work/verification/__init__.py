@@ -1,6 +1,7 @@
 """Done is proven: what an agent claims is verified by us, on one exact tree, and a receipt says what was seen.
 
     request      what is to be verified, and how: the plan that the settings and the spec make
+    verifiers    the commands that prove a piece of work, for everybody who asks
     verifying    one verification, from the hash before to the hash after
       places       where it is done: a checkout of the exact tree, or the work tree
       carrying     ignored paths that are taken along, by their hash

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.work.quoting import shown
-from interlock.work.verification.receipt import Judged, Ran
+from interlock.work.verification.receipt import COMMAND, Judged, Ran
 from interlock.work.verification.request import Criterion, Request
 from interlock.world.agents.happenings import Happening, Said
 from interlock.world.agents.running import Stop
@@ -63,7 +63,7 @@ class Runner:
             return None
         last = next((line for line in reversed(ran.output.splitlines()) if line.strip()), "")
         why = "" if ran.passed else f"`{command}`: {ran.why}" + (f": {last[:200]}" if last else "")
-        return Judged(criterion.number, criterion.text, ran.passed, why, "command", ran)
+        return Judged(criterion.number, criterion.text, ran.passed, why, COMMAND, ran)
 
     def _hear(self, happening: Happening) -> None:
         if isinstance(happening, Said):

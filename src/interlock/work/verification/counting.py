@@ -105,7 +105,7 @@ def _skipped(texts: list[tuple[Touched, str, str]]) -> Iterator[str]:
 
 def _few(found: list[str]) -> Iterator[str]:
     for one in found[:_LISTED]:
-        yield "".join(sign if sign.isprintable() else "\ufffd" for sign in one)[:_LINE]
+        yield shown(one, _LINE)
     if len(found) > _LISTED:
         yield f"… and {len(found) - _LISTED} more"
 

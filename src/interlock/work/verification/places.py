@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interlock.world.ancestry import boot, host, started
 from interlock.world.git import export_tree
+from interlock.world.marks import PATTERN, is_marked_alive, mark
 
 __all__ = ["Snapshot", "checkout", "snapshot", "sweep"]
 
 _PREFIX = "ralph-verify"
-_NAME = re.compile(rf"{_PREFIX}-(?P<host>[0-9a-f]{{8}})-(?P<boot>[0-9a-f]{{8}})-(?P<pid>[0-9]+)-(?P<began>\w+)-\w+")
+_NAME = re.compile(rf"{_PREFIX}-(?P<mark>{PATTERN})-[0-9a-f]+")
 
 Snapshot = Mapping[str, str]
 """What the files of a directory are, by hash: made to be compared."""
@@ -32,7 +32,7 @@ Snapshot = Mapping[str, str]
 @contextmanager
 def checkout(root: Path, tree: str) -> Iterator[Path]:
     """The exact files of a tree, in a directory that is gone afterwards. It is no repository, and lies in none."""
-    whole = Path(tempfile.gettempdir()) / f"{_own_prefix()}-{secrets.token_hex(8)}"
+    whole = Path(tempfile.gettempdir()) / f"{_PREFIX}-{mark()}-{secrets.token_hex(8)}"
     whole.mkdir(mode=0o700)
     try:
         place = whole / root.name
@@ -43,30 +43,15 @@ def checkout(root: Path, tree: str) -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove the checkouts of processes of this host and user that are dead."""
-    here, now = _short(host()), _short(boot())
+    """Remove the checkouts of this user's processes that are certainly gone."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}-*"):
         found = _NAME.fullmatch(path.name)
-        if found is None or found["host"] != here:
+        if found is None or is_marked_alive(found["mark"]) is not False:
             continue
-        is_alive = found["boot"] == now and _began(int(found["pid"])) == found["began"]
         with suppress(OSError):
             seen = path.lstat()
-            if not is_alive and stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid():
+            if stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid():
                 _remove(path)
-
-
-def _own_prefix() -> str:
-    pid = os.getpid()
-    return f"{_PREFIX}-{_short(host())}-{_short(boot())}-{pid}-{_began(pid)}"
-
-
-def _began(pid: int) -> str:
-    return re.sub(r"\W", "", started(pid) or "") or "0"
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _remove(whole: Path) -> None:

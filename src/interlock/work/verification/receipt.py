@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 __all__ = [
+    "COMMAND",
     "MOST",
     "Carried",
     "Counted",
@@ -31,6 +32,8 @@ __all__ = [
 MOST: Final = 128 * 1024
 """How many bytes a receipt has at the most as JSON: an entry of the journal holds twice as much."""
 _CUTS: Final = (1500, 500, 100, 0)
+COMMAND: Final = "command"
+"""The `by` of a criterion that its own command decides."""
 
 How = Literal["passed", "failed", "missing", "timed_out", "killed", "lost"]
 Place = Literal["checkout", "work tree"]
@@ -198,7 +201,8 @@ def _failures(one: Receipt) -> Iterator[str]:
     for edited in one.protected:
         yield f"{edited.path} was {edited.how}, and must not be: {edited.because}"
     yield from losses(one.tests)
-    if not one.verifiers and not one.troubles and (one.prepare is None or one.prepare.passed):
+    is_decided = any(criterion.by == COMMAND for criterion in one.criteria)
+    if not one.verifiers and not is_decided and not one.troubles and (one.prepare is None or one.prepare.passed):
         yield "no verifier is configured"
     yield from (f"verifier {ran.name}: {ran.why}" for ran in one.verifiers if not ran.passed)
     if not one.criteria:

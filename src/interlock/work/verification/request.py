@@ -105,6 +105,8 @@ class Request:
     """What the processes are known by, also to whoever comes after a crash: the thread's id."""
     judge: Judge | None = None
     title: str = ""
+    own_tree: Path | None = None
+    """The repository's own work tree, where `root` is another one: ignored paths are carried from there, too."""
     vouched: Mapping[str, str] = field(default_factory=dict)
     """Protected paths that a person has accepted as they are now: the SHA-256 of the content of each."""
 

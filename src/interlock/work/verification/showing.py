@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.work.verification.receipt import Judged, Ran, Receipt
+from interlock.world.characters import marked
 
 __all__ = ["lines", "text"]
 
-_WIDTH = 160
 _TAIL = 8
 _MET, _UNMET, _UNJUDGED = "✓", "✗", "○"
 
@@ -30,18 +30,18 @@ def lines(receipt: Receipt, *, output: bool = True) -> Iterator[str]:
         for one in ran:
             yield from _ran(one, output=output)
     yield f"Criteria: {met}/{len(receipt.criteria)} passing"
-    yield from (_cut(f"  {_mark(one)} {one.number}. {one.text}{_why(one)}") for one in receipt.criteria)
+    yield from (_line(f"  {_mark(one)} {one.number}. {one.text}{_why(one)}") for one in receipt.criteria)
     yield from _tests(receipt)
     others = [one for one in receipt.failures if not one.startswith(("verifier ", "criterion ", "prepare: "))]
     if others:
         yield "What must not be"
-        yield from (_cut(f"  {_UNMET} {one}") for one in others)
+        yield from (_line(f"  {_UNMET} {one}") for one in others)
 
 
 def _ran(one: Ran, *, output: bool) -> Iterator[str]:
-    yield _cut(f"  {_MET if one.passed else _UNMET} {one.name}  {one.seconds:.1f} s  {one.why}".rstrip())
+    yield _line(f"  {_MET if one.passed else _UNMET} {one.name}  {one.seconds:.1f} s  {one.why}".rstrip())
     if output and not one.passed:
-        yield from (_cut(f"      {line}") for line in one.output.splitlines()[-_TAIL:])
+        yield from (_line(f"      {line}") for line in one.output.splitlines()[-_TAIL:])
 
 
 def _mark(one: Judged) -> str:
@@ -59,9 +59,9 @@ def _tests(receipt: Receipt) -> Iterator[str]:
         files = f"{len(tests.added)} added, {len(tests.edited)} edited, {len(tests.deleted)} deleted"
         counts = f"{tests.before} → {tests.after} tests, {tests.skips_before} → {tests.skips_after} skipped"
         yield f"Test files: {files}; in them {counts}"
-        yield from (_cut(f"  edited: {path}") for path in tests.edited)
+        yield from (_line(f"  edited: {path}") for path in tests.edited)
 
 
-def _cut(line: str) -> str:
-    plain = "".join(one if one.isprintable() else " " for one in line)
-    return plain if len(plain) <= _WIDTH else f"{plain[: _WIDTH - 1]}…"
+def _line(line: str) -> str:
+    """One line, complete: at a gate, what is beyond the edge counts as well."""
+    return marked(line, keep="")

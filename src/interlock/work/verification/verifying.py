@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from interlock.errors import InterlockError
 from interlock.work.quoting import shown
 from interlock.work.verification.carrying import carry
 from interlock.work.verification.commands import Runner
@@ -23,11 +24,12 @@ from interlock.work.verification.places import Snapshot, checkout, snapshot, swe
 from interlock.work.verification.protecting import Touched, edited, is_of_interest
 from interlock.work.verification.receipt import Carried, Heard, Judged, Place, Ran, Receipt, bounded
 from interlock.work.verification.request import Criterion, Request
+from interlock.work.verification.verifiers import missing_verifiers, verifiers_of
 from interlock.world.agents.running import Stop
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository, changed_between, contents, diff, opened, state, tree_hash
 
-__all__ = ["verify"]
+__all__ = ["rehearse", "require_found", "verify"]
 
 _NAMED = 10
 _MOST_CRITERIA = 200
@@ -53,6 +55,39 @@ def verify(request: Request, tell: Callable[[object], None], stop: Stop) -> Rece
         return bounded(_Verification(request, tell, stop).receipt())
     except _Stopped:
         return None
+
+
+def rehearse(request: Request, tell: Callable[[object], None], stop: Stop) -> tuple[str, ...] | None:
+    """Make a checkout of the untouched baseline ready, and say what fails there; None where it was stopped.
+
+    What fails before anybody has worked is not the agents' to fix. Without a checkout there is nothing to make ready.
+    """
+    if not request.plan.is_apart:
+        return ()
+    end_marked(request.marker)
+    sweep()
+    try:
+        return tuple(_Verification(request, tell, stop).rehearsed())
+    except _Stopped:
+        return None
+
+
+def require_found(request: Request, receipt: Receipt, tell: Callable[[object], None], stop: Stop) -> None:
+    """Refuse with `verifiers_missing` where a configured verifier is missing now, and was before anybody worked.
+
+    Agents can restore a verifier that the baseline has; only a person can install any other.
+    """
+    lost = [one.command for one in receipt.verifiers if one.how == "missing"]
+    if not lost:
+        return
+    try:
+        at_baseline = tuple(_Verification(request, tell, stop).missing_at_baseline(lost))
+    except _Stopped:
+        return
+    if at_baseline:
+        message = f"A verifier cannot be found, and could not before the work began: {', '.join(at_baseline)}."
+        hint = "Install it or correct verify.commands in ralph.toml, then run the same command again."
+        raise InterlockError("verifiers_missing", message, hint)
 
 
 @dataclass(slots=True)
@@ -84,6 +119,31 @@ class _Verification:
             seen = self._verified(compared, place, touched)
         return replace(seen, troubles=tuple(self.troubles), meddled=tuple(self.meddled))
 
+    def missing_at_baseline(self, commands: list[str]) -> Iterator[str]:
+        """Those of the commands that a shell does not find in a checkout of the baseline either."""
+        with checkout(self.request.root, self.request.baseline) as place:
+            self._carried(place)
+            runner = Runner(self.request, place, self.tell, self.stop, number=90)
+            self._prepared(runner)
+            for command in commands:
+                if _or_stop(runner.run("baseline", command, self.request.plan.seconds)).how == "missing":
+                    yield command
+
+    def rehearsed(self) -> Iterator[str]:
+        """Yield the problems of carrying and preparing in a checkout of the baseline."""
+        request = self.request
+        with checkout(request.root, request.baseline) as place:
+            self._carried(place)
+            yield from self.troubles
+            prepare = self._prepared(Runner(request, place, self.tell, self.stop)) if not self.troubles else None
+            if prepare is not None and not prepare.passed:
+                last = next((line for line in reversed(prepare.output.splitlines()) if line.strip()), "")
+                said = f": {last[:200]}" if last else ""
+                yield f"`{prepare.command}` fails on the untouched baseline ({prepare.why}{said})"
+            elif not self.troubles:
+                lost = missing_verifiers(request.plan, request.criteria, place, request.environment, is_prepared=True)
+                yield from (f"the verifier cannot be found: {one}" for one in lost)
+
     @property
     def _place(self) -> Place:
         return "checkout" if self.request.plan.is_apart else "work tree"
@@ -96,7 +156,7 @@ class _Verification:
             self.troubles.append(f"the spec has more than {_MOST_CRITERIA} criteria")
         if len(self.request.plan.verifiers) > _MOST_VERIFIERS:
             self.troubles.append(f"there are more than {_MOST_VERIFIERS} verifiers")
-        return not self.troubles and bool(self.request.plan.verifiers)
+        return not self.troubles and bool(verifiers_of(self.request.plan, self.request.criteria))
 
     def _touched(self, repository: Repository, tree: str) -> list[Touched]:
         """What differs from the baseline, with its content where that has to be looked at."""
@@ -138,7 +198,7 @@ class _Verification:
     def _carried(self, place: Path) -> tuple[Carried, ...]:
         found: list[Carried] = []
         for path in self.request.plan.carry:
-            one = carry(self.request.root, path, place, self.stop)
+            one = carry(self._source(path), path, place, self.stop)
             if one is None:
                 raise _Stopped
             if isinstance(one, str):
@@ -146,6 +206,11 @@ class _Verification:
             else:
                 found.append(one)
         return tuple(found)
+
+    def _source(self, path: str) -> Path:
+        """Return the tree to carry a path from: this work tree, or else the repository's own."""
+        here, own = self.request.root, self.request.own_tree
+        return own if own is not None and not (here / path).exists() else here
 
     def _prepared(self, runner: Runner) -> Ran | None:
         plan = self.request.plan

@@ -19,7 +19,6 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.spec import faults, parse_spec
-from interlock.work.threads.store import ThreadFiles
 from interlock.work.threads.upcoming import next_command
 from interlock.work.threads.verbs import Person, act, configure, new_thread, revise_spec
 from interlock.work.threads.visit import default_config
@@ -27,6 +26,7 @@ from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.queries import View
 from interlock.work.tickets.verbs import edit
+from interlock.work.way.commands import wait_out
 from interlock.work.way.stations import Stop
 from interlock.work.workshop import Workshop
 
@@ -59,7 +59,6 @@ def open_thread_for(workshop: Workshop, ticket: View, person: Person, choices: C
     """A thread on a ticket that is In Progress, with what was chosen."""
     mode = workshop.settings.text("thread.mode")
     thread = new_thread(workshop, person.actor, ticket.title, mode, ticket.number)
-    ThreadFiles(workshop.state_directory).use(thread.id)
     agents = (choices.agent,) if choices.agent else None
     chosen = {"agents": agents, "driver": choices.driver, "isolation": choices.isolation}
     given = {name: value for name, value in chosen.items() if value is not None}
@@ -128,12 +127,15 @@ def _has_spec(workshop: Workshop, thread: Thread, ticket: View, person: Person, 
     if plan is not None and thread.revision is None and not faults(parse_spec(plan)):
         revise_spec(workshop, thread.id, person.actor, plan)
         return True
-    for _ in range(_TURNS - sum(one.role == "user" for one in thread.messages)):
+    while sum(one.role == "assistant" for one in thread.messages) < _TURNS:
         wrong = faults(parse_spec(thread.revision.text)) if thread.revision is not None else []
         asked = _mend(wrong) if wrong else _ask(ticket, plan)
         try:
             thread = say(workshop, thread.id, person.actor, asked, choices.agent)
         except InterlockError as error:
+            if error.code == "agent_unavailable" and "until" in error.details and not workshop.stop.is_set():
+                wait_out(workshop, thread.id)
+                continue
             if error.code != "agent_failed":
                 raise
             workshop.tell(f"{error.message} {error.hint}")

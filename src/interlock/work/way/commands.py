@@ -8,18 +8,19 @@ from contextlib import contextmanager
 from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.work.driving import lease_seconds
-from interlock.work.errands import DRIVER, end_left_errands, left_errands
+from interlock.work.errands import DRIVER, Heard, end_left_errands, left_errands
+from interlock.work.hindrances import end_text, hindrance_of, unavailable, unusable, waiting_text
 from interlock.work.leases import is_present, process_holder
-from interlock.work.sessions.runs import ran_of
+from interlock.work.sessions.runs import Ran, ran_of
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.locks import expire
 from interlock.work.tickets.skills import prompt
 from interlock.work.way.stations import Stop
 from interlock.work.workshop import Workshop
-from interlock.world.agents.result import Ending
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
 
-__all__ = ["end_left", "last_move", "run_command"]
+__all__ = ["end_left", "last_move", "run_command", "wait_out"]
 
 _ATTEMPTS = 2
 _PATIENCE = 1.0
@@ -31,6 +32,9 @@ _PREPARING = "way:prepare"
 def run_command(workshop: Workshop, ticket: Instance, number: int, command: str, agent: str) -> Stop | None:
     """Send an agent for a command. What it holds afterwards is let go; None where the ticket was handed on."""
     journal = workshop.journal
+    wait_out(workshop, ticket.id)
+    if workshop.stop.is_set():
+        return Stop(f"#{number} was stopped before {command}.", f"`ralph work {number}` continues.")
     with _alone(workshop, ticket.id):
         if journal.instance(ticket.id).version != ticket.version:
             return None  # somebody else was at work on it meanwhile
@@ -46,19 +50,40 @@ def run_command(workshop: Workshop, ticket: Instance, number: int, command: str,
         return None
     if workshop.stop.is_set() or ending == "stopped":
         return Stop(f"#{number} rests: it was stopped during {command}.", f"`ralph work {number}` goes on.")
-    if heard.result.ending is Ending.NOT_INSTALLED:
-        hint = f"Install it, or choose another: `ralph work {number} --agent NAME`, or agent.name in ralph.toml."
-        return Stop(f"the agent {agent} cannot be started: it is not installed", hint, failed=True)
-    if ending == "limited":
-        return Stop(f"{agent} has reached its limit during {command}.", f"`ralph work {number}` later goes on.", True)
+    if heard.result.ending in UNUSABLE:
+        error = unusable(agent, heard.ran)
+        return Stop(error.message.rstrip("."), f"{error.hint} `ralph work {number} --agent NAME` takes another.", True)
+    if heard.result.ending is Ending.LIMITED:
+        return _unavailable(agent, heard.ran) if heard.wait is None else None  # else the next round waits for it
     if tried + 1 < _ATTEMPTS:
         workshop.tell(f"{command} ended without handing #{number} on; it is tried once more")
         return None
-    said = " ".join(heard.said.split())[-_SAID:] or ending
-    reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; the last said: {said}"
+    reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; {_last_words(agent, heard)}"
     escalate = handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate")
     journal.transact(lambda transaction: _unless_moved(transaction, ticket, escalate))
     return None
+
+
+def _last_words(agent: str, heard: Heard) -> str:
+    """The result of the last run for the ticket's trail; never the raw output of a failed agent."""
+    said = " ".join(heard.said.split())[-_SAID:]
+    if heard.result.ending is Ending.FINISHED and said:
+        return f"the last said: {said}"
+    return f"the last time, {end_text(agent, heard.result)}"
+
+
+def wait_out(workshop: Workshop, parent: str) -> None:
+    """Wait for the limit or provider of an instance's last agent, if it failed temporarily."""
+    now = workshop.journal.now()
+    ran = hindrance_of(workshop.journal, parent, now)
+    if ran is not None and ran.until is not None:
+        workshop.tell(f"{ran.why}; it {waiting_text(ran)}")
+        workshop.wait(ran.until - now)
+
+
+def _unavailable(agent: str, ran: Ran) -> Stop:
+    error = unavailable(agent, ran)
+    return Stop(error.message.rstrip("."), error.hint, failed=True)
 
 
 def _unless_moved(transaction: Transaction, ticket: Instance, work: Callable[[Transaction], Handed]) -> None:
@@ -92,10 +117,10 @@ def _tried(journal: Journal, ticket: Instance, command: str) -> int:
 
 
 def _was_tried(session: list[Entry], command: str) -> bool:
-    """Whether an agent was at work on a command in a session; one that is not installed was not."""
+    """True if a session was an attempt at a command; a failure that is not about the work is none."""
     told = ran_of(session)
-    is_missing = told is not None and told[1].ending == Ending.NOT_INSTALLED
-    return not is_missing and session[0].decoded_evidence().data.get("role") == command
+    is_none = told is not None and told[1].ending in NO_ATTEMPTS
+    return not is_none and session[0].decoded_evidence().data.get("role") == command
 
 
 def end_left(workshop: Workshop, ticket: str) -> None:

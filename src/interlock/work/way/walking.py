@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from interlock.errors import Conflict, Refusal
+from interlock.errors import Conflict, InterlockError, Refusal
 from interlock.journal import Entry, Instance, Journal
 from interlock.machine import ActorKind
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.attending import is_told as thread_is_told
-from interlock.work.threads.verbs import Person
+from interlock.work.threads.verbs import Person, act
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire, spoken
 from interlock.work.tickets.numbers import known_ticket
@@ -18,6 +18,7 @@ from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
 from interlock.work.way.building import Choices, finish, lead, open_thread_for, plan_text
 from interlock.work.way.commands import end_left, last_move, run_command
+from interlock.work.way.readiness import hindered
 from interlock.work.way.stations import Stop, What, station_of, too_large
 from interlock.work.workshop import Workshop
 
@@ -37,18 +38,26 @@ def walk(workshop: Workshop, called: str | int, person: Person, choices: Choices
     if person.actor.kind != ActorKind.HUMAN:
         message = f"Only a person has a ticket worked on, and this is the agent {person.actor.id}."
         raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
+    _check_again(workshop, called, person)
     while True:
         workshop.heed()
         ticket = _settled(workshop, called)
         known = view(workshop.journal, called, comments=0)
         try:
             stop = _go_on(workshop, ticket, known, person, choices)
-        except Refusal as error:
-            stop = _unpaid(error)
+        except InterlockError as error:
+            stop = _persons(error)
         finally:
             _show(workshop)
         if stop is not None:
             return Walked(view(workshop.journal, called, comments=0), stop)
+
+
+def _check_again(workshop: Workshop, called: str | int, person: Person) -> None:
+    """Repeat a failed preflight: running the command again means that a person fixed the problem."""
+    thread = open_thread(workshop.journal, known_ticket(workshop.journal, called).id)
+    if thread is not None and thread.state == "PreflightFailed":
+        act(workshop, thread.id, person, "retry")
 
 
 def is_told(journal: Journal, called: str | int, entry: Entry) -> bool:
@@ -67,17 +76,23 @@ def divide(workshop: Workshop, called: str | int, person: Person, choices: Choic
     known = view(workshop.journal, called, comments=0)
     try:
         stop = run_command(workshop, ticket, known.number, "split", _agent(workshop, choices))
-    except Refusal as error:
-        stop = _unpaid(error)
+    except InterlockError as error:
+        stop = _persons(error)
     now = view(workshop.journal, called, comments=0)
     parts = ", ".join(f"#{one.number}" for one in now.sub_tickets)
     made = Stop(f"it has the parts {parts}", "`ralph work NUMBER` works on one of them.")
     return Walked(now, stop or (made if parts else Stop("no parts were made", "`ralph ticket show` says why.", True)))
 
 
-def _unpaid(error: Refusal) -> Stop:
-    """It stops where the day's budget is used up: no agent was asked, so none has failed. What else is refused, is."""
-    if error.code != "budget_exhausted":
+_PERSONS = frozenset(
+    ("budget_exhausted", "agent_missing", "agent_unusable", "agent_unavailable", "verifiers_missing", "setup_required")
+)
+"""Errors that a person must fix before the same command can continue."""
+
+
+def _persons(error: InterlockError) -> Stop:
+    """Turn an error that a person must fix into a stop; raise any other."""
+    if error.code not in _PERSONS:
         raise error
     return Stop(error.message.removesuffix("."), error.hint, failed=True)
 
@@ -111,15 +126,23 @@ def _go_on(workshop: Workshop, ticket: Instance, known: View, person: Person, ch
     if blockers:
         return Stop(f"it waits for {', '.join(f'#{one}' for one in blockers)}", f"`ralph work {blockers[0]}` first.")
     if station.what is What.THREAD:
-        open_thread_for(workshop, known, person, choices)
-        return None
+        return _begun(workshop, known, person, choices)
     assert station.command is not None
     if too_large(machine, station.command, known.estimate):
         why = f"an estimate of {known.estimate} is too large for {station.command}: it has to be divided"
         return Stop(why, f"`ralph work {number} --split` lets an agent do it.")
     if station.what is What.PLAN:
         return _plan_reviewed(workshop, known, person, choices)
-    return run_command(workshop, ticket, number, station.command, _agent(workshop, choices))
+    agent = _agent(workshop, choices)
+    return hindered(workshop, number, agent) or run_command(workshop, ticket, number, station.command, agent)
+
+
+def _begun(workshop: Workshop, known: View, person: Person, choices: Choices) -> Stop | None:
+    """Open a thread, unless nothing could come of it."""
+    stop = hindered(workshop, known.number, _agent(workshop, choices))
+    if stop is None:
+        open_thread_for(workshop, known, person, choices)
+    return stop
 
 
 def approve_plan(workshop: Workshop, ticket: View, person: Person) -> bool:
@@ -128,6 +151,7 @@ def approve_plan(workshop: Workshop, ticket: View, person: Person) -> bool:
     shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}\n\n{text}".rstrip()
     is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
     if is_approved:
+        person.vouch(known_ticket(workshop.journal, ticket.number).id, "build")
         now = view(workshop.journal, ticket.number, comments=0)
         if (now.plan, plan_text(workshop.root, now) or "") != (ticket.plan, text):
             message = f"The plan of #{ticket.number} changed while you looked at it, so it was not approved."

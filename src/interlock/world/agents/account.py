@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Now
-from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, LimitReached, Said, Usage
+from interlock.world.agents.happenings import (
+    ContextUsed,
+    Cost,
+    Cure,
+    Failure,
+    Finished,
+    Happening,
+    Said,
+    Usage,
+    UsedTool,
+)
+from interlock.world.agents.own import is_ours
 from interlock.world.agents.promise import plain, promise
 from interlock.world.agents.result import Ending
 from interlock.world.redaction import redacted
@@ -20,7 +31,7 @@ _LINES_KEPT = 4 * _LINES
 _WIDTH_KEPT = 4 * _WIDTH
 """How much more is kept until the end, so that a secret is seen as a whole and taken out as one."""
 _COMPLAINTS = 20
-"""How many of the last lines on stderr are searched for a limit."""
+"""How many of the last lines on stderr are searched for a failure."""
 
 
 class Account:
@@ -28,20 +39,26 @@ class Account:
 
     def __init__(self, now: Now) -> None:
         self._now = now
-        self._said = ""
+        self._promise: str | None = None
+        """The promise of the last message."""
+        self._kept: str | None = None
+        """The promise of an earlier message, while nothing but our own tools was called since."""
         self._lines: deque[bytes] = deque(maxlen=_LINES_KEPT)
         self._last = b""
         self._complaints: deque[bytes] = deque(maxlen=_COMPLAINTS)
         self.usage = Usage()
         self.cost: float | None = None
         self.context: float | None = None
-        self.limit: LimitReached | None = None
+        self.failure: Failure | None = None
         self.finished: Finished | None = None
 
     @property
     def promise(self) -> str | None:
-        """What the agent promised with its last words."""
-        return promise(self._said)
+        """The promise of the last message, or of one after which the agent only reported.
+
+        An agent that is reminded to complete its session does so and says it, and that is not more work.
+        """
+        return self._promise or self._kept
 
     @property
     def last_lines(self) -> tuple[str, ...]:
@@ -52,15 +69,17 @@ class Account:
     def take(self, happening: Happening) -> None:
         match happening:
             case Said(text) if text.strip():
-                self._said = text[-_WIDTH:]
+                self._promise = promise(text)
+            case UsedTool(name):
+                self._kept = (self._promise or self._kept) if is_ours(name) else None
             case Usage():
                 self.usage += happening
             case Cost(usd):
                 self.cost = (self.cost or 0.0) + usd
             case ContextUsed(percent):
                 self.context = percent
-            case LimitReached():
-                self.limit = happening
+            case Failure():
+                self.failure = happening
             case Finished():
                 self.finished = happening
 
@@ -80,21 +99,24 @@ class Account:
         return is_telling
 
     def conclude(self, exit_code: int | None) -> Ending:
-        """How a run ended that ended by itself. A limit is one only where it kept the run from succeeding."""
+        """Return the ending of a run that exited on its own. A failure counts only if the run did not succeed."""
         finished = self.finished
         failed = exit_code != 0 or (finished is not None and not finished.ok)
-        if not failed and (self.limit is None or finished is not None):
-            self.limit = None
+        if not failed and (self.failure is None or finished is not None):
+            self.failure = None
             return Ending.FINISHED
-        self.limit = self.limit or self._banner()
-        return Ending.LIMITED if self.limit else Ending.FAILED
+        self.failure = self.failure or self._banner()
+        return _ENDINGS[failures.cure_of(self.failure.kind)] if self.failure else Ending.FAILED
 
-    def _banner(self) -> LimitReached | None:
-        """What a failed run said of a limit where it had no better way to say it; the newest words first."""
+    def _banner(self) -> Failure | None:
+        """Return the failure that a failed run announced in its last lines, newest first."""
         last = (*reversed(self._complaints), self._last)
         said = (self.finished.said if self.finished else "", *(line.decode("utf-8", "replace") for line in last))
         for text in said:
             for line in reversed(plain(text).splitlines()):
-                if found := limits.banner(line, self._now()):
-                    return LimitReached(found.kind, found.until, redacted(found.said))
+                if found := failures.banner(line, self._now()):
+                    return Failure(found.kind, found.until, redacted(found.said))
         return None
+
+
+_ENDINGS = {Cure.WAIT: Ending.LIMITED, Cure.PERSON: Ending.NEEDS_PERSON, Cure.NONE: Ending.FAILED}

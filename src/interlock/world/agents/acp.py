@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from interlock import __version__
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, Usage, UsedTool, Warned
 from interlock.world.agents.message import Message
-from interlock.world.agents.registration import SERVER, local_server
+from interlock.world.agents.registration import PASSED_ON, SERVER, local_server
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, encoded, inner, items, words
 
@@ -104,7 +104,8 @@ class AcpReader:
     def _servers(self) -> Iterator[Mapping[str, Any]]:
         outfit = self._assignment.outfit
         if outfit and outfit.server:
-            told = {name: value for name, value in self._assignment.environment.items() if name.startswith("RALPH_")}
+            given = self._assignment.environment
+            told = {name: given[name] for name in given if name in PASSED_ON or name.startswith("RALPH_")}
             variables = [{"name": name, "value": value} for name, value in sorted(told.items())]
             yield {"name": SERVER, **local_server(outfit.server), "env": variables}
 
@@ -141,8 +142,8 @@ class AcpReader:
         detail = inner(error, "data")
         details = words(detail) or words(inner(detail, "details")) or words(inner(detail, "message"))
         said = "\n".join(text for text in (words(inner(error, "message")), details) if text)
-        if limit := limits.reached(said, self._now()):
-            yield limit
+        if failure := failures.failure_of(said, self._now()):
+            yield failure
         yield self._finished(False, said)
 
     def _finished(self, ok: bool, said: str) -> Finished:

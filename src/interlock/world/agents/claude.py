@@ -10,16 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
+    Failure,
+    FailureKind,
     Finished,
     Happening,
-    Limit,
-    LimitReached,
     Said,
     Usage,
     UsedTool,
@@ -31,7 +31,7 @@ from interlock.world.agents.wire import amount, count, decoded, inner, items, wo
 
 __all__ = ["Claude", "ClaudeReader", "Qwen"]
 
-_WINDOWS = {"five_hour": Limit.SESSION, "seven_day": Limit.WEEKLY}
+_WINDOWS = {"five_hour": FailureKind.SESSION, "seven_day": FailureKind.WEEKLY}
 """The windows of a plan, as Claude Code calls them; those of one model begin with the same words."""
 _ANSWERS = {"StructuredOutput": "structured_output", "structured_output": "structured_result"}
 """The tool that takes an answer of a given schema, and where it is in the result: of Claude Code, and of Qwen Code."""
@@ -110,7 +110,9 @@ class ClaudeReader:
         self._context = 0
         """How many tokens the last answer and all before it took."""
         self._rejection: Mapping[str, Any] = {}
-        self._waits_for: LimitReached | None = None
+        self._error = ""
+        """Claude Code's name for the error that replaced the last answer."""
+        self._waits_for: Failure | None = None
         self._has_result = False
         self._answer = ""
         """The answer of a given schema that was said last."""
@@ -150,12 +152,14 @@ class ClaudeReader:
         error, status = words(event.get("error")), event.get("error_status")
         tried = f"attempt {count(event.get('attempt'))} of {count(event.get('max_retries'))}"
         said = f"The API answered {status} ({error}); {tried}."
-        self._waits_for = limits.reached(said, self._now(), status=count(status), code=error)
+        self._waits_for = failures.failure_of(said, self._now(), status=count(status), code=error)
         yield Warned(said)
 
     def _message(self, event: Mapping[str, Any]) -> Iterator[Happening]:
-        if event.get("error"):  # an error in the place of an answer; the result tells of it
+        if error := words(event.get("error")):  # in the place of an answer; the result tells of it
+            self._error = error
             return
+        self._error = ""
         self._waits_for = None
         self._rejection = {}
         is_own = event.get("parent_tool_use_id") is None
@@ -201,19 +205,19 @@ class ClaudeReader:
             yield Warned(f"{len(denied)} calls were not permitted: {', '.join(sorted(set(denied)))}.")
         said = words(event.get("result")) or words(event.get("subtype"))
         if event.get("is_error") is not False or event.get("subtype", "success") != "success":
-            if limit := self._limit(event, said):
-                yield limit
+            if failure := self._failure(event, said):
+                yield failure
             yield Finished(False, said)
         else:
             yield Finished(True, said)
 
-    def _limit(self, event: Mapping[str, Any], said: str) -> LimitReached | None:
-        status, code = count(event.get("api_error_status")), words(event.get("api_error_type"))
+    def _failure(self, event: Mapping[str, Any], said: str) -> Failure | None:
+        status, code = count(event.get("api_error_status")), words(event.get("api_error_type")) or self._error
         ends = amount(self._rejection.get("resetsAt"))
-        found = limits.reached(said, self._now(), status=status, code=code, ends=ends)
+        found = failures.failure_of(said, self._now(), status=status, code=code, ends=ends)
         kind = words(self._rejection.get("rateLimitType"))
         window = next((limit for name, limit in _WINDOWS.items() if kind.startswith(name)), None)
-        return LimitReached(window, ends, said) if window else found
+        return Failure(window, ends, said) if window else found
 
 
 def _input(used: Any) -> int:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import Assignment, Outfit
-from interlock.world.agents.happenings import Finished, Happening, LimitReached, Said, Usage, UsedTool, Warned
+from interlock.world.agents.happenings import Failure, Finished, Happening, Said, Usage, UsedTool, Warned
 from interlock.world.agents.registration import CODEX_EVENTS, PASSED_ON, SERVER, codex_hook, local_server, toml
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, inner, items, words
@@ -104,8 +104,8 @@ class CodexReader:
             case "turn.failed":
                 self._has_ended = True
                 said = words(inner(event, "error", "message"))
-                if limit := self._limit(inner(event, "error"), said):
-                    yield limit
+                if failure := self._failure(inner(event, "error"), said):
+                    yield failure
                 yield Finished(False, said)
             case "error":
                 yield Warned(words(event.get("message")))
@@ -126,15 +126,15 @@ class CodexReader:
                     self._begun.append(name)
                     yield _tool(item)
 
-    def _limit(self, error: Any, said: str) -> LimitReached | None:
-        """The limit in an error: in its own fields, in those of the provider's answer that it quotes, or in words."""
+    def _failure(self, error: Any, said: str) -> Failure | None:
+        """The failure in an error: in its own fields, in those of the provider's answer that it quotes, or in words."""
         quoted = inner(decoded(said[said.find("{") :].encode("utf-8", "replace")), "error") if "{" in said else None
         fields: Mapping[str, Any] = next((one for one in (quoted, error) if isinstance(one, dict)), {})
         code = words(fields.get("type")) or words(fields.get("code"))
         wait, ends = amount(fields.get("resets_in_seconds")), amount(fields.get("resets_at"))
         if wait is not None:
             ends = self._now().timestamp() + wait
-        return limits.reached(said, self._now(), code=code, ends=ends)
+        return failures.failure_of(said, self._now(), code=code, ends=ends)
 
 
 def _tool(item: Mapping[str, Any]) -> UsedTool:

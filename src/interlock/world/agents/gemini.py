@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Finished, Happening, Usage, UsedTool, Warned
@@ -74,6 +74,6 @@ class GeminiReader:
         if event.get("status") == "success":
             yield Finished(True)
         else:
-            if limit := limits.reached(said, self._now(), code=words(inner(event, "error", "type"))):
-                yield limit
+            if failure := failures.failure_of(said, self._now(), code=words(inner(event, "error", "type"))):
+                yield failure
             yield Finished(False, said)

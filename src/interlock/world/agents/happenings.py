@@ -11,10 +11,11 @@ from interlock.world.redaction import redacted
 __all__ = [
     "ContextUsed",
     "Cost",
+    "Cure",
+    "Failure",
+    "FailureKind",
     "Finished",
     "Happening",
-    "Limit",
-    "LimitReached",
     "Said",
     "Usage",
     "UsedTool",
@@ -23,18 +24,43 @@ __all__ = [
 ]
 
 
-class Limit(StrEnum):
-    """What kind of limit stopped an agent."""
+class Cure(StrEnum):
+    """The remedy for a failure."""
+
+    WAIT = "wait"
+    """It is temporary."""
+    PERSON = "person"
+    """Only a person can fix it."""
+    NONE = "none"
+    """Another attempt may help."""
+
+
+class FailureKind(StrEnum):
+    """Known reasons for which an agent's run fails; `failures.toml` says of each what ends it."""
 
     SESSION = "session"
     """A window of hours, or a day, of the account's plan."""
     WEEKLY = "weekly"
     RATE = "rate"
     """Too many requests at once; soon over."""
-    CREDIT = "credit"
-    """The money is spent; it does not end by waiting."""
     OVERLOADED = "overloaded"
     """The provider's servers, not this account."""
+    NETWORK = "network"
+    """The provider cannot be reached."""
+    LOGIN = "login"
+    """The key or the login is missing, expired or not accepted."""
+    ACCOUNT = "account"
+    """The account or its organisation may not do this."""
+    CREDIT = "credit"
+    """The money is spent."""
+    MODEL = "model"
+    """The model does not exist, or the account has no access to it."""
+    SETUP = "setup"
+    """The agent does not take its flags, its configuration or the request."""
+    IDLE = "idle"
+    """It exited at once: it said nothing, used no tool and wrote nothing."""
+    PROMPT = "prompt"
+    """The prompt or the conversation is longer than the model takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +105,10 @@ class ContextUsed:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitReached:
-    """A limit stopped the work, until a time (seconds since 1970) where that is known."""
+class Failure:
+    """Why the work stopped, and until when (seconds since 1970) where that is known."""
 
-    kind: Limit
+    kind: FailureKind
     until: float | None
     said: str
 
@@ -102,7 +128,7 @@ class Finished:
     said: str = ""
 
 
-Happening = Said | UsedTool | Usage | Cost | ContextUsed | LimitReached | Warned | Finished
+Happening = Said | UsedTool | Usage | Cost | ContextUsed | Failure | Warned | Finished
 
 
 def without_secrets(happening: Happening) -> Happening:

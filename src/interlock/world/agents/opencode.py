@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.world import jsonc
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment, Outfit
 from interlock.world.agents.happenings import Cost, Finished, Happening, Said, Usage, UsedTool
@@ -101,9 +101,10 @@ class OpenCodeReader:
         data = inner(error, "data")
         said = words(inner(data, "message")) or words(inner(error, "name"))
         answer = inner(decoded(words(inner(data, "responseBody")).encode("utf-8", "replace")), "error")
-        code = words(inner(answer, "code")) or words(inner(answer, "type"))
+        code = words(inner(answer, "code")) or words(inner(answer, "type")) or words(inner(error, "name"))
         wait = words(inner(data, "responseHeaders", "retry-after"))
         ends = self._now().timestamp() + int(wait) if wait.isascii() and wait.isdigit() and len(wait) < 8 else None
-        if limit := limits.reached(said, self._now(), status=count(inner(data, "statusCode")), code=code, ends=ends):
-            yield limit
+        status = count(inner(data, "statusCode"))
+        if failure := failures.failure_of(said, self._now(), status=status, code=code, ends=ends):
+            yield failure
         yield Finished(False, said)

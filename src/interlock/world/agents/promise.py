@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 __all__ = ["plain", "promise"]
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _PROMISE = re.compile(
-    r"(?:\A|\n)[ \t]*<promise>\s*([A-Za-z][A-Za-z0-9_-]*(?:[ \t]+[A-Za-z0-9_-]+){0,8})\s*</promise>\s*\Z", re.IGNORECASE
+    r"^[ \t]*<promise>\s*([A-Za-z][A-Za-z0-9_-]*(?:[ \t]+[A-Za-z0-9_-]+){0,8})\s*</promise>[ \t\r]*$",
+    re.IGNORECASE | re.MULTILINE,
 )
-_END = 1000
-"""How much of a text's end is looked at; a promise is short."""
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 
 def plain(text: str) -> str:
@@ -19,7 +20,28 @@ def plain(text: str) -> str:
     return _ESCAPES.sub("", text)
 
 
-def promise(text: str) -> str | None:
-    """The name in `<promise>NAME</promise>`, in capitals, where that is all of the last line that is not empty."""
-    found = _PROMISE.search(plain(text).rstrip()[-_END:])
-    return "_".join(found[1].split()).upper() if found else None
+def promise(message: str) -> str | None:
+    """Return the name in the last `<promise>NAME</promise>` of a message, in capitals, or None.
+
+    It must be a line of its own. One in a sentence, a quotation or a block of code is talk about a promise.
+    """
+    if "<promise>" not in message and "<promise>" not in message.lower():
+        return None
+    found = _PROMISE.findall("\n".join(_outside_code(plain(message).split("\n"))))
+    return "_".join(found[-1].split()).upper() if found else None
+
+
+def _outside_code(lines: list[str]) -> Iterator[str]:
+    """The lines that are not in a fenced block of code; a fence that nothing closes begins none."""
+    fence, held = "", list[str]()
+    for line in lines:
+        mark = _FENCE.match(line)
+        if fence:
+            held.append(line)
+            if mark and mark[1].startswith(fence) and not mark[2].strip():
+                fence, held = "", []
+        elif mark:
+            fence, held = mark[1], [line]
+        else:
+            yield line
+    yield from held

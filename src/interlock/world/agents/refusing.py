@@ -18,7 +18,7 @@ def refuses_schema(result: Result) -> bool:
     An older version does not know the option, a newer one may read schemas more strictly, and not every service has
     what the option needs. Whoever asks in the prompt as well can do without.
     """
-    if result.ending is not Ending.FAILED:
+    if result.ending not in (Ending.FAILED, Ending.NEEDS_PERSON):
         return False
     lines = [line.casefold() for line in result.last_lines]
     return any(any(name in line for name in _ABOUT) and any(word in line for word in _REFUSALS) for line in lines)

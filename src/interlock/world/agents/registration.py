@@ -24,7 +24,14 @@ __all__ = [
 
 SERVER: Final = "ralph"
 """What our MCP server is called, everywhere."""
-PASSED_ON: Final = ("RALPH_DATABASE_URL", "RALPH_ROOT", "RALPH_SESSION_ID", "RALPH_STATE_MACHINE_CONFIG")
+PASSED_ON: Final = (
+    "RALPH_DATABASE_URL",
+    "RALPH_JOURNAL",
+    "RALPH_ROOT",
+    "RALPH_SESSION_ID",
+    "RALPH_STATE_MACHINE_CONFIG",
+    "XDG_STATE_HOME",
+)
 """The names that our server needs from the environment, for agents that hand on none that is not named."""
 
 CLAUDE_EVENTS: Final[Mapping[str, int]] = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from interlock.world.agents.happenings import LimitReached, Usage
+from interlock.world.agents.happenings import Failure, Usage
 
-__all__ = ["Ending", "Result"]
+__all__ = ["NO_ATTEMPTS", "UNUSABLE", "Ending", "Result"]
 
 
 class Ending(StrEnum):
@@ -16,6 +17,9 @@ class Ending(StrEnum):
     FINISHED = "finished"
     FAILED = "failed"
     LIMITED = "limited"
+    """It failed temporarily: a limit, an overloaded server, the network."""
+    NEEDS_PERSON = "needs_person"
+    """It failed in a way that only a person can fix: login, credit, model, setup."""
     STOPPED = "stopped"
     TIMED_OUT_WALL = "timed_out_wall"
     TIMED_OUT_IDLE = "timed_out_idle"
@@ -23,6 +27,12 @@ class Ending(StrEnum):
     NOT_INSTALLED = "not_installed"
     LOST = "lost"
     """It closed its output and did not end."""
+
+
+UNUSABLE: Final = frozenset({Ending.NEEDS_PERSON, Ending.NOT_INSTALLED})
+"""Endings after which no agent and no waiting helps."""
+NO_ATTEMPTS: Final = UNUSABLE | {Ending.LIMITED, Ending.STOPPED}
+"""Endings that say nothing of the work, and cost no iteration and no attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +46,8 @@ class Result:
     usage: Usage
     cost_usd: float | None
     context_percent: float | None
-    limit: LimitReached | None
-    """The limit that stopped it, or that it was last waiting for when it was ended."""
+    failure: Failure | None
+    """Why it stopped, or what it was last waiting for when it was ended."""
     last_lines: tuple[str, ...]
     output_bytes: int
     log_sha256: str

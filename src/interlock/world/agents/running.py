@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,7 @@ from interlock.world.agents.hearing import Hearing
 from interlock.world.agents.pipes import Pipes
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.transcript import Transcript
+from interlock.world.child_environment import child_environment
 
 __all__ = ["Clock", "Stop", "run"]
 
@@ -64,6 +65,7 @@ def run(
     now: Now = lambda: datetime.now().astimezone(),
 ) -> Result:
     """Run an agent once, and tell what happens as it happens. Whatever goes wrong is a result; only `on` may raise."""
+    assignment = replace(assignment, environment=child_environment(assignment.environment))
     launch = agent.launch(assignment)
     account = Account(now)
     began = clock()
@@ -77,7 +79,7 @@ def run(
                 usage=account.usage,
                 cost_usd=account.cost,
                 context_percent=account.context,
-                limit=account.limit,
+                failure=account.failure,
                 last_lines=account.last_lines,
                 output_bytes=size,
                 log_sha256=transcript.sha256,

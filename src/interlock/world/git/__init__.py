@@ -3,12 +3,15 @@
     call        the one place where git is started: clean environment, bounded time, bounded answer
     settings    where the repository is and how git is configured there
     private     a git directory of our own for each verb, with the real objects and refs and none of the real settings
+    entries     the index without what git would believe of files unseen
     status      where HEAD is, what is under way, what differs
     trees       the tree that a commit of everything would have
-    looking     the same again and again: git looks only at what changed since the last time
+    looking     the same again and again, with what differs from HEAD
     commits     one commit at a time, and finding it again
     locks       the user's index, held
     kept        work kept under a ref, put away and put back; `moves` moves the files
+    objects     objects that are what their names say, and what differs between two trees
+    patches     what differs, as text: all of it, whatever attributes say
     blobs       what files hold in a commit or tree
     history     commits, changes, patches, files
     branches    the branch of a thread, made, checked out and removed; `underway` knows what a crash cut short

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from interlock.errors import InterlockError
+from interlock.world.git.objects import GITLINK, files_of, read, sizes, tree_of
 from interlock.world.git.private import Place, opened
 
 __all__ = ["contents"]
@@ -20,24 +20,8 @@ def contents(root: Place, revision: str, paths: Iterable[str], *, most: int = 1 
     if not wanted:
         return {}
     with opened(root) as repository:
-        listed = repository.run("ls-tree", "-r", "-l", "-z", "--full-tree", "--end-of-options", revision)
-        blobs: dict[bytes, bytes] = {}
-        for record in listed.split(b"\0")[:-1]:
-            described, _, name = record.partition(b"\t")
-            _, kind, blob, size = described.split()
-            if name in wanted and kind == b"blob" and int(size) <= most:
-                blobs[name] = blob
-        feed = b"".join(blob + b"\n" for blob in blobs.values())
-        answer = repository.run("cat-file", "--batch", feed=feed) if blobs else b""
-    found: dict[str, bytes] = {}
-    place = 0
-    for name in blobs:
-        end = answer.index(b"\n", place)
-        header = answer[place:end].split()
-        if len(header) != 3:
-            message = f"Git has not got the content of {os.fsdecode(name)!r} in {root}."
-            raise InterlockError("git_failed", message, "Look at it with `git fsck`.")
-        place = end + 1 + int(header[2])
-        found[os.fsdecode(name)] = answer[end + 1 : place]
-        place += 1
-    return found
+        listed = files_of(repository, tree_of(repository, revision))
+        blobs = {path: one.hash for path, one in listed.items() if path in wanted and one.mode != GITLINK}
+        small = [name for name, (_, size) in sizes(repository, blobs.values()).items() if size <= most]
+        found = read(repository, small)
+        return {os.fsdecode(path): found[name].bytes for path, name in blobs.items() if name in found}

@@ -75,7 +75,7 @@ def commit(
     moves only from where it was seen. Who is `looking` at the work tree need not look at all of it anew.
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
-        before = repository.index.read_bytes() if repository.index.exists() else b""
+        before = repository.users_index.read_bytes() if repository.users_index.exists() else b""
         everything = statuses(repository)
         branch = _branch_to_commit_on(repository, everything, branch)
         head = head_of(repository)

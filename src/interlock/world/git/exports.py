@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from interlock.errors import InterlockError, UsageError
+from interlock.world.git.objects import GITLINK, files_of, prove, tree_of
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.trees import refuse_filters
 
@@ -15,14 +16,17 @@ __all__ = ["checkout_index", "export_tree"]
 
 
 def export_tree(root: Path, tree: str, directory: Path) -> None:
-    """Write the files of a tree, given by its whole hash, into an empty directory, which is made if it is missing.
+    """Write the files of a tree or commit, given by its whole hash, into a directory that is empty or missing.
 
     They are what a checkout would write: line endings and encodings as the tree's attributes say, links as links,
     submodules as empty directories; `git_unsafe` where only a filter could make one. All files appear at once, and a
-    directory that has exactly them already is left as it is, so that it can be called again after a crash.
+    directory that has exactly them already is left as it is, so that it can be called again after a crash. An object
+    that is not what its name says is refused with `git_failed`.
     """
     with opened(root) as repository:
         index = checkout_index(repository, tree)
+        files = files_of(repository, tree_of(repository, tree))
+        prove(repository, (one.hash for one in files.values() if one.mode != GITLINK))
         place = directory.absolute()
         if place.is_symlink() or (place.exists() and not place.is_dir()):
             raise UsageError("invalid_argument", f"{place} is no directory.", "Give one that is empty or missing.")

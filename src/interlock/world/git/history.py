@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError
+from interlock.world.git.objects import Difference, differences, parents_and_tree, tree_of
+from interlock.world.git.patches import patch
 from interlock.world.git.private import Place, Repository, opened
 from interlock.world.git.status import head_of
 from interlock.world.git.trees import take_up_everything
 
 __all__ = ["Change", "Commit", "Diff", "changed_between", "changed_by", "diff", "files", "log", "merged_at"]
 
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules=dirty")
 _FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
@@ -76,8 +78,7 @@ def merged_at(directory: Path, commit: str, branch: str) -> float | None:
 def changed_between(root: Place, before: str, after: str) -> list[Change]:
     """The paths that differ between two commits or trees."""
     with opened(root) as repository:
-        trees = (_tree(repository, before), _tree(repository, after))
-        return _changes(repository, *trees)
+        return _changes(differences(repository, tree_of(repository, before), tree_of(repository, after)))
 
 
 def changed_by(root: Place, commit: str) -> list[Change]:
@@ -85,31 +86,30 @@ def changed_by(root: Place, commit: str) -> list[Change]:
     if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit) is None:
         raise InterlockError("git_failed", f"{commit[:80]!r} is no hash of a commit.", "Give all of it.")
     with opened(root) as repository:
-        return _changes(repository, "--root", "--no-commit-id", commit)
+        parents, tree = parents_and_tree(repository, commit)
+        if len(parents) > 1:
+            return []
+        return _changes(differences(repository, tree_of(repository, parents[0]) if parents else None, tree))
 
 
-def _changes(repository: Repository, *what: str) -> list[Change]:
-    listed = repository.run("diff-tree", "-r", "-z", "--name-status", *_PLAIN, *what)
-    parts = [os.fsdecode(part) for part in listed.split(b"\0")[:-1]]
-    return [Change(path, status) for status, path in zip(parts[::2], parts[1::2], strict=True)]
+def _changes(found: Iterable[Difference]) -> list[Change]:
+    return [Change(os.fsdecode(one.path), one.status) for one in found]
 
 
 def diff(root: Place, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
     """The patch between two commits or trees, of at most so many bytes.
 
-    Without `before`, from HEAD; without `after`, to the files as they are, untracked ones too.
+    Without `before`, from HEAD; without `after`, to the files as they are, untracked ones too. It is made of the
+    objects of the two trees alone: no file of the work tree, no attribute and no setting has a say in it.
     """
     with opened(root) as repository:
-        old = _tree(repository, before or head_of(repository))
+        start = before or head_of(repository)
+        old = tree_of(repository, start) if start is not None else None
         if after is None:
             take_up_everything(repository)
-        new = _tree(repository, after) if after else repository.line("write-tree")
-        answer = repository.ask("diff-tree", "-r", "-p", *_PLAIN, old, new, most=most)
-        if answer.status != 0 and not answer.is_cut:
-            raise InterlockError(
-                "git_failed", f"git diff-tree failed in {repository.root}: {answer.said}.", "Try again."
-            )
-        return Diff(answer.output.decode("utf-8", "replace"), answer.is_cut)
+        new = tree_of(repository, after) if after else repository.line("write-tree")
+        text = patch(repository, differences(repository, old, new))
+        return Diff(text[:most].decode("utf-8", "replace"), len(text) > most)
 
 
 def log(root: Place, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
@@ -131,13 +131,6 @@ def _records(listed: bytes) -> list[list[str]]:
 def _commit(fields: list[str]) -> Commit:
     found, parents, author, email, at, message = fields
     return Commit(found, tuple(parents.split()), author, email, int(at), message.rstrip("\n"))
-
-
-def _tree(repository: Repository, revision: str | None) -> str:
-    """The tree of a revision; of none, the empty one."""
-    if revision is None:
-        return repository.line("hash-object", "-w", "-t", "tree", "--stdin")
-    return _resolve(repository, revision, "tree")
 
 
 def _resolve(repository: Repository, revision: str, kind: str) -> str:

@@ -205,12 +205,10 @@ def _exact_tree(repository: Repository, paths: Sequence[str]) -> str:
 
 
 def _whole_index(repository: Repository) -> Path:
-    """The index as one file, also where git has split it or not made one yet."""
-    if not repository.index.exists():
-        repository.run("read-tree", "--empty")
-    elif any(repository.git_directory.glob("sharedindex.*")):
-        repository.run("update-index", "--no-split-index", "--force-write-index")
-    return repository.index
+    """The user's index as one file, also where git has not made one yet."""
+    if not repository.users_index.exists():
+        repository.run("read-tree", "--empty", index=repository.users_index)
+    return repository.users_index
 
 
 def _staged(repository: Repository, head: str | None) -> list[str]:

@@ -1,13 +1,15 @@
 """The locks on the user's index and on HEAD, held as git holds them, and recognisable as ours if we die with them.
 
-`index.lock` is a second name of `index.ralph-<pid>-<began>-<token>[-<commit>]`. Who finds it knows who made it; if that
-process is gone, the lock is ended: where its commit is on the branch the new index takes effect, else it is dropped.
-`HEAD.lock` is made in the same way and is only ever dropped.
+`index.lock` is a second name of `index.ralph-<mark>-<token>[-<commit>]`. Who finds it knows which process made it; if
+that is certainly gone, the lock is ended: where its commit is on the branch the new index takes effect, else it is
+dropped. `HEAD.lock` is made in the same way and is only ever dropped. The lock of a process that cannot be seen from
+here, such as one in another container, stays until its maker or a person ends it.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.ancestry import started
-from interlock.world.git.private import Repository
+from interlock.world.git.private import Repository, take_index
 from interlock.world.git.status import head_of
+from interlock.world.marks import PATTERN, is_marked_alive, mark
 
 __all__ = ["IndexLock", "end_dead_locks", "locked", "replace_head"]
 
+_MADE = re.compile(rf"(?:index|HEAD)\.ralph-(?P<mark>{PATTERN})-\w+(?:-(?P<commit>[0-9a-f]+))?")
 _TRIES = 25
 _PAUSE = 0.2
 
@@ -31,8 +34,7 @@ class IndexLock:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._lock = repository.git_directory / "index.lock"
-        token = repository.private.name.rpartition("-")[2]
-        self._mark = repository.git_directory / f"index.ralph-{os.getpid()}-{_began(os.getpid())}-{token}"
+        self._mark = repository.git_directory / f"index.ralph-{mark()}-{_token(repository)}"
         self._mark.touch()
 
     def take(self) -> bool:
@@ -41,10 +43,7 @@ class IndexLock:
             self._lock.hardlink_to(self._mark)
         except FileExistsError:
             return False
-        index, copy = self._repository.git_directory / "index", self._repository.index
-        copy.unlink(missing_ok=True)
-        if index.is_file():
-            shutil.copy2(index, copy)  # again, now that nobody else can change it
+        take_index(self._repository)  # again, now that nobody else can change it
         return True
 
     def write(self, new: Path, commit: str | None = None) -> None:
@@ -69,24 +68,27 @@ class IndexLock:
 
 def end_dead_locks(repository: Repository) -> None:
     """End a lock whose holder is gone, in the way that holder would have."""
-    lock = repository.git_directory / "index.lock"
-    for mark in repository.git_directory.glob("index.ralph-*"):
-        pid, began, _, commit = (*mark.name.removeprefix("index.ralph-").split("-"), "", "", "")[:4]
-        if not pid.isdigit() or _began(int(pid)) == began:
-            continue
-        if _is_same(lock, mark):
+    for made, found in _left(repository, "index"):
+        lock, commit = repository.git_directory / "index.lock", found["commit"]
+        if _is_same(lock, made):
             if commit and head_of(repository) == commit:
                 lock.rename(repository.git_directory / "index")
             else:
                 lock.unlink(missing_ok=True)
-        mark.unlink(missing_ok=True)
-    lock = repository.git_directory / "HEAD.lock"
-    for mark in repository.git_directory.glob("HEAD.ralph-*"):
-        pid, began = (*mark.name.removeprefix("HEAD.ralph-").split("-"), "", "")[:2]
-        if pid.isdigit() and _began(int(pid)) != began:
-            if _is_same(lock, mark):
-                lock.unlink(missing_ok=True)
-            mark.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
+    for made, _ in _left(repository, "HEAD"):
+        lock = repository.git_directory / "HEAD.lock"
+        if _is_same(lock, made):
+            lock.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
+
+
+def _left(repository: Repository, what: str) -> Iterator[tuple[Path, re.Match[str]]]:
+    """The files of makers that are certainly gone. Those of an older version do not say where their maker ran."""
+    for path in repository.git_directory.glob(f"{what}.ralph-*"):
+        found = _MADE.fullmatch(path.name)
+        if found is not None and is_marked_alive(found["mark"]) is False:
+            yield path, found
 
 
 @contextmanager
@@ -109,14 +111,13 @@ def locked(repository: Repository, sleep: Callable[[float], None]) -> Iterator[I
 def replace_head(repository: Repository, seen: str, new: str) -> None:
     """Make HEAD name another branch, if it still names the one that was seen."""
     directory, lock = repository.git_directory, repository.git_directory / "HEAD.lock"
-    token = repository.private.name.rpartition("-")[2]
-    mark = directory / f"HEAD.ralph-{os.getpid()}-{_began(os.getpid())}-{token}"
+    made = directory / f"HEAD.ralph-{mark()}-{_token(repository)}"
     try:
-        with mark.open("w", encoding="utf-8", errors="surrogateescape") as file:
+        with made.open("w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(f"ref: refs/heads/{new}\n")
             file.flush()
             os.fsync(file.fileno())
-        lock.hardlink_to(mark)
+        lock.hardlink_to(made)
         if os.fsdecode((directory / "HEAD").read_bytes()).strip() != f"ref: refs/heads/{seen}":
             message = f"HEAD of {repository.work_tree} is on {seen!r} no longer: somebody has just switched."
             raise InterlockError("git_conflict", message, "Look at where it is now, then try again.")
@@ -126,9 +127,9 @@ def replace_head(repository: Repository, seen: str, new: str) -> None:
         hint = "Wait until it is done; if nobody uses the repository, the file was left over: remove it."
         raise InterlockError("git_failed", message, hint, {"lock": str(lock)}) from None
     finally:
-        if _is_same(lock, mark):
+        if _is_same(lock, made):
             lock.unlink()
-        mark.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
 
 
 def _held(repository: Repository) -> InterlockError:
@@ -137,8 +138,8 @@ def _held(repository: Repository) -> InterlockError:
         since = datetime.fromtimestamp(lock.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except OSError:
         since = "just now"
-    marks = [mark for mark in repository.git_directory.glob("index.ralph-*") if _is_same(lock, mark)]
-    ours = [f"ralph (pid {mark.name.split('-')[1]})" for mark in marks]
+    made = [path for path in repository.git_directory.glob("index.ralph-*") if _is_same(lock, path)]
+    ours = [f"ralph (pid {path.name.split('-')[1]}{_elsewhere(path)})" for path in made]
     holders = ", ".join(ours or _gits_in(repository.work_tree)) or "no process that can be seen"
     message = f"{lock} is held since {since} by {holders}."
     hint = "Wait until it is done; if nobody uses the repository, the file was left over: remove it."
@@ -157,8 +158,14 @@ def _gits_in(root: Path) -> list[str]:
     return found
 
 
-def _began(pid: int) -> str:
-    return "".join(one for one in started(pid) or "gone" if one.isalnum())
+def _elsewhere(path: Path) -> str:
+    found = _MADE.fullmatch(path.name)
+    is_seen = found is not None and is_marked_alive(found["mark"]) is not None
+    return "" if is_seen else ", which cannot be seen from here"
+
+
+def _token(repository: Repository) -> str:
+    return repository.private.name.rpartition("-")[2]
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -1,18 +1,18 @@
 """A work tree looked at again and again: what it is, by hash, and what of it is not as HEAD has it.
 
-Git remembers in an index what it knows of files that have not changed since. Here that index is kept from one look to
-the next, in memory, where nothing that runs in between can write. What is kept says nothing of the files: git compares
-each with the disk at every look, as it does for everybody.
+The entries of the index are kept from one look to the next, in memory, where nothing that runs in between can write.
+They hold no stat data: git reads every file at every look, because on some file systems a write through a memory
+mapping does not change the times of a file.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from interlock.world.git.entries import entries_only
 from interlock.world.git.private import Place, Repository, opened
 from interlock.world.git.settings import Setting
 from interlock.world.git.status import Status, statuses
@@ -45,8 +45,6 @@ class Looking:
 
     _basis: _Basis | None = None
     _index: bytes = b""
-    _written: int = 0
-    """When git wrote that index: it looks again at files that are as young."""
     _tree: str = ""
 
     def look(self, root: Place, exclude: Sequence[str] = ()) -> Look:
@@ -62,7 +60,7 @@ class Looking:
             if differing or not self._tree:
                 self._tree = repository.line("write-tree", index=index)
             if index.exists():
-                self._index, self._written = index.read_bytes(), index.stat().st_mtime_ns
+                self._index, _ = entries_only(index.read_bytes(), repository.algorithm)
             return Look(self._tree, tuple(sorted({one.path for one in found})))
 
     def carry_over(self, before: bytes, after: bytes) -> None:
@@ -72,16 +70,15 @@ class Looking:
 
     def _lay_out(self, repository: Repository, index: Path, exclude: tuple[str, ...]) -> None:
         """The index of the last look, or a new one from the user's."""
-        users = repository.index
+        users = repository.users_index
         basis = _Basis(users.read_bytes() if users.exists() else b"", exclude, repository.settings)
         index.unlink(missing_ok=True)
         if basis == self._basis and self._index:
             index.write_bytes(self._index)
-            os.utime(index, ns=(self._written, self._written))
             return
         self._basis, self._index, self._tree = None, b"", ""  # known once the look is done
-        if users.exists():
-            shutil.copy2(users, index)
+        if repository.index.exists():
+            shutil.copy2(repository.index, index)
         leave_out(repository, exclude, index)
         self._basis = basis
 

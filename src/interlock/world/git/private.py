@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,9 +18,10 @@ from pathlib import Path
 
 from interlock.errors import InterlockError
 from interlock.world.git.call import Answer, call, verb_of
+from interlock.world.git.entries import NEEDS_GIT, entries_only
 from interlock.world.git.settings import Setting, find, settings
 
-__all__ = ["Place", "Repository", "as_input", "opened"]
+__all__ = ["Place", "Repository", "as_input", "opened", "take_index"]
 
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
@@ -69,9 +71,22 @@ class Repository:
         return self.root
 
     @property
+    def algorithm(self) -> str:
+        """The hash by which objects are named here."""
+        return self.setting("extensions.objectformat") or "sha1"
+
+    @property
     def index(self) -> Path:
-        """The private copy of the index; nothing that is done to it touches the user's."""
+        """A private index with the entries of the user's index, without stat data: git has to read every file.
+
+        Changes to it do not touch the user's index.
+        """
         return self.private / "plain" / "index"
+
+    @property
+    def users_index(self) -> Path:
+        """An exact copy of the user's index, to be kept. No tree is made from it, because an agent can forge it."""
+        return self.private / "index.users"
 
     def setting(self, name: str, *, of_the_user: bool = False) -> str | None:
         """The value in force of a setting; with `of_the_user` the repository has no say in it."""
@@ -213,10 +228,27 @@ def _take_over(repository: Repository, private: Path) -> None:
         path.unlink()
     for path in repository.git_directory.glob("sharedindex.*"):
         (private / path.name).symlink_to(path)
-    (private / "index").unlink(missing_ok=True)
-    if (repository.git_directory / "index").is_file():
-        # With its time: git takes an entry as young as the index for one that it must look at again.
-        shutil.copy2(repository.git_directory / "index", private / "index")
+    if private.name == "plain":
+        take_index(repository)
+
+
+def take_index(repository: Repository) -> None:
+    """Copy the user's index, and make the private index from its entries."""
+    source, users, ours = repository.git_directory / "index", repository.users_index, repository.index
+    for path in (users, ours):
+        path.unlink(missing_ok=True)
+    if not source.is_file():
+        return
+    shutil.copy2(source, users)
+    try:
+        entries, extensions = entries_only(users.read_bytes(), repository.algorithm)
+        if extensions & NEEDS_GIT:
+            repository.run("update-index", "--no-split-index", "--force-write-index", index=users)
+            entries, _ = entries_only(users.read_bytes(), repository.algorithm)
+    except (ValueError, IndexError, struct.error) as error:
+        message = f"The index of {repository.root or repository.common} cannot be read: {error}."
+        raise InterlockError("git_failed", message, "Look at it with `git status`.") from None
+    ours.write_bytes(entries)
 
 
 def _make_raw(repository: Repository) -> None:

@@ -166,12 +166,12 @@ def operation_of(repository: Repository) -> Operation | None:
 def statuses(repository: Repository, index: Path | None = None, exclude: Collection[str] = ()) -> list[Status]:
     """Every path that differs, sorted by git. A submodule is looked at from outside: git does not run in it.
 
-    With a private `index` of one's own, what git finds out about unchanged files is written into it. What is excluded
-    by its very path is left out; that is all, and may be much.
+    What git finds out about unchanged files is written into the private index, so that it need not read them twice.
+    What is excluded by its very path is left out; that is all, and may be much.
     """
     _ = repository.work_tree
     words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
-    listed = repository.run(*words, index=index, environment={"GIT_OPTIONAL_LOCKS": "1"} if index else None)
+    listed = repository.run(*words, index=index, environment={"GIT_OPTIONAL_LOCKS": "1"})
     left_out = {os.fsencode(path) for path in exclude}
     records = (one for one in listed.split(b"\0") if one and not (left_out and _path_of(one) in left_out))
     return [_status(repository, record) for record in records]
@@ -210,7 +210,15 @@ def hidden_of(repository: Repository) -> tuple[str, ...]:
     changed = {os.fsdecode(name) for name in listed.split(b"\0") if name}
     unseen = {os.fsdecode(line[2:]) for line in tagged if line[:1].islower() and line[:1] != b"s"}
     gone = {path for path in unseen if not _is_there(repository.work_tree, path)}  # git does not say this one
-    return tuple(sorted((told & changed) | gone))
+    return tuple(sorted((told & (changed | _staged(repository))) | gone))
+
+
+def _staged(repository: Repository) -> set[str]:
+    """The paths that the index does not have as HEAD has them; in a file that git does not look at, nobody sees it."""
+    head = head_of(repository)
+    words = ("diff-index", "--cached", "-z", "--name-only", "--no-renames", "--ignore-submodules=dirty")
+    listed = repository.run(*words, head).split(b"\0") if head is not None else []
+    return {os.fsdecode(name) for name in listed if name}
 
 
 def _is_there(root: Path, path: str) -> bool:

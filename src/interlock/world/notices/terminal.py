@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from interlock.world.characters import is_hidden
 from interlock.world.notices.notice import Notice, Trouble
 
 __all__ = ["Terminal"]
@@ -18,7 +19,7 @@ _TERMINAL: Final = "/dev/tty"
 
 def _line(text: str) -> str:
     """One line that can end no sequence and begin no part of it."""
-    return "".join(one if one.isprintable() and one != ";" else " " for one in text)[:_SHOWN]
+    return "".join(" " if one == ";" or is_hidden(one) else one for one in text)[:_SHOWN]
 
 
 _SEQUENCES: Final[Mapping[str, Callable[[Notice], str]]] = {

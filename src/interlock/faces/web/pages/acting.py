@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from markupsafe import escape
+
 from interlock.errors import Refusal
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.presence import about
-from interlock.work.gates.presence import framed
+from interlock.work.gates.display import framed
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.reading import find_thread, read_thread
 
@@ -29,7 +31,7 @@ def _gate(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "thread": read_thread(sight.journal, id_),
         "event": event,
         "question": question,
-        "lines": framed(question.shown).strip("\n"),
+        "lines": escape(framed(question.shown).strip("\n")),  # safe as it is, and shown whole, however long
         "digest": digest_of(question.shown),
         "about": about(question),
     }

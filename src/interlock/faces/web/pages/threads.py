@@ -15,7 +15,7 @@ from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import Asked, Page, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
-from interlock.work.gates.presence import visible
+from interlock.work.gates.display import visible
 from interlock.work.leases import is_present
 from interlock.work.outputs import Spoken, spoken, tail_of
 from interlock.work.side_by_side import side_by_side
@@ -81,7 +81,8 @@ def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
         "is_recommended": is_recommended(thread, snapshot) and thread.state == "PendingReview",
         **_spec(thread, asked),
         "receipt": receipt,
-        "criteria": _criteria(thread, receipt),
+        "is_judged": bool(thread.judged),
+        "criteria": _criteria(thread, receipt if thread.judged else None),
         "tries": tries_of(entries)[::-1],
         "passings": passings_of(entries)[::-1],
         "patch": _patch(thread, sight) if receipt is not None else None,

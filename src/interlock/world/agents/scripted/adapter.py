@@ -12,10 +12,10 @@ from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
+    Failure,
+    FailureKind,
     Finished,
     Happening,
-    Limit,
-    LimitReached,
     Said,
     Usage,
     UsedTool,
@@ -55,8 +55,8 @@ class ScriptedReader:
                 yield Cost(usd)
             case {"context": context} if (percent := amount(context)) is not None:
                 yield ContextUsed(percent)
-            case {"limit": {"kind": str(kind), **more}} if kind in set(Limit):
-                yield LimitReached(Limit(kind), amount(more.get("until")), words(more.get("said")))
+            case {"limit": {"kind": str(kind), **more}} if kind in set(FailureKind):
+                yield Failure(FailureKind(kind), amount(more.get("until")), words(more.get("said")))
             case {"finished": bool(ok)}:
                 yield Finished(ok)
 

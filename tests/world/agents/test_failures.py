@@ -1,4 +1,4 @@
-"""Usage limits: the whole corpus is read as it should be, and times are understood."""
+"""Failures of agents: the whole corpus is read as it should be, and times are understood."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.world.agents import limits
+from interlock.world.agents import failures
 from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import find_agent
-from interlock.world.agents.happenings import Happening, Limit
+from interlock.world.agents.happenings import Cure, FailureKind, Happening
 from interlock.world.agents.result import Ending
 from world.agents.runs import NOW
 
-SAMPLES: list[dict[str, Any]] = limits.corpus()["samples"]
+ENDINGS = {Cure.WAIT: Ending.LIMITED, Cure.PERSON: Ending.NEEDS_PERSON, Cure.NONE: Ending.FAILED}
+SAMPLES: list[dict[str, Any]] = failures.corpus()["samples"]
 
 
 def _id(sample: dict[str, Any]) -> str:
@@ -30,7 +31,7 @@ def _id(sample: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=_id)
-def test_a_sample_is_the_limit_that_it_is(sample: dict[str, Any]) -> None:
+def test_a_sample_is_the_failure_that_it_is(sample: dict[str, Any]) -> None:
     now = sample.get("now", NOW)
     account = Account(lambda: now)
     agent = find_agent(sample["agent"], {"command": "agent"})
@@ -47,22 +48,34 @@ def test_a_sample_is_the_limit_that_it_is(sample: dict[str, Any]) -> None:
         account.take(happening)
     ending = account.conclude(code)
     if sample["kind"] == "none":
-        assert account.limit is None
+        assert account.failure is None
         assert ending is (Ending.FINISHED if code == 0 else Ending.FAILED)
         return
-    assert ending is Ending.LIMITED
-    assert account.limit is not None
-    assert account.limit.kind == sample["kind"]
+    assert ending is ENDINGS[failures.cure_of(FailureKind(sample["kind"]))]
+    assert account.failure is not None
+    assert account.failure.kind == sample["kind"]
     until = sample.get("until")
-    assert account.limit.until == (until.timestamp() if until else None)
+    assert account.failure.until == (until.timestamp() if until else None)
 
 
 def test_the_corpus_is_versioned_and_has_every_kind() -> None:
-    corpus = limits.corpus()
-    assert corpus["version"] == 1
-    assert {sample["kind"] for sample in SAMPLES} == {*Limit, "none"}
-    assert {banner["kind"] for banner in corpus["banners"]} == set(Limit)
+    corpus = failures.corpus()
+    seen = set(FailureKind) - {FailureKind.IDLE}  # of that, an agent says nothing
+    assert corpus["version"] == 2
+    assert {sample["kind"] for sample in SAMPLES} == {*seen, "none"}
+    assert {banner["kind"] for banner in corpus["banners"]} == seen
     assert len({_id(sample) + str(sample.get("out")) for sample in SAMPLES}) == len(SAMPLES) >= 40
+
+
+def test_every_kind_says_what_ends_it_and_what_to_do_in_plain_words() -> None:
+    corpus = failures.corpus()
+    assert set(corpus["kinds"]) == set(FailureKind)
+    assert {*corpus["codes"].values(), *corpus["statuses"].values()} <= set(FailureKind)
+    for kind in FailureKind:
+        said, do = failures.told("claude", kind)
+        assert said.startswith("claude ")
+        assert do[0].isupper()
+        assert "{" not in said + do
 
 
 def test_every_banner_is_held_by_a_sample() -> None:
@@ -75,7 +88,7 @@ def test_every_banner_is_held_by_a_sample() -> None:
     ]
     unused = [
         banner["line"]
-        for banner in limits.corpus()["banners"]
+        for banner in failures.corpus()["banners"]
         if not any(re.fullmatch(banner["line"], line, re.IGNORECASE) for line in lines)
     ]
     assert unused == []
@@ -118,7 +131,7 @@ BERLIN = datetime(2026, 11, 15, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
     ],
 )
 def test_a_time_is_understood_as_it_was_meant(text: str, moment: str) -> None:
-    until = limits.until(text, BERLIN)
+    until = failures.until(text, BERLIN)
     assert until is not None
     assert datetime.fromtimestamp(until, BERLIN.tzinfo) == datetime.fromisoformat(moment)
 
@@ -127,11 +140,11 @@ def test_a_time_is_understood_as_it_was_meant(text: str, moment: str) -> None:
     "text", ["", "resets soon", "resets 25:99pm", "resets 3pm (Mars/Olympus)", "resets Foo 3, 4pm", "again in a while"]
 )
 def test_what_is_no_time_is_none(text: str) -> None:
-    assert limits.until(text, BERLIN) is None
+    assert failures.until(text, BERLIN) is None
 
 
 @given(st.text(st.sampled_from("resets again in at 0123456789:apm.|()/,JanFebst"), max_size=80))
 def test_no_text_is_an_error(text: str) -> None:
-    limits.until(text, BERLIN)
-    limits.banner(text, BERLIN)
-    limits.reached(text, BERLIN, status=429)
+    failures.until(text, BERLIN)
+    failures.banner(text, BERLIN)
+    failures.failure_of(text, BERLIN, status=429)

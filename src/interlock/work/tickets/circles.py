@@ -1,0 +1,101 @@
+"""Circles of waiting: a ticket waits for its blockers and for its parts, so one that waits for itself never begins."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+import msgspec
+
+from interlock.journal import Sql
+from interlock.work.tickets.shelf import Line, by_ids
+
+__all__ = ["Circle", "circles", "way_out", "way_to", "worded"]
+
+_MOST = 10
+_WAITS_FOR = "SELECT blocker FROM ticket_blocks WHERE blocked = ? UNION SELECT id FROM tickets WHERE parent = ?"
+_BLOCKED = (
+    "SELECT b.blocked, b.blocker FROM ticket_blocks AS b JOIN tickets AS t ON t.id = b.blocked "
+    "JOIN tickets AS o ON o.id = b.blocker WHERE t.outcome IS NULL AND o.outcome IS NULL"
+)
+_PARTS = (
+    "SELECT p.id, t.id FROM tickets AS t JOIN tickets AS p ON p.id = t.parent "
+    "WHERE t.parent IS NOT NULL AND t.outcome IS NULL AND p.outcome IS NULL"
+)
+
+
+class Circle(msgspec.Struct, frozen=True):
+    """Open tickets that wait for each other: none of them is ever offered."""
+
+    tickets: list[Line]
+    """Each waits for the next one, and the last for the first."""
+    message: str
+    way_out: str
+    """The command that takes out one of the links."""
+
+
+def way_to(sql: Sql, start: str, goal: str) -> list[str] | None:
+    """The shortest way along which one ticket waits for another, from blocker to blocker and from whole to part."""
+    came_from: dict[str, str | None] = {start: None}
+    queue = [start]
+    for current in queue:
+        if current == goal:
+            way: list[str] = []
+            at: str | None = current
+            while at is not None:
+                way.append(at)
+                at = came_from[at]
+            return way[::-1]
+        for (further,) in sql.rows(_WAITS_FOR, (current, current)):
+            if further not in came_from:
+                came_from[further] = current
+                queue.append(further)
+    return None
+
+
+def worded(sql: Sql, way: Sequence[str]) -> str:
+    """A way of waiting in words: `#2 waits for #1 waits for its part #2`."""
+    known = by_ids(sql, way)
+    words = [f"#{known[way[0]].number}"]
+    for one, other in itertools.pairwise(way):
+        how = "waits for its part" if known[other].parent == one else "waits for"
+        words.append(f"{how} #{known[other].number}")
+    return " ".join(words)
+
+
+def way_out(sql: Sql, way: Sequence[str]) -> str:
+    """The command that takes out the first blocking link of a way."""
+    known = by_ids(sql, way)
+    for one, other in itertools.pairwise(way):
+        if known[other].parent != one:
+            return f"ralph ticket deps {known[one].number} --blocked-by {known[other].number} --remove"
+    return f"ralph ticket deps {known[way[1]].number} --parent {known[way[0]].number} --remove"
+
+
+def circles(sql: Sql) -> list[Circle]:
+    """The circles among open tickets. None can be made any more; earlier versions accepted some."""
+    waits: dict[str, set[str]] = {}
+    for blocked, blocker in sql.rows(_BLOCKED):
+        waits.setdefault(blocked, set()).add(blocker)
+    if not waits:
+        return []  # parts alone make no circle
+    for whole, part in sql.rows(_PARTS):
+        waits.setdefault(whole, set()).add(part)
+    found: list[Circle] = []
+    while len(found) < _MOST and (way := _circle(waits)) is not None:
+        known = by_ids(sql, way)
+        message = f"{worded(sql, way)}, so none of them is offered"
+        found.append(Circle([known[one] for one in way[:-1]], message, way_out(sql, way)))
+        for one in way:
+            waits.pop(one, None)
+    return found
+
+
+def _circle(waits: dict[str, set[str]]) -> list[str] | None:
+    try:
+        TopologicalSorter({one: sorted(others) for one, others in sorted(waits.items())}).prepare()
+    except CycleError as error:
+        way: list[str] = error.args[1]
+        return way[::-1]
+    return None

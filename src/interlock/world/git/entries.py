@@ -1,0 +1,60 @@
+"""PURE. Reduce an index to its entries: paths, modes, blobs and flags, without the caches that git trusts.
+
+Git skips a file whose times and size match the stat data in the index, reuses the trees cached in it, and skips
+directories that its untracked cache calls unchanged. A program that writes the index can forge all three. Without them,
+git reads every file and compares its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+__all__ = ["NEEDS_GIT", "entries_only"]
+
+NEEDS_GIT = frozenset({b"link", b"sdir"})
+"""Extensions of a split index and of a sparse index: git has to expand them first."""
+_BEFORE_MODE, _AFTER_MODE, _STAT = 24, 28, 40
+_EXTENDED, _NAME = 0x4000, 0x0FFF
+
+
+def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes]]:
+    """Return the index without stat data and extensions, and the names of the extensions.
+
+    Raises ValueError, IndexError or struct.error if the index is malformed.
+    """
+    size = hashlib.new(algorithm).digest_size
+    signature, version, count = struct.unpack_from(">4sII", content)
+    if signature != b"DIRC" or version not in (2, 3, 4):
+        raise ValueError("unknown format or version")
+    made, place = bytearray(content), 12
+    blank = bytes(_BEFORE_MODE), bytes(_STAT - _AFTER_MODE)
+    flags_at = _STAT + size
+    for _ in range(count):
+        (flags,) = struct.unpack_from(">H", content, place + flags_at)
+        made[place : place + _BEFORE_MODE] = blank[0]
+        made[place + _AFTER_MODE : place + _STAT] = blank[1]
+        name = place + flags_at + (4 if flags & _EXTENDED else 2)
+        if (
+            version == 4
+        ):  # a varint, the number of bytes to drop from the previous name; then the suffix, without padding
+            while content[name] & 0x80:
+                name += 1
+            place = content.index(b"\0", name + 1) + 1
+        else:
+            length = flags & _NAME
+            end = name + length if length < _NAME else content.index(b"\0", name)
+            place += (end - place + 8) // 8 * 8
+    if place + size > len(content):
+        raise ValueError("it is truncated")
+    entries = bytes(made[:place])
+    return entries + hashlib.new(algorithm, entries).digest(), _extensions(content[place:-size])
+
+
+def _extensions(rest: bytes) -> frozenset[bytes]:
+    found, place = set(), 0
+    while place + 8 <= len(rest):
+        name, length = struct.unpack_from(">4sI", rest, place)
+        found.add(name)
+        place += 8 + length
+    return frozenset(found)
