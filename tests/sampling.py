@@ -1,7 +1,8 @@
 """The cases of large tables that `make test` runs: a few, drawn with a seed. `make test-exhaustive` runs all of them.
 
-A test with the mark `sampled(n)` runs with n of its cases. A test that runs on both databases runs on PostgreSQL with
-two of its cases, because what differs between them is the database and not the case.
+A test with the mark `sampled(n)` runs with n of its cases; with `sampled(0)` it runs only in `make test-exhaustive`. A
+test that runs on both databases runs on PostgreSQL with two of its cases, because what differs between them is the
+database and not the case.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """
     groups: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        if isinstance(item, pytest.Function):
             groups[item.nodeid.partition("[")[0]].append(item)
     return [item for name, group in groups.items() for item in _left_out_of(name, group)]
 
@@ -47,10 +48,11 @@ def _left_out_of(name: str, group: Sequence[pytest.Function]) -> list[pytest.Ite
 
 
 def _database(item: pytest.Function) -> str:
-    parameters = item.callspec.params
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
     return str(parameters.get("address", parameters.get("shared_address", "")))
 
 
 def _has_a_requirement(item: pytest.Function) -> bool:
     """True if the case itself carries a requirement, not only its function."""
-    return any(mark.name == "requirement" for mark in item.callspec.marks)
+    marks = item.callspec.marks if hasattr(item, "callspec") else item.own_markers
+    return any(mark.name == "requirement" for mark in marks)

@@ -406,9 +406,11 @@ HURRIED = (
 """The hook with other deadlines: for what waits, and for what computes."""
 
 
-def _hurried(event: str, wall: float, processor: float, cwd: Path, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _hurried(
+    event: str, wall: float, processor: float, cwd: Path, env: Mapping[str, str], before: str = ""
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-c", HURRIED, str(wall), str(processor), event],
+        [sys.executable, "-c", before + HURRIED, str(wall), str(processor), event],
         cwd=cwd,
         env=env,
         stdin=subprocess.PIPE,
@@ -437,10 +439,21 @@ def test_an_agent_without_a_session_is_not_held_by_input_that_never_ends(
 
 def test_a_call_that_takes_too_much_of_the_processor_is_denied(repository: Path, environment: dict[str, str]) -> None:
     env = {**environment, "RALPH_SESSION_ID": begun(repository, "implementing")}
-    with _hurried("pre-tool-use", 600, 0.0001, repository, env) as process:
+    endless = "import interlock.faces.hook as hook\nhook._look = lambda place: [None for _ in iter(int, 1)]\n"
+    with _hurried("pre-tool-use", 600, 0.05, repository, env, endless) as process:
         _, said = process.communicate(json.dumps(called("Bash", {"command": "ls"})).encode(), SECONDS)
     assert process.returncode == 2
     assert b"could not be judged in time" in said
+
+
+def test_a_deadline_that_passes_while_the_hook_exits_does_not_change_its_answer(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    env = {**environment, "RALPH_SESSION_ID": begun(repository, "implementing")}
+    slow_exit = "import atexit, time\n@atexit.register\ndef _():\n    while time.process_time() < 1.2: pass\n"
+    with _hurried("pre-tool-use", 600, 0.5, repository, env, slow_exit) as process:
+        process.communicate(json.dumps(called("Bash", {"command": "ls"})).encode(), SECONDS)
+    assert process.returncode == 0
 
 
 def test_a_database_that_does_not_answer_is_not_waited_for(repository: Path, environment: dict[str, str]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
+from contextlib import closing
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from interlock.errors import Conflict, InterlockError, Refusal
-from interlock.journal import Journal, Transaction
+from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import SHIPPED, Accepted, Event, Evidence, Refused, Snapshot, load_shipped, start, step
 
 from .databases import Address, dump
@@ -39,6 +41,17 @@ def test_an_append_moves_the_instance_by_one_version_from_where_it_stood(journal
     assert (instance.state, instance.version, instance.updated) == ("Assessing", 2, moved.entry.time)
     assert instance.snapshot == moved.snapshot == Snapshot("Assessing")
     assert journal.history(id_)[1] == moved.entry
+
+
+@pytest.mark.parametrize("step_of_the_clock", [0, -3_600_000])
+def test_instances_are_named_in_the_order_they_begin_whatever_the_clock_says(
+    address: Address, step_of_the_clock: int
+) -> None:
+    times = itertools.count(1_700_000_000_000_000_000, step_of_the_clock * 1_000_000)
+    with closing(open_journal(address, now=lambda: next(times))) as journal:
+        made = [journal.create("thread", created()).entry.instance for _ in range(8)]
+        assert made == sorted(made)
+        assert [one.id for one in journal.recent("thread", 8)] == made[::-1]
 
 
 def test_a_history_is_read_on_from_a_version(journal: Journal) -> None:

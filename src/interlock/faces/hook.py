@@ -74,6 +74,7 @@ def main() -> None:
         raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
         blocked = _failed(event, error, is_session=bool(os.environ.get(_SESSION)))
+    late.disarm()
     if blocked:
         _say(2, f"{blocked}\n")
         raise SystemExit(_BLOCK)
@@ -97,6 +98,12 @@ class _Late:
         signal.signal(signal.SIGPROF, lambda *_: self._answer())
         signal.setitimer(signal.ITIMER_PROF, _PROCESSOR_SECONDS)
         _thread.start_new_thread(self._watch, ())
+
+    def disarm(self) -> None:
+        """Stop counting: once the interpreter shuts down, the signal would kill the process instead of answering."""
+        import signal
+
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _watch(self) -> None:
         import time

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
-__all__ = ["is_suffix", "make_id", "time_text"]
+__all__ = ["is_suffix", "make_id", "milliseconds_of", "time_text"]
 
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _SUFFIX = re.compile(f"[{_DIGITS}]{{4,26}}")
@@ -16,6 +16,14 @@ def make_id(milliseconds: int, randomness: bytes) -> str:
     """A lower-case ULID: 48 bits of time and 80 bits of randomness in 26 characters."""
     number = (milliseconds & (1 << 48) - 1) << 80 | int.from_bytes(randomness[:10])
     return "".join(_DIGITS[number >> shift & 31] for shift in range(125, -5, -5))
+
+
+def milliseconds_of(id_: str) -> int:
+    """The time in an id, in milliseconds since 1970."""
+    number = 0
+    for digit in id_:
+        number = number << 5 | _DIGITS.index(digit)
+    return number >> 80
 
 
 def is_suffix(text: str) -> bool:

@@ -20,7 +20,7 @@ from interlock.journal.entry import (
     encode,
     hash_of,
 )
-from interlock.journal.ids import is_suffix, make_id, time_text
+from interlock.journal.ids import is_suffix, make_id, milliseconds_of, time_text
 from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lost, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
@@ -200,7 +200,7 @@ class Transaction:
             parent = self.instance(parent).id
         self._machines.keep(self._sql, definition)
         now = self._source.now()
-        made = make_id(now // 1_000_000, self._source.randomness(10))
+        made = self._new_id(now // 1_000_000)
         told = self._led(made, parent, definition, None, result, event)
         evidence = _with_birth(event.evidence, Birth(definition.name, definition.digest, parent))
         entry = self._entry(made, 1, replace(event, evidence=evidence), None, result, now, key, None)
@@ -214,6 +214,13 @@ class Transaction:
         if told is not None:
             self.append(*told)
         return Recorded(entry, result.snapshot, result.effects, result.warning)
+
+    def _new_id(self, milliseconds: int) -> str:
+        """Return an id that sorts after every other one, also within a millisecond or after the clock went back."""
+        [(newest,)] = self._sql.rows("SELECT max(id) FROM instances")
+        randomness = self._source.randomness(10)
+        made = make_id(milliseconds, randomness)
+        return made if newest is None or made > newest else make_id(milliseconds_of(newest) + 1, randomness)
 
     def append(
         self,

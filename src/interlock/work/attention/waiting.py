@@ -42,7 +42,12 @@ def waiting(journal: Journal, watch: Watch, root: Path | None) -> tuple[tuple[Wa
         found += some
         unlisted += more
     found += [one for one in (*_loops(journal, watch), *_runs(journal, watch)) if one is not None]
-    return tuple(sorted(found, key=lambda one: (not one.is_gate, one.since or ""))), unlisted
+    return tuple(sorted(found, key=_rank)), unlisted
+
+
+def _rank(one: Waiting) -> tuple[bool, str, str]:
+    """Gates first, then by waiting time; ids break the tie of one millisecond."""
+    return not one.is_gate, one.since or "", one.of.id if one.of else ""
 
 
 def wait_of(journal: Journal, watch: Watch, instance: Instance) -> Waiting | None:
