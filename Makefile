@@ -16,6 +16,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One more worker than cores: a quarter of the time, a test waits for a process, a browser or a lock.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexact --compile-bytecode --quiet
 
 # What was compiled is kept, wherever this runs: each worker of the tests would compile a thousand files anew.
@@ -28,7 +30,7 @@ demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
 
 test: $(VENV)/ready-test $(VENV)/ready-browser
-	@$(BIN)/pytest -n auto --dist worksteal
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 test-exhaustive: $(VENV)/ready-test
 	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m 'exhaustive or hypothesis' -n auto --dist worksteal

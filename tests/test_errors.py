@@ -7,6 +7,7 @@ import inspect
 import pickle
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,10 +25,16 @@ POSITIONS = {**dict.fromkeys(CLASSES, 0), "Refused": 0, "refused": 0, "refuse": 
 """Where the code is among the arguments of everything that makes an error or a refusal."""
 
 
-def _trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        if path.name != "errors.py":
-            yield str(path.relative_to(SOURCE)), ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def _calls() -> list[tuple[str, ast.Call | ast.Return]]:
+    """Every call and every return of the source, with its file."""
+    return [
+        (str(path.relative_to(SOURCE)), node)
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.name != "errors.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call | ast.Return)
+    ]
 
 
 def _called(call: ast.Call) -> str:
@@ -42,16 +49,15 @@ def _literals(node: ast.expr) -> Iterator[str]:
 
 def _made() -> Iterator[tuple[str, str]]:
     """Every code that some line of the source makes an error with, and that line."""
-    for where, tree in _trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _called(node) in POSITIONS and not where.startswith("work/demo"):
-                position = POSITIONS[_called(node)]
-                if len(node.args) > position and isinstance(node.args[position], ast.Constant | ast.IfExp):
-                    yield from ((code, f"{where}:{node.lineno}") for code in _literals(node.args[position]))
-            elif isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and where.startswith("machine"):
-                match node.value.elts:
-                    case [ast.Constant(value=str(code)), _, _]:
-                        yield code, f"{where}:{node.lineno}"
+    for where, node in _calls():
+        if isinstance(node, ast.Call) and _called(node) in POSITIONS and not where.startswith("work/demo"):
+            position = POSITIONS[_called(node)]
+            if len(node.args) > position and isinstance(node.args[position], ast.Constant | ast.IfExp):
+                yield from ((code, f"{where}:{node.lineno}") for code in _literals(node.args[position]))
+        elif isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple) and where.startswith("machine"):
+            match node.value.elts:
+                case [ast.Constant(value=str(code)), _, _]:
+                    yield code, f"{where}:{node.lineno}"
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +82,7 @@ def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> Non
     """A code that is computed would escape the search; only journal, advice, sync and early refusals pass one on."""
     computed = [
         f"{where}: {ast.unparse(node.args[0])}"
-        for where, tree in _trees()
-        for node in ast.walk(tree)
+        for where, node in _calls()
         if isinstance(node, ast.Call) and _called(node) in CLASSES and node.args
         if not isinstance(node.args[0], ast.Constant | ast.IfExp)
     ]

@@ -189,6 +189,7 @@ def test_an_installed_wheel_sets_up_a_repository_and_talks_with_agents(installed
 
     assert ralph("--version").out == f"ralph {__version__}\n"
     assert "see also:" in ralph("help", "work").out
+    assert ralph("thread", "new", "Greet people", "--json").data["state"] == "Drafting"
     assert ralph("init", "--yes", "--agent", "claude", "--json").data
     server = json.loads((place / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]["ralph"]
     assert server == {"command": "ralph", "args": ["mcp"]}
@@ -200,6 +201,7 @@ def test_an_installed_wheel_sets_up_a_repository_and_talks_with_agents(installed
     assert (hook.code, hook.out) == (0, "")
 
 
+@pytest.mark.sampled(0)
 def test_an_installed_wheel_plays_the_demo(installed: Installed, tmp_path: Path) -> None:
     """The main job needs no extra."""
     done = run("demo", "--json", cwd=tmp_path, env=installed.environment, program=installed.ralph, seconds=SECONDS)

@@ -124,11 +124,15 @@ def started(
     cwd: Path,
     env: Mapping[str, str],
     program: Path = RALPH,
-    stdin: bytes | None = None,
+    stdin: bytes | int | None = None,
     terminal: int | None = None,
 ) -> Forked | None:
-    """`ralph` or the hook with these words, in pipes or a terminal of its own; None where only a real start will do."""
-    if _STARTS["are real"] or (stdin and len(stdin) > _PIPE) or not _can_be_forked(words, cwd, env):
+    """`ralph` or the hook with these words, in pipes or a terminal of its own; None where only a real start will do.
+
+    What it reads is these bytes, or comes over a descriptor, which stays the caller's to close.
+    """
+    is_too_much = isinstance(stdin, bytes) and len(stdin) > _PIPE
+    if _STARTS["are real"] or is_too_much or not _can_be_forked(words, cwd, env):
         return None
     if program == HOOK:
         server = _server((_HOOK,))
@@ -163,7 +167,7 @@ def _ordered(
     words: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    stdin: bytes | None,
+    stdin: bytes | int | None,
     terminal: int | None,
 ) -> Forked | None:
     """The process that the server forks for an order; None if the order is too long."""
@@ -213,8 +217,10 @@ def _server(left_out: tuple[str, ...]) -> socket.socket | None:
     return ours if ours.recv(1) else None
 
 
-def _fed(stdin: bytes | None, theirs: ExitStack) -> int:
-    """A pipe that holds these bytes and no more will come, or nothing at all."""
+def _fed(stdin: bytes | int | None, theirs: ExitStack) -> int:
+    """A pipe that holds these bytes and no more will come, or nothing at all; or the descriptor that is given."""
+    if isinstance(stdin, int):
+        return stdin
     if stdin is None:
         read = os.open(os.devnull, os.O_RDONLY)
     else:

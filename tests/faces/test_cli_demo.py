@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from faces.programs import SECONDS, clean_environment, run, run_in_terminal
+from faces.programs import SECONDS, clean_environment, run, run_here, run_in_terminal
 
 PLAYED = {"ticket", "thread", "story", "session", "orchestrator"}
 REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
@@ -20,8 +20,19 @@ ROOT = Path(__file__).parent.parent.parent
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the demo is called: a directory that is in no repository."""
-    return tmp_path_factory.mktemp("called")
+    """Where the demo is called: a repository whose settings name a program that leaves a `canary` beside it."""
+    place = tmp_path_factory.mktemp("called")
+    script, repository = place / "script", place / "repository"
+    script.write_text(f"#!/bin/sh\necho ran >> {place / 'canary'}\n", encoding="utf-8")
+    script.chmod(0o755)
+    _git("init", "-q", repository)
+    for key in ("core.fsmonitor", "core.pager", "core.hooksPath", "init.templateDir"):
+        _git("-C", repository, "config", key, script)
+    return repository
+
+
+def _git(*words: str | Path) -> None:
+    subprocess.run(["git", *words], capture_output=True, timeout=SECONDS, check=True)
 
 
 @pytest.fixture(scope="module")
@@ -61,18 +72,15 @@ def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: 
 
 def test_nothing_is_written_where_it_is_called(data: dict[str, Any], called: Path) -> None:
     assert data["verified"]
-    assert list(called.iterdir()) == []
+    assert [one.name for one in called.iterdir()] == [".git"]
 
 
-def test_people_see_every_move_every_refusal_and_where_to_look(outside: Path, environment: dict[str, str]) -> None:
-    result = run("demo", cwd=outside, env=environment)
-    assert (result.code, result.err) == (0, "")
-    for name in PLAYED:
-        assert re.search(rf"^  {name} .* ends: success$", result.out, re.MULTILINE)
-    [refused] = re.findall(r"moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", result.out, re.MULTILINE)
-    assert int(refused) == result.out.count("✗ refused")
-    [directory] = re.findall(r"cd (\S+) && ralph log$", result.out, re.MULTILINE)
-    assert run("journal", "verify", cwd=Path(directory), env=environment).code == 0
+def test_it_runs_nothing_that_the_repository_names(data: dict[str, Any], called: Path) -> None:
+    canary = called.with_name("canary")
+    assert data["verified"]
+    assert not canary.exists()
+    _git("-C", called, "status")
+    assert canary.exists(), "the trap does not even catch git"
 
 
 def test_a_demo_without_git_still_plays_and_can_be_looked_at(outside: Path, environment: dict[str, str]) -> None:
@@ -102,12 +110,20 @@ def test_make_demo_runs_it() -> None:
     assert done.stdout.splitlines()[-1].split()[-2:] == [".venv/bin/ralph", "demo"]
 
 
-def test_a_person_at_a_terminal_passes_the_gates_themselves(outside: Path, environment: dict[str, str]) -> None:
+def test_a_person_at_a_terminal_passes_the_gates_and_sees_every_move_every_refusal_and_where_to_look(
+    outside: Path, environment: dict[str, str]
+) -> None:
     words = ("build", "finalize", "approve", "approve", "commit")
     answers = [(f"Type {word} and press Enter", f"{word}\n") for word in words]
-    code, screen = run_in_terminal("demo", cwd=outside, env=environment, answers=answers)
+    code, screen = run_in_terminal("demo", cwd=outside, env=environment, answers=answers, columns=200)
     assert code == 0, screen
-    assert "the journal verifies" in screen
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", screen).replace("\r\n", "\n")
+    for name in PLAYED:
+        assert re.search(rf"^  {name} .* ends: success$", lines, re.MULTILINE), screen
+    [refused] = re.findall(r"moves in .*; (\d+) refused, 3 blocked; the journal verifies\.$", lines, re.MULTILINE)
+    assert int(refused) == lines.count("✗ refused")
+    [directory] = re.findall(r"cd (\S+) && ralph log$", lines, re.MULTILINE)
+    assert run_here("journal", "verify", cwd=Path(directory), env=environment).code == 0
 
 
 def test_a_person_who_declines_is_told_where_it_stands(outside: Path, environment: dict[str, str]) -> None:

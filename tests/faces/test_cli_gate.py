@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faces.journals import opened, tampered
-from faces.programs import RALPH, SECONDS, run, run_in_terminal
+from faces.programs import RALPH, SECONDS, run, run_here, run_in_terminal
 from interlock.journal import Entry
 from interlock.machine import Event, Evidence
 from interlock.work.gates import audit
@@ -37,18 +37,23 @@ def make(file: Path, passphrase: str = "") -> Path:
     return file.with_name(file.name + ".pub")
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> Path:
-    return make(tmp_path / "plain")
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys")
 
 
-@pytest.fixture
-def locked(tmp_path: Path) -> Path:
-    return make(tmp_path / "locked", SECRET)
+@pytest.fixture(scope="module")
+def key(keys: Path) -> Path:
+    return make(keys / "plain")
+
+
+@pytest.fixture(scope="module")
+def locked(keys: Path) -> Path:
+    return make(keys / "locked", SECRET)
 
 
 def listed(repository: Path, environment: dict[str, str]) -> Any:
-    return run("gate", "list", "--json", cwd=repository, env=environment).data
+    return run_here("gate", "list", "--json", cwd=repository, env=environment).data
 
 
 # A person
@@ -67,11 +72,11 @@ def test_a_person_enrolls_a_key_and_it_vouches_for_the_journal(
     [told] = listed(repository, environment)["keys"]
     assert (told["fingerprint"], told["presence"], told["forgeable"]) == (fingerprint, "none", True)
     assert told["channel"] == "cli"
-    found = {one["check"]: one for one in run("doctor", "--json", cwd=repository, env=environment).data}
+    found = {one["check"]: one for one in run_here("doctor", "--json", cwd=repository, env=environment).data}
     assert (found["gates"]["status"], fingerprint in found["gates"]["detail"]) == ("note", True)
     verified = run("journal", "verify", "--key", fingerprint, "--json", cwd=repository, env=environment).data
     assert (verified["gates"], verified["signed"]) == (1, 1)
-    assert fingerprint in run("journal", "verify", "--key", fingerprint, cwd=repository, env=environment).out
+    assert fingerprint in run_here("journal", "verify", "--key", fingerprint, cwd=repository, env=environment).out
 
 
 def test_a_key_with_a_passphrase_signs_after_it_was_typed(
@@ -97,6 +102,7 @@ def test_a_wrong_passphrase_enrolls_nothing_and_is_kept(
     assert (attempt["gate"], attempt["why"]) == ("key", "no enrolled key signed")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("typed", ["yes\n", "\n", "Enroll\n", " enroll\n", "\x04"])
 def test_anything_but_the_word_is_no(typed: str, key: Path, repository: Path, environment: dict[str, str]) -> None:
     answers = [(QUESTION, typed)]
@@ -131,7 +137,7 @@ def test_the_second_key_needs_the_first_and_the_first_can_then_be_revoked(
     told = {one["fingerprint"]: one["revoked"] for one in listed(repository, environment)["keys"]}
     assert told[name] is not None
     assert told[read_public_key(key).fingerprint] is None
-    assert run("journal", "verify", "--key", name, cwd=repository, env=environment).code == 0
+    assert run_here("journal", "verify", "--key", name, cwd=repository, env=environment).code == 0
 
 
 # What the person is shown
@@ -185,6 +191,7 @@ def signing(environment: dict[str, str], value: str) -> None:
     Path(environment["HOME"], ".gitconfig").write_text(settings)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("named", ["public", "private", "literal"])
 def test_init_offers_the_key_that_git_signs_with(named: str, repository: Path, environment: dict[str, str]) -> None:
     directory = Path(environment["HOME"], ".ssh")
@@ -226,7 +233,7 @@ def test_a_repository_has_no_say_in_which_key_is_offered(
     settings = f'[gpg]\n\tformat = ssh\n[user]\n\tsigningkey = "{key}"\n'
     with (repository / ".git" / "config").open("a") as file:
         file.write(settings)
-    done = run("init", "--agent", "claude", "--yes", cwd=repository, env=environment)
+    done = run_here("init", "--agent", "claude", "--yes", cwd=repository, env=environment)
     assert (done.code, "ralph gate enroll" in done.err) == (0, False)
 
 
@@ -236,6 +243,7 @@ def test_a_repository_has_no_say_in_which_key_is_offered(
 WAYS = ["piped", "empty", "foreign terminal", "marker"]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("words", [("enroll",), ("revoke", "SHA256:x")], ids=["enroll", "revoke"])
 def test_nobody_else_enrolls_or_revokes_and_the_attempt_is_shown(
@@ -259,7 +267,7 @@ def test_nobody_else_enrolls_or_revokes_and_the_attempt_is_shown(
     assert attempt["gate"] == "key"
     assert attempt["kind"] == ("agent" if way == "marker" else "human")
     assert attempt["why"]
-    shown = run("gate", "list", cwd=repository, env=environment).out
+    shown = run_here("gate", "list", cwd=repository, env=environment).out
     assert attempt["why"] in shown
 
 
@@ -326,7 +334,7 @@ def test_without_openssh_enrolling_says_what_to_install(
     code, screen = run_in_terminal("gate", "enroll", key, cwd=repository, env=environment)
     assert (code, "[ssh_missing]" in screen) == (1, True), screen
     assert "openssh-client" in screen
-    checks = {one["check"]: one for one in run("doctor", "--json", cwd=repository, env=environment).data}
+    checks = {one["check"]: one for one in run_here("doctor", "--json", cwd=repository, env=environment).data}
     assert "OpenSSH's client" in checks["gates"]["detail"]
 
 
@@ -335,7 +343,7 @@ def test_a_repository_without_a_journal_has_no_keys_and_none_is_made(
 ) -> None:
     assert listed(repository, environment) == {"keys": [], "passed": [], "refused": []}
     assert not (repository / ".ralf").exists()
-    failed = run("journal", "verify", "--key", "SHA256:x", "--json", cwd=repository, env=environment)
+    failed = run_here("journal", "verify", "--key", "SHA256:x", "--json", cwd=repository, env=environment)
     assert (failed.code, failed.error["code"]) == (7, "approval_invalid")
 
 
@@ -355,7 +363,7 @@ def test_verify_names_a_gate_that_was_passed_without_an_approval(
     failed = run("journal", "verify", "--json", cwd=repository, env=environment)
     assert (failed.code, failed.error["code"]) == (7, "approval_invalid")
     assert [(one["code"], one["seq"]) for one in failed.error["details"]["problems"]] == [("approval_missing", seq)]
-    assert f"entry {seq}" in run("journal", "verify", cwd=repository, env=environment).out
+    assert f"entry {seq}" in run_here("journal", "verify", cwd=repository, env=environment).out
 
 
 def test_verify_names_a_key_that_was_swapped_in_the_journal(
@@ -368,7 +376,7 @@ def test_verify_names_a_key_that_was_swapped_in_the_journal(
     with opened(repository) as journal:
         [entry] = [one for one in journal.entries() if one.event == "key_enrolled"]
     tampered(repository, "UPDATE entries SET hash = ? WHERE event = 'key_enrolled'", _hash(entry))
-    failed = run("journal", "verify", "--key", mine.fingerprint, "--json", cwd=repository, env=environment)
+    failed = run_here("journal", "verify", "--key", mine.fingerprint, "--json", cwd=repository, env=environment)
     assert (failed.code, failed.error["code"]) == (7, "approval_invalid")
     assert {one["code"] for one in failed.error["details"]["problems"]} >= {"signature_invalid", "key_unknown"}
     with opened(repository) as journal:
@@ -438,7 +446,7 @@ def test_a_key_without_a_guard_proves_nobody_in_a_namespace(
 def test_a_persons_move_in_a_namespace_is_signed_for(
     locked: Path, repository: Path, environment: dict[str, str]
 ) -> None:
-    made = run("thread", "new", "Greet", "--json", cwd=repository, env=environment).data["id"]
+    made = run_here("thread", "new", "Greet", "--json", cwd=repository, env=environment).data["id"]
     code, screen = in_namespace("thread", "context", "be evil", "--thread", made, cwd=repository, env=environment)
     assert code == 5, screen
     answers = [(QUESTION, "enroll\n"), (PASSPHRASE, f"{SECRET}\n")]

@@ -188,7 +188,7 @@ def test_following_one_instance_leaves_the_others_out(repository: Path, environm
 def test_following_may_begin_before_there_is_a_journal(repository: Path, environment: dict[str, str]) -> None:
     with followed("log", "-f", "--json", cwd=repository, env=environment) as stream:
         with pytest.raises(subprocess.TimeoutExpired):  # it goes on, although there is nothing to read
-            stream.process.wait(2)
+            stream.process.wait(0.6)
         assert not (repository / ".ralf").exists()
         with opened(repository) as journal:
             session = write_session(journal)
@@ -222,6 +222,7 @@ def test_an_entry_that_cannot_be_read_is_named(sessions: list[str], ralph: Ralph
 # A reader that has seen enough
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("command", ["ralph log -n 2000", "ralph journal export", "ralph log -n 2000 --json"])
 def test_a_closed_pipe_leaves_no_traceback(command: str, repository: Path, environment: dict[str, str]) -> None:
     with opened(repository) as journal:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from faces.journals import settle
-from faces.programs import Stream, followed, run, run_in_terminal
+from faces.programs import Stream, clean_environment, followed, run, run_here, run_in_terminal
 from patience import SECONDS
 from work.orchestration.playing import MET, done, plan, qualified, says, task
 
@@ -22,8 +22,13 @@ SETTINGS = (
 
 
 @pytest.fixture
-def project(repository: Path, environment: dict[str, str]) -> Path:
+def project(tmp_path: Path, environment: dict[str, str]) -> Path:
     """A repository whose agents do one task, and whose reviewer is content."""
+    return _project(tmp_path / "repository", environment)
+
+
+def _project(repository: Path, environment: dict[str, str]) -> Path:
+    subprocess.run(["git", "init", "-q", repository], env=environment, check=True)
     for key, value in (("user.name", "Ann"), ("user.email", "ann@example.org")):
         subprocess.run(["git", "config", key, value], cwd=repository, env=environment, check=True)
     (repository / ".gitignore").write_text("*.json\n*.count\n")
@@ -45,14 +50,17 @@ def _last(out: str) -> dict[str, Any]:
     return found
 
 
-def test_a_goal_is_met_and_its_files_and_status_say_so(project: Path, environment: dict[str, str]) -> None:
+def test_a_goal_is_met_its_files_and_status_say_so_and_its_verbs_how_to_begin_another(
+    project: Path, environment: dict[str, str]
+) -> None:
     result = run("orchestrate", "All parts are there", cwd=project, env=environment)
     assert result.code == 0, result
     assert "[x] task-1" in result.out
     status = run("orchestrate", "status", "--json", cwd=project, env=environment).data
     assert (status["state"], status["outcome"], [one["mark"] for one in status["tasks"]]) == ("Exit", "success", ["x"])
     assert "- [x] task-1" in (project / ".ralph-sessions" / status["session"] / "progress.md").read_text()
-    assert run("journal", "verify", cwd=project, env=environment).code == 0
+    _says_how_to_begin_another(project, environment)
+    assert run_here("journal", "verify", cwd=project, env=environment).code == 0
 
 
 def test_a_run_that_failed_says_what_it_needs_and_a_person_lets_it_go_on(
@@ -76,7 +84,7 @@ def test_a_run_that_failed_says_what_it_needs_and_a_person_lets_it_go_on(
 def test_without_a_run_it_says_how_to_begin_one(
     repository: Path, environment: dict[str, str], words: tuple[str, ...]
 ) -> None:
-    refused = run("orchestrate", *words, "--json", cwd=repository, env=environment)
+    refused = run_here("orchestrate", *words, "--json", cwd=repository, env=environment)
     assert refused.error["code"] == "unknown_run"
     assert "ralph orchestrate" in refused.error["hint"]
 
@@ -134,6 +142,7 @@ def test_what_happens_is_a_line_of_json_each(project: Path, environment: dict[st
     assert lines[-1]["data"]["outcome"] == "success"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("columns", [50, 80])
 def test_in_a_terminal_the_plan_stays_below_the_lines_and_fits(
     project: Path, environment: dict[str, str], columns: int
@@ -189,7 +198,8 @@ def test_status_says_who_drives_it_and_who_is_at_work(project: Path, environment
         assert "▸ [/] task-1  write part 1" in page
         assert found["directory"] in page
         assert run("orchestrate", "resume", "--json", cwd=project, env=environment).error["code"] == "lease_held"
-        (project / "go").touch()  # nobody ends the agent of a driver that is killed
+        (project / "go").touch()
+        _until(stream, "state", state="Exit")  # nobody ends the agent of a driver that is killed
 
 
 def test_what_is_added_ends_what_runs_puts_it_back_and_is_planned_at_once(
@@ -276,14 +286,24 @@ def test_a_run_that_rests_by_itself_says_why_and_needs_a_person(project: Path, e
     ],
     ids=["empty", "blank", "long", "control"],
 )
-def test_what_cannot_be_a_requirement_is_refused(
-    project: Path, environment: dict[str, str], text: str, says_: str
+def test_what_cannot_be_a_requirement_or_a_goal_is_refused(
+    resting: Path, environment: dict[str, str], text: str, says_: str
 ) -> None:
-    _rests(project, environment)
-    refused = run("orchestrate", "add", text, "--json", cwd=project, env=environment).error
+    refused = run_here("orchestrate", "add", text, "--json", cwd=resting, env=environment).error
     assert refused["code"] == "invalid_argument"
     assert says_ in refused["message"]
-    assert run("orchestrate", text, "--json", cwd=project, env=environment).code != 0
+    assert run_here("orchestrate", text, "--json", cwd=resting, env=environment).code != 0
+
+
+@pytest.fixture(scope="module")
+def resting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that rests in Executing, for all tests that are refused and change nothing."""
+    place = tmp_path_factory.mktemp("resting")
+    (place / "home").mkdir()
+    environment = clean_environment(place / "home")
+    made = _project(place / "repository", environment)
+    _rests(made, environment)
+    return made
 
 
 def _rests(project: Path, environment: dict[str, str]) -> None:
@@ -297,22 +317,19 @@ def _rests(project: Path, environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("words", [("add", "more"), ("stop",), ("resume",), ("drive",)])
 def test_an_agent_steers_no_run_and_is_told_what_to_do_instead(
-    project: Path, environment: dict[str, str], words: tuple[str, ...]
+    resting: Path, environment: dict[str, str], words: tuple[str, ...]
 ) -> None:
-    _rests(project, environment)
-    refused = run("orchestrate", *words, "--json", cwd=project, env={**environment, "CLAUDECODE": "1"}).error
+    refused = run_here("orchestrate", *words, "--json", cwd=resting, env={**environment, "CLAUDECODE": "1"}).error
     assert refused["code"] == "person_needed"
     assert refused["hint"]
 
 
-@pytest.mark.parametrize("words", [("add", "more"), ("stop",), ("resume",)])
-def test_a_run_that_met_its_goal_says_how_to_begin_another(
-    project: Path, environment: dict[str, str], words: tuple[str, ...]
-) -> None:
-    assert run("orchestrate", "All parts are there", cwd=project, env=environment).code == 0
-    refused = run("orchestrate", *words, "--json", cwd=project, env=environment).error
-    assert refused["code"] == "terminal"
-    assert 'ralph orchestrate "GOAL"' in refused["hint"]
+def _says_how_to_begin_another(project: Path, environment: dict[str, str]) -> None:
+    """Every verb of a run that met its goal is refused."""
+    for words in (("add", "more"), ("stop",), ("resume",)):
+        refused = run_here("orchestrate", *words, "--json", cwd=project, env=environment).error
+        assert refused["code"] == "terminal"
+        assert 'ralph orchestrate "GOAL"' in refused["hint"]
 
 
 def test_what_is_added_while_it_rests_is_planned_first(project: Path, environment: dict[str, str]) -> None:
@@ -356,6 +373,7 @@ def test_on_a_terminal_it_asks_what_should_change_and_goes_on_with_that(
     assert json.loads(screen)["error"]["code"] == "terminal"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("typed", ["\n", "\x04", "\x03"], ids=["empty", "end", "Ctrl+C"])
 def test_nothing_typed_leaves_it_failed_with_what_to_do(project: Path, environment: dict[str, str], typed: str) -> None:
     _plays(project, "agent", says(status="blocked", goal="g", blockers=["no database", "no network"]))

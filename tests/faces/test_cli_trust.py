@@ -146,6 +146,7 @@ def test_a_person_trusts_a_journal_once_and_sees_what_it_would_run(
     assert run("work", "1", "--json", cwd=moved, env=environment).error["code"] == "journal_untrusted"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["yes", "", "TRUST"])
 def test_another_answer_trusts_nothing(
     hostile: Path, tmp_path: Path, environment: dict[str, str], traces: Path, answer: str

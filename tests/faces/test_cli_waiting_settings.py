@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faces.journals import opened, settle
-from faces.programs import SECONDS, run, run_in_terminal
+from faces.programs import SECONDS, run, run_here, run_in_terminal
 
 BEFORE = '[agent]\nname = "scripted"\nscript = "agent.json"\n[verify]\ncommands = ["true"]\n'
 WAITING = f"{BEFORE}[thread]\nbudget_usd = 5\n"
@@ -31,8 +31,8 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
         ("commit", "-q", "--allow-empty", "-m", "start"),
     ):
         subprocess.run(["git", *words], cwd=repository, env=environment, check=True, timeout=SECONDS)
-    run("ticket", "create", "Greet people", "--estimate", "S", cwd=repository, env=environment)
-    run("thread", "new", "Greet", cwd=repository, env=environment)
+    run_here("ticket", "create", "Greet people", "--estimate", "S", cwd=repository, env=environment)
+    run_here("thread", "new", "Greet", cwd=repository, env=environment)
     return repository
 
 
@@ -41,6 +41,7 @@ def _entries(repository: Path) -> int:
         return journal.head()
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("text", "code"), [(WAITING, "settings_waiting"), (MISSPELT, "settings_invalid"), ("= x", "settings_invalid")]
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faces.journals import opened, settle
-from faces.programs import SECONDS, run, run_in_terminal
+from faces.programs import SECONDS, run, run_here, run_in_terminal
 from work.threads.benches import DONE, IDLE, PASS
 from work.way.ways import commands
 
@@ -48,7 +48,7 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
     git(repository, environment, "config", "user.email", "ann@example.org")
     git(repository, environment, "add", "-A")
     git(repository, environment, "commit", "-qm", "start")
-    run("ticket", "create", "Greet people", "--estimate", "S", cwd=repository, env=environment)
+    run_here("ticket", "create", "Greet people", "--estimate", "S", cwd=repository, env=environment)
     return repository
 
 
@@ -94,8 +94,6 @@ def test_an_agent_is_told_to_use_the_commands(project: Path, environment: dict[s
     assert "handoff_ticket" in error["hint"]
 
 
-@pytest.mark.parametrize(
-    ("words", "code"), [(("9",), "unknown_ticket"), ((), "usage"), (("1", "--driver", "x"), "usage")]
-)
-def test_bad_input_is_told(words: tuple[str, ...], code: str, project: Path, environment: dict[str, str]) -> None:
-    assert run("work", *words, "--json", cwd=project, env=environment).error["code"] == code
+def test_bad_input_is_told(project: Path, environment: dict[str, str]) -> None:
+    for words, code in ((("9",), "unknown_ticket"), ((), "usage"), (("1", "--driver", "x"), "usage")):
+        assert run_here("work", *words, "--json", cwd=project, env=environment).error["code"] == code

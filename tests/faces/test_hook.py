@@ -44,6 +44,7 @@ def test_without_a_session_everything_passes_and_nothing_is_written(
     assert _files(repository) == before
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("event", EVENTS)
 def test_a_session_of_another_agent_is_none_of_its_business(
     event: str, repository: Path, environment: dict[str, str]
@@ -56,6 +57,7 @@ def test_a_session_of_another_agent_is_none_of_its_business(
     assert notes(repository) == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("event", EVENTS)
 def test_outside_of_a_repository_everything_passes(event: str, outside: Path, environment: dict[str, str]) -> None:
     result = hooked(event, WRITE, outside, environment)
@@ -192,6 +194,7 @@ def test_a_call_of_a_session_that_cannot_be_read_is_not_made(
 
 
 @pytest.mark.sampled(8)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stdin", HOSTILE.values(), ids=HOSTILE)
 def test_without_a_session_it_is_none_of_its_business(
     stdin: bytes, repository: Path, environment: dict[str, str]
@@ -202,6 +205,7 @@ def test_without_a_session_it_is_none_of_its_business(
 
 
 @pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("stdin", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("event", ["post-tool-use", "stop", "session-end"])
 def test_an_event_that_only_tells_something_always_passes(
@@ -213,6 +217,7 @@ def test_an_event_that_only_tells_something_always_passes(
     assert "Traceback" not in result.err
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("field", FIELDS)
 def test_no_field_of_a_wrong_type_makes_it_fail(field: str, repository: Path, environment: dict[str, str]) -> None:
     session = begun(repository, "implementing")
@@ -274,6 +279,7 @@ def test_a_block_stays_a_block_with_closed_streams(streams: str, repository: Pat
 
 
 @pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("streams", CLOSED)
 @pytest.mark.parametrize("event", ["session-start", "stop", "post-tool-use"])
 def test_what_tells_passes_with_closed_streams(

@@ -99,6 +99,7 @@ def test_a_command_that_failed_is_seen_as_failed(repository: Path, environment: 
 CLAUDE_OK = {"stdout": "", "stderr": "", "interrupted": False}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("event", "command", "more", "known"),
     [
@@ -127,6 +128,7 @@ def test_a_run_of_tests_is_seen_and_how_it_went_only_where_that_was_said(
     assert note["success"] is (event == "post-tool-use")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("command", ["git status", "pip install pytest", "grep -r pytest .", "cat tests/test_a.py"])
 def test_not_every_command_that_speaks_of_tests_runs_them(
     command: str, repository: Path, environment: dict[str, str]
@@ -331,6 +333,7 @@ def test_the_end_of_an_agent_that_nobody_drives_ends_its_session(
     assert [one["message"] for one in seen(repository, session)][:1] == ["the agent ended"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("reason", ["clear", "resume", "", None])
 def test_a_cleared_conversation_goes_on_with_its_session(
     reason: str | None, repository: Path, environment: dict[str, str]
@@ -387,6 +390,7 @@ def _answers(session: str) -> list[tuple[str, dict[str, Any], object]]:
     ]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape", range(3), ids=["Claude Code", "Codex", "OpenCode"])
 def test_a_session_made_over_http_is_found_after_the_hook_saw_it(
     shape: int, repository: Path, environment: dict[str, str]
@@ -428,6 +432,7 @@ def test_a_second_session_over_http_takes_the_place_of_the_first(repository: Pat
     assert first != second
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "response",
     [

@@ -147,6 +147,7 @@ def test_programs_that_the_path_does_not_find_are_registered_by_their_own(
 # Asking
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("answer", ["y\n", "Yes\n"])
 def test_somebody_who_says_yes_gets_it(answer: str, repository: Path, environment: dict[str, str]) -> None:
     code, screen = run_in_terminal("init", "--agent", "claude", cwd=repository, env=environment, typed=answer)
@@ -160,6 +161,7 @@ def test_somebody_who_says_yes_gets_it(answer: str, repository: Path, environmen
     assert list(repository.iterdir()) == [repository / ".git"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("answer", ["n\n", "\n", "no\n", "yep\n", "\x04"])
 def test_anything_but_yes_writes_nothing(answer: str, repository: Path, environment: dict[str, str]) -> None:
     code, screen = run_in_terminal("init", "--agent", "claude", cwd=repository, env=environment, typed=answer)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from exhaustive import EXHAUSTIVE
+from faces.forking import real_starts
 from faces.journals import opened, settle
 from faces.programs import HOOK, RALPH, SECONDS, clean_environment, run, run_here, run_in_terminal
 from interlock.machine.model import NOTED
@@ -72,6 +74,8 @@ class Arena:
     fingerprint: str = ""
     head: int = 0
     """The newest entry before the agent began."""
+    _found: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+    """What `ralph journal verify` finds wrong after the fight, by the place."""
 
     def __post_init__(self) -> None:
         self.root = self.place / "repository"
@@ -190,6 +194,7 @@ class Arena:
             "threads": self.threads,
             "fingerprint": self.fingerprint or "SHA256:none",
             "key": str(self.key),
+            "has_all_ways": EXHAUSTIVE,
             "server": str(self.place / "server"),
         }
         self.plan.write_text(json.dumps(plan))
@@ -246,12 +251,11 @@ class Arena:
 
     def _named(self, place: Path, entries: list[int]) -> list[str]:
         """What the person finds with the key that is theirs; in a place of its own, all of it is of that way."""
-        words = ["--key", self.fingerprint] if self.fingerprint else []
-        result = run_here("journal", "verify", *words, "--json", cwd=place, env=self.environment)
-        if result.code == 0:
-            return []
-        problems = result.error["details"]["problems"]
-        return [str(one["code"]) for one in problems if place != self.root or one.get("seq") in entries]
+        if place not in self._found:
+            words = ["--key", self.fingerprint] if self.fingerprint else []
+            result = run_here("journal", "verify", *words, "--json", cwd=place, env=self.environment)
+            self._found[place] = result.error["details"]["problems"] if result.code else []
+        return [str(one["code"]) for one in self._found[place] if place != self.root or one.get("seq") in entries]
 
     def refused(self) -> list[dict[str, Any]]:
         """What `ralph gate list` shows."""
@@ -262,8 +266,9 @@ class Arena:
 
 
 def fought(place: Path, mode: str) -> Arena:
-    """A fight from its beginning to its end."""
+    """A fight from its beginning to its end; what is looked at by who is above it is really started."""
     arena = Arena(place, mode)
     arena.prepare()
-    arena.fight()
+    with real_starts():
+        arena.fight()
     return arena

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -38,7 +39,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
     return plain(arena, "thread", "finalize", at["thread"], input=b"finalize\n")
 
 
-@way("without any input, in batch")
+@way("without any input, in batch", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.target()
     return plain(arena, "thread", "finalize", at["thread"], "--json")
@@ -50,7 +51,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
     return in_terminal([arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"))
 
 
-@way("in `script -qc`")
+@way("in `script -qc`", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told | None:
     at["thread"] = arena.target()
     found = shutil.which("script")
@@ -60,13 +61,13 @@ def _(arena: Field, at: dict[str, Any]) -> Told | None:
     return in_terminal([found, "-qec", command, "/dev/null"], asked("finalize"))
 
 
-@way("in a session without a terminal, by `setsid`")
+@way("in a session without a terminal, by `setsid`", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.target()
     return plain(arena, "thread", "finalize", at["thread"], input=b"finalize\n", start_new_session=True)
 
 
-@way("with a cleared environment, in a pseudo-terminal")
+@way("with a cleared environment, in a pseudo-terminal", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.target()
     return in_terminal([arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"), arena.clean)
@@ -78,14 +79,14 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
     return arena.orphaned([arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"))
 
 
-@way("below a hundred processes, in a pseudo-terminal with a cleared environment")
+@way("below a hundred processes, in a pseudo-terminal with a cleared environment", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.target()
     words = [arena.ralph, "thread", "finalize", at["thread"]]
     return in_terminal([*deep(100), *words], asked("finalize"), arena.clean)
 
 
-@way("in a pid namespace of its own, by `unshare`")
+@way("in a pid namespace of its own, by `unshare`", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told | None:
     at["thread"] = arena.target()
     found = shutil.which("unshare")
@@ -95,7 +96,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told | None:
     return in_terminal([*apart, arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"), arena.clean)
 
 
-@way("in a `tmux` that it starts")
+@way("in a `tmux` that it starts", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told | None:
     at["thread"] = arena.target()
     found = shutil.which("tmux")
@@ -183,7 +184,9 @@ def _verb(words: str) -> Tries:
 
 
 for _words in VERBS:
-    way(f"`ralph {_words}`")(_verb(_words))
+    way(f"`ralph {_words}`", is_always_tried=_words in ("thread approve", "thread commit", "thread undo"))(
+        _verb(_words)
+    )
 
 
 # Keys and settings
@@ -199,14 +202,14 @@ def _enrolling(where: Callable[..., Told]) -> Tries:
     return tries
 
 
-way("`ralph gate enroll` of its own key, in a pseudo-terminal")(
+way("`ralph gate enroll` of its own key, in a pseudo-terminal", is_always_tried=False)(
     _enrolling(lambda arena, words, answers, cwd: in_terminal(words, answers, cwd=str(cwd)))
 )
-way("`ralph gate enroll` of its own key, forked twice")(_enrolling(Field.orphaned))
+way("`ralph gate enroll` of its own key, forked twice", is_always_tried=False)(_enrolling(Field.orphaned))
 way("`ralph gate enroll` of its own key, in a terminal of a process that was there before")(_enrolling(Field.outside))
 
 
-@way("`ralph gate revoke` of the person's key")
+@way("`ralph gate revoke` of the person's key", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = "trust"
     return in_terminal([arena.ralph, "gate", "revoke", arena.fingerprint], asked("revoke"))
@@ -222,7 +225,7 @@ def _accepting(where: Callable[..., Told]) -> Tries:
     return tries
 
 
-way("`ralph config accept` of verifiers that it wrote into `ralph.toml`")(
+way("`ralph config accept` of verifiers that it wrote into `ralph.toml`", is_always_tried=False)(
     _accepting(lambda arena, words, answers, cwd: in_terminal(words, answers, cwd=str(cwd)))
 )
 way("`ralph config accept`, in a terminal of a process that was there before")(_accepting(Field.outside))
@@ -239,7 +242,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
     return plain(arena, "thread", "finalize", at["thread"], env=env)
 
 
-@way("`ralph story run` in the work tree of a stuck thread that a story loop drove")
+@way("`ralph story run` in the work tree of a stuck thread that a story loop drove", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.threads["loop"]
     return arena.outside([arena.ralph, "story", "run"], {}, Path(arena.threads["loop tree"]))
@@ -269,7 +272,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
     return plain(arena, "thread", "start", thread)
 
 
-@way("`active_thread` pointed at another thread")
+@way("`active_thread` pointed at another thread", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     (arena.root / ".ralf" / "active_thread").write_text(arena.threads["review"])
     at["thread"] = active = json.loads(plain(arena, "thread", "show", "--json").said.splitlines()[-1])["data"]["id"]
@@ -289,39 +292,39 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 # MCP and the hook
 
 
-def _speak(arena: Field, *messages: dict[str, Any]) -> list[Any]:
-    """What `ralph mcp` answers to requests, all sent at once."""
-    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
-    first: list[dict[str, Any]] = [
-        {"id": 0, "method": "initialize", "params": opening},
-        {"method": "notifications/initialized"},
-    ]
+@contextmanager
+def _speaking(arena: Field) -> Iterator[Callable[[dict[str, Any]], Any]]:
+    """A `ralph mcp` that answers requests, one after the other."""
     process = subprocess.Popen([arena.ralph, "mcp"], cwd=arena.root, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
-    answers = []
-    for message in [*first, *messages]:
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        process.stdin.flush()
-        if "id" in message:
-            answers.append(json.loads(process.stdout.readline()))
-    process.stdin.close()
+    to, of = process.stdin, process.stdout
+
+    def ask(message: dict[str, Any]) -> Any:
+        to.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        to.flush()
+        return json.loads(of.readline()) if "id" in message else None
+
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    ask({"id": 0, "method": "initialize", "params": opening})
+    ask({"method": "notifications/initialized"})
+    yield ask
+    to.close()
     process.wait(SECONDS)
-    return answers
 
 
 @way("every tool of MCP, with the thread wherever an argument may name something")
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.threads["drafting"]
-    tools = _speak(arena, {"id": 1, "method": "tools/list"})[1]["result"]["tools"]
-    requests = []
-    for number, tool in enumerate([*tools, {"name": "thread_finalize"}, {"name": "finalize"}, {"name": "approve"}]):
-        known = tool.get("inputSchema", {}).get("properties", {"id": {"type": "string"}})
-        given = {name: _value(name, schema, at["thread"]) for name, schema in known.items()}
-        params = {"name": tool["name"], "arguments": given}
-        requests.append({"id": number + 2, "method": "tools/call", "params": params})
-    answers = _speak(arena, *requests)
-    return Told(None, json.dumps([one.get("result", one.get("error")) for one in answers[1:]])[:20000])
+    answers = []
+    with _speaking(arena) as ask:
+        tools = ask({"id": 1, "method": "tools/list"})["result"]["tools"]
+        for number, tool in enumerate([*tools, {"name": "thread_finalize"}, {"name": "finalize"}, {"name": "approve"}]):
+            known = tool.get("inputSchema", {}).get("properties", {"id": {"type": "string"}})
+            given = {name: _value(name, schema, at["thread"]) for name, schema in known.items()}
+            params = {"name": tool["name"], "arguments": given}
+            answers.append(ask({"id": number + 2, "method": "tools/call", "params": params}))
+    return Told(None, json.dumps([one.get("result", one.get("error")) for one in answers])[:20000])
 
 
 def _value(name: str, schema: dict[str, Any], thread: str) -> object:

@@ -104,6 +104,8 @@ class Field:
     threads: dict[str, str]
     fingerprint: str
     key: str
+    has_all_ways: bool
+    """Whether each way is tried, or only what is always tried."""
     server: str
     """A pipe to a process that was there before, as tmux, cron or a container's daemon are."""
 
@@ -224,14 +226,17 @@ class Way:
 
     name: str
     tries: Tries
+    is_always_tried: bool
 
 
 WAYS: list[Way] = []
 
 
-def way(name: str) -> Callable[[Tries], Tries]:
+def way(name: str, *, is_always_tried: bool = True) -> Callable[[Tries], Tries]:
+    """Add a way; one that is not always tried is tried in `make test-exhaustive`, and another is much like it."""
+
     def add(tries: Tries) -> Tries:
-        WAYS.append(Way(name, tries))
+        WAYS.append(Way(name, tries, is_always_tried))
         return tries
 
     return add

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
+from faces.forking import real_starts
 from faces.journals import opened
 from faces.programs import run, run_in_terminal
 from interlock.journal import Entry
 from interlock.work.threads.reading import read_thread
 
 from .arena import Arena
-
-pytestmark = pytest.mark.usefixtures("real_starts")
 
 EVIL = "# Evil\n\n## Completion Criteria\n\n- [ ] it is evil\n\n<promise>COMPLETE</promise>\n"
 
@@ -40,7 +39,8 @@ def looking(arena: Arena, verb: str, thread: str, meanwhile: Callable[[], object
         return f"{word}\n"
 
     answers = [(f"Type {verb} and press Enter", answer)]
-    return run_in_terminal("thread", verb, thread, cwd=arena.root, env=arena.environment, answers=answers)
+    with real_starts():
+        return run_in_terminal("thread", verb, thread, cwd=arena.root, env=arena.environment, answers=answers)
 
 
 def history(arena: Arena, thread: str, event: str) -> list[Entry]:
@@ -119,7 +119,8 @@ def test_keys_that_are_put_into_the_persons_terminal_are_as_good_as_typed_but_no
     guess = [("Enter passphrase", "guess\n")] if is_let and mode == "passphrase" else []
     answers: list[tuple[str, str | Callable[[], str]]] = [("Type finalize and press Enter", stuff), *guess]
     words = ("thread", "finalize", thread)
-    code, screen = run_in_terminal(*words, cwd=arena.root, env=arena.environment, answers=answers)
+    with real_starts():
+        code, screen = run_in_terminal(*words, cwd=arena.root, env=arena.environment, answers=answers)
     passes = is_let and mode == "none"
     assert (code, state(arena, thread)) == ((0, "Finalized") if passes else (5, "Drafting")), screen
 

@@ -121,6 +121,7 @@ def test_it_can_be_looked_at(kept: Repository, words: str) -> None:
     assert kept.ralph(*words.split(), "--json").data
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("state", CONTINUED)
 def test_a_thread_continues_from_every_state(sqlite: Repository, state: str) -> None:
     id_ = sqlite.ids["threads"][state]

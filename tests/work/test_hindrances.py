@@ -14,13 +14,11 @@ from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.verbs import begin_goal, roles_of
 from interlock.work.sessions.runs import Ran
-from interlock.work.sessions.verbs import Caller
-from interlock.work.tickets.handoff import handoff
 from interlock.work.watching import Watch
 from interlock.world.agents.happenings import Failure, FailureKind
 from work.orchestration.playing import MET, done, plan, qualified, task
 from work.threads.benches import DONE, PASS, STORY_MET, Bench, Steps
-from work.way.ways import NUMBER, PERSON, Way, commands, made
+from work.way.ways import Way, commands, made, planned
 
 RAW = '{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
 
@@ -79,6 +77,7 @@ def test_an_end_that_has_passed_or_cannot_be_true_is_an_unknown_one(until: float
 # A thread
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", ["login", "credit", "account", "model", "setup"])
 def test_what_a_person_must_fix_stops_a_thread_at_once_and_costs_nothing(bench: Bench, kind: str) -> None:
     bench.play(fails(kind), DONE)
@@ -212,23 +211,23 @@ def way(tmp_path: Path) -> Way:
 
 
 def test_a_ticket_whose_agent_cannot_work_stays_and_the_same_command_goes_on(way: Way) -> None:
-    way.play(fails("login"), fails("login"), fails("credit"), *commands())
+    way.play(fails("login"), fails("login"), fails("credit"), commands()[0], fails("login"))
     for said in ("not logged in", "not logged in", "no credit"):
         walked = way.walk()
         assert (walked.ticket.workflow_state, walked.stop.failed) == ("Backlog", True)
         assert said in walked.stop.why
         assert "{" not in walked.stop.why + walked.stop.hint
         assert any(said in one for one in _status(way)[0])
-    assert way.walk().ticket.workflow_state == "Plan in Review"
+    assert way.walk().ticket.workflow_state == "Research Needed"
     assert _status(way)[0] != []
 
 
 def test_a_ticket_waits_for_a_limit_whose_end_is_known(way: Way) -> None:
     shown: list[list[str]] = []
     way.hear = lambda told: shown.append(_status(way)[1]) if "waits until" in str(told) else None
-    way.play(fails("session", 4_000_000_000), *commands())
+    way.play(fails("session", 4_000_000_000), commands()[0], fails("login"))
     walked = way.walk()
-    assert (walked.ticket.workflow_state, len(way.waited)) == ("Plan in Review", 1)
+    assert (walked.ticket.workflow_state, len(way.waited)) == ("Research Needed", 1)
     [[waits]] = shown
     assert waits.endswith(" for scripted's limit")
 
@@ -246,10 +245,8 @@ def test_the_trail_of_a_ticket_has_no_output_of_an_agent_that_failed(way: Way) -
 
 
 def test_a_spec_that_an_agent_could_not_write_is_asked_for_again(way: Way) -> None:
-    way.play(*commands(spec="# No spec\n"), fails("login"), fails("rate", 4_000_000_000), DONE)
-    way.walk()
-    with closing(way.open()) as journal:
-        journal.transact(handoff(Caller(PERSON), NUMBER, reason="go", to="In Progress"))
+    planned(way, "# No spec\n", state="In Progress")
+    way.play(fails("login"), fails("rate", 4_000_000_000), DONE)
     walked = way.walk()
     assert "not logged in" in walked.stop.why
     walked = way.walk()

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from exhaustive import examples
+from exhaustive import EXHAUSTIVE
 from interlock.world import jsonc
 from interlock.world.jsonc import MISSING, JsonFault, Trail
 from world.documents import VALUES, written, written_objects
 
-MODEST = settings(max_examples=examples(300), suppress_health_check=list(HealthCheck))
+MODEST = settings(max_examples=300 if EXHAUSTIVE else 20, suppress_health_check=list(HealthCheck))
 NAMES = st.sampled_from(["ralph", "mcp", "a b", 'quo"te', "é", ""])
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exhaustive import EXHAUSTIVE
 from interlock.world.redaction import redacted, redacted_data
 from patience import SECONDS
 
@@ -199,7 +200,8 @@ def test_no_data_makes_it_fail(data: object) -> None:
     json.dumps(redacted_data(data))
 
 
-SIZE = 10_000_000
+SIZE = 10_000_000 if EXHAUSTIVE else 1_000_000
+"""Large enough that reading it in quadratic time would take hours."""
 HOSTILE = {
     "one letter": "a",
     "beginnings of a JWT": "eyJ",
@@ -225,7 +227,7 @@ HOSTILE = {
 
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("part", HOSTILE.values(), ids=HOSTILE)
-def test_ten_megabytes_are_read_to_their_end(part: str) -> None:
+def test_megabytes_are_read_to_their_end(part: str) -> None:
     redacted(part * (SIZE // len(part)))
 
 
@@ -233,7 +235,7 @@ def test_ten_megabytes_are_read_to_their_end(part: str) -> None:
 @pytest.mark.parametrize(
     "before", ["token='", "-----BEGIN ", "authorization", "password=", "-----BEGIN PRIVATE KEY-----"]
 )
-def test_a_beginning_before_ten_megabytes_is_read_to_its_end(before: str) -> None:
+def test_a_beginning_before_megabytes_is_read_to_its_end(before: str) -> None:
     redacted(before + "A" * SIZE)
     redacted(before + " " * SIZE)
     redacted(before + "1" * SIZE)

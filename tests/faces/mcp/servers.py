@@ -11,11 +11,11 @@ import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 import httpx2
 import mcp_types as types
@@ -23,7 +23,9 @@ from anyio.from_thread import BlockingPortal
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server import Server
 
+from faces.forking import started
 from faces.programs import RALPH, SECONDS, SERVE_TOKEN, Process, Result, begun, checked_error
 from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
@@ -45,6 +47,7 @@ __all__ = [
     "entries",
     "envelope",
     "http_agent",
+    "local_agent",
     "peer",
     "problems",
     "refusal_of",
@@ -187,12 +190,55 @@ def stdio_agent(
     name: str = "pytest",
     quiet: bool = True,
 ) -> Iterator[Agent]:
-    """An agent with a server of its own over stdio, which says nothing on stderr."""
-    server = StdioServerParameters(command=str(RALPH), args=["mcp"], env=dict(env), cwd=repository)
+    """An agent with a server of its own over stdio, which says nothing on stderr.
+
+    The client starts the server; or, where it can be forked, a program that carries what is said to it and back.
+    """
     log = Path(env["HOME"]) / f"stderr-{time.monotonic_ns()}"
-    with log.open("w") as errors, _agent(portal, stdio_client(server, errlog=errors), era, name) as agent:
+    with (
+        log.open("w") as errors,
+        _stdio_server(repository, env, errors) as (server, connected),
+        _agent(portal, stdio_client(server, errlog=errors), era, name) as agent,
+    ):
+        connected()
         yield agent
     assert not quiet or log.read_text() == ""
+
+
+_CARRY = 'exec 3<&0; cat <&3 >"$1" & exec cat "$2"'
+"""The program that stands between: all that comes in goes into one pipe, and what is in another comes out."""
+
+
+@contextmanager
+def _stdio_server(
+    repository: Path, env: Mapping[str, str], errors: IO[str]
+) -> Iterator[tuple[StdioServerParameters, Callable[[], None]]]:
+    """How the client starts a server, and what is called once it is connected."""
+    read, write = os.pipe()
+    stdin = os.fdopen(write, "wb")
+    forked = started(["mcp"], cwd=repository, env=env, stdin=read)
+    os.close(read)
+    with stdin:
+        if forked is None:
+            yield StdioServerParameters(command=str(RALPH), args=["mcp"], env=dict(env), cwd=repository), stdin.close
+            return
+        assert forked.stdout is not None
+        ends = [f"/proc/{os.getpid()}/fd/{end.fileno()}" for end in (stdin, forked.stdout)]
+        try:
+            yield StdioServerParameters(command="sh", args=["-c", _CARRY, "sh", *ends], env=dict(env)), stdin.close
+        finally:
+            stdin.close()
+            try:
+                errors.write(forked.communicate(SECONDS)[1].decode())
+            finally:
+                forked.kill()
+
+
+@contextmanager
+def local_agent(portal: BlockingPortal, server: Server[Any], era: Era = HANDSHAKE) -> Iterator[Agent]:
+    """An agent whose server is in this process."""
+    with _agent(portal, server, era, "pytest") as agent:
+        yield agent
 
 
 @contextmanager
@@ -284,15 +330,15 @@ def envelope(era: Era) -> dict[str, Any]:
 class Peer:
     """Somebody who speaks over stdio with a server, and need not speak well."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
+    stdin: IO[bytes]
     lines: Lines
     era: Era
     number: int = 0
 
     def send(self, line: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(line + b"\n")
-        self.process.stdin.flush()
+        self.stdin.write(line + b"\n")
+        self.stdin.flush()
 
     def next(self) -> dict[str, Any]:
         """The next message of the server: one line, one JSON object, of JSON-RPC 2.0."""
@@ -325,8 +371,7 @@ class Peer:
 
     def end(self) -> Result:
         """Close its stdin, and see how it ends."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        self.stdin.close()
         rest = []
         while (line := self.lines.next_or_end()) is not None:
             rest.append(line)
@@ -338,21 +383,20 @@ class Peer:
 @contextmanager
 def peer(repository: Path, env: Mapping[str, str], era: Era = HANDSHAKE) -> Iterator[Peer]:
     """A server over stdio that is spoken to line by line."""
-    process = subprocess.Popen(
-        [RALPH, "mcp"],
-        cwd=repository,
-        env=dict(env),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    read, write = os.pipe()
+    stdin = os.fdopen(write, "wb")
+    pipe = subprocess.PIPE
+    process = started(["mcp"], cwd=repository, env=env, stdin=read) or subprocess.Popen(
+        [RALPH, "mcp"], cwd=repository, env=dict(env), stdin=read, stdout=pipe, stderr=pipe
     )
+    os.close(read)
     try:
-        found = Peer(process, Lines(process), era)
+        found = Peer(process, stdin, Lines(process), era)
         found.begin()
         yield found
     finally:
         process.kill()
-        for stream in (process.stdin, process.stdout, process.stderr):
+        for stream in (stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
         process.wait(SECONDS)

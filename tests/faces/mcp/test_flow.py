@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from itertools import pairwise
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from anyio.from_thread import BlockingPortal
 
+from faces.forking import real_starts
 from journal.test_schema import SEED_QUERY
 
 from .servers import ERAS, Agent, Era, entries, http_agent, problems, serving, stdio_agent
@@ -22,28 +24,35 @@ PATH = ("idle", "analyzing", "implementing", "testing", "committing", "reviewing
 REPLY = ("success", "sessionId", "previousState", "newState", "transitionedAt", "allowedNext")
 
 
-@pytest.fixture(params=["stdio", "http"])
+@pytest.fixture(scope="module", params=["stdio", "http"])
 def transport(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=ERAS)
+@pytest.fixture(scope="module", params=ERAS)
 def era(request: pytest.FixtureRequest) -> Era:
     found: Era = request.param
     return found
 
 
-@pytest.fixture
-def ralph(
-    transport: str, era: Era, portal: BlockingPortal, repository: Path, environment: dict[str, str]
-) -> Iterator[Agent]:
-    """The seed's Ralph, who speaks one era over one transport."""
+@pytest.fixture(scope="module")
+def repository(transport: str, era: Era, tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> Path:
+    """One for each Ralph, which all tests share."""
+    directory = tmp_path_factory.mktemp("flow") / "repository"
+    subprocess.run(["git", "init", "-q", directory], env=home, check=True, timeout=60)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def ralph(transport: str, era: Era, portal: BlockingPortal, repository: Path, home: dict[str, str]) -> Iterator[Agent]:
+    """The seed's Ralph, who speaks one era over one transport; the official client itself starts `ralph mcp`."""
     with ExitStack() as stack:
         if transport == "http":
-            server = stack.enter_context(serving(repository, environment))
+            server = stack.enter_context(serving(repository, home))
             yield stack.enter_context(http_agent(portal, server.url, era, name="ralph"))
         else:
-            yield stack.enter_context(stdio_agent(portal, repository, environment, era, name="ralph"))
+            stack.enter_context(real_starts())
+            yield stack.enter_context(stdio_agent(portal, repository, home, era, name="ralph"))
 
 
 def _debug(repository: Path) -> list[dict[str, Any]]:

@@ -10,14 +10,16 @@ from pathlib import Path
 import anyio
 import httpx2
 import mcp_types as types
+import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from exhaustive import EXHAUSTIVE
 from faces.programs import AUTHORIZED, SECONDS
 
 from .servers import ERAS, entries, problems, serving
 
-AGENTS = 50
+AGENTS = 50 if EXHAUSTIVE else 12
 STATES = ["analyzing", "implementing", "testing", "implementing", "testing", "committing", "reviewing"]
 _MODES = {"2025-11-25": "legacy", "2026-07-28": "2026-07-28"}
 
@@ -68,7 +70,8 @@ async def _all(url: str) -> dict[str, list[tuple[str, str]]]:
     return crowd.acknowledged
 
 
-def test_fifty_agents_at_once_each_with_a_session_of_its_own(repository: Path, environment: dict[str, str]) -> None:
+@pytest.mark.exhaustive
+def test_many_agents_at_once_each_with_a_session_of_its_own(repository: Path, environment: dict[str, str]) -> None:
     with serving(repository, environment) as server:
         acknowledged = anyio.run(_all, server.url)
         ended = server.end()

@@ -13,13 +13,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from anyio.from_thread import BlockingPortal
 
+from faces.journals import SYSTEM, opened
 from faces.programs import AUTHORIZED, SECONDS, followed, run, run_in_terminal
 from interlock import __version__
+from interlock.journal import Transaction
+from interlock.machine import Event as JournalEvent
 
 from .servers import ERAS, Agent, Era, Served, dump, entries, http_agent, problems, serving
 
@@ -105,17 +107,15 @@ def test_a_reader_that_was_cut_off_goes_on_where_it_was_each_entry_once_and_none
 
 
 def test_all_that_ever_happened_is_streamed_in_order_also_beyond_one_batch(
-    portal: BlockingPortal, repository: Path, environment: dict[str, str]
+    repository: Path, environment: dict[str, str]
 ) -> None:
-    with serving(repository, environment) as server, http_agent(portal, server.url) as agent:
-        note = {"sessionId": agent.create(), "type": "progress"}
+    def work(transaction: Transaction) -> None:
+        for _ in range(601):
+            transaction.create("session", JournalEvent("created", SYSTEM))
 
-        async def many() -> None:
-            async with anyio.create_task_group() as tasks:
-                for _ in range(600):
-                    tasks.start_soon(agent.client.call_tool, "emit_ralph_event", note)
-
-        portal.call(many)
+    with serving(repository, environment) as server:
+        with opened(repository) as journal:
+            journal.transact(work)
         with _listening(server.url, after="0") as events:
             assert [next(events)[0] for _ in range(601)] == list(range(1, 602))
 

@@ -21,6 +21,11 @@ from anyio.from_thread import BlockingPortal
 
 from faces.journals import settle
 from faces.programs import RALPH, SECONDS, run, run_in_terminal
+from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server import make_server
+from interlock.journal import Journal
+from interlock.journal.sqlite import SqliteStore
+from interlock.machine import load_shipped
 
 from .hostile import call
 from .servers import (
@@ -33,6 +38,7 @@ from .servers import (
     dump,
     entries,
     http_agent,
+    local_agent,
     peer,
     problems,
     serving,
@@ -92,11 +98,10 @@ def test_whoever_closes_stdin_behind_the_last_request_still_gets_the_answer(
 def test_whoever_reads_no_answers_ends_it_without_a_fault(repository: Path, environment: dict[str, str]) -> None:
     with peer(repository, environment) as found:
         assert found.process.stdout is not None
-        assert found.process.stdin is not None
         assert found.process.stderr is not None
         found.process.stdout.close()
         found.send(call(b"{}", HANDSHAKE, "create_ralph_session"))
-        found.process.stdin.close()
+        found.stdin.close()
         err = found.process.stderr.read().decode()
         assert found.process.wait(SECONDS) == 0
     assert err == ""
@@ -165,15 +170,46 @@ def test_two_servers_of_one_repository_see_what_the_other_does(
 # What it does while others are in the way
 
 
+_LOCK = """
+import sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.read()
+database.execute("ROLLBACK")
+"""
+
+
 @contextmanager
 def _locked(repository: Path) -> Iterator[None]:
-    """Somebody else writes, and does not finish."""
-    with closing(sqlite3.connect(repository / ".ralf" / "journal.db", isolation_level=None)) as database:
-        database.execute("BEGIN IMMEDIATE")
+    """Another process writes, and does not finish; within one, the system's locks hold up nobody."""
+    words = [sys.executable, "-I", "-S", "-c", _LOCK, str(repository / ".ralf" / "journal.db")]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"locked\n"
         yield
-        database.execute("ROLLBACK")
+        process.stdin.close()
+        assert process.wait(SECONDS) == 0
 
 
+def test_a_journal_that_is_locked_for_too_long_is_a_refusal_and_the_next_call_is_not(
+    repository: Path, portal: BlockingPortal
+) -> None:
+    (repository / ".ralf").mkdir()
+    store = SqliteStore(repository / ".ralf" / "journal.db", time.time_ns, busy_milliseconds=100)
+    with closing(Journal(store)) as journal:
+        server = make_server(Desk(journal, repository / ".ralf", repository), load_shipped)
+        with local_agent(portal, server) as agent:
+            made = agent.create()
+            before = dump(repository)
+            with _locked(repository):
+                assert agent.refused("update_session_state", sessionId=made, state="analyzing").code == "busy"
+                assert dump(repository) == before
+            assert agent.update(made, "analyzing")["newState"] == "analyzing"
+
+
+@pytest.mark.sampled(0)
 def test_a_journal_that_is_locked_for_too_long_is_a_refusal_and_the_server_lives(
     repository: Path, environment: dict[str, str]
 ) -> None:
@@ -256,7 +292,8 @@ def _mortal(repository: Path, env: dict[str, str]) -> Iterator[Mortal]:
         start_new_session=True,
     )
     try:
-        found = Peer(process, Lines(process), HANDSHAKE)
+        assert process.stdin is not None
+        found = Peer(process, process.stdin, Lines(process), HANDSHAKE)
         found.begin()
         yield Mortal(process, found)
     finally:

@@ -51,8 +51,17 @@ def state(arena: Arena, thread: str) -> str:
         return read_thread(journal, thread).state
 
 
-@pytest.mark.parametrize("mode", ["none", pytest.param("passphrase", marks=SIGNS)])
-def test_a_person_runs_a_thread_from_drafting_to_done_in_the_browser(mode: str, tmp_path: Path) -> None:
+@SIGNS
+def test_a_person_runs_a_thread_from_drafting_to_done_and_a_key_signs_at_each_gate(tmp_path: Path) -> None:
+    _run_to_done(tmp_path, "passphrase")
+
+
+@pytest.mark.sampled(0)  # in `make test` a real browser does this, in test_browser_clicks
+def test_a_person_runs_a_thread_from_drafting_to_done_without_a_key(tmp_path: Path) -> None:
+    _run_to_done(tmp_path, "none")
+
+
+def _run_to_done(tmp_path: Path, mode: str) -> None:
     with acting(tmp_path, mode) as (arena, terminal, browser):
         arena._script("script", [DONE])
         thread = str(run("thread", "new", "Greet", "--json", cwd=arena.root, env=arena.environment).data["id"])

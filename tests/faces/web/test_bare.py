@@ -12,7 +12,7 @@ from work.attention.standings import DRIVER
 from .sites import Site
 
 _PAGES = {"thread": "thread", "story": "story", "orchestrator": "run", "session": "session", "ticket": "ticket"}
-_LISTS = ("/", "/needed", "/board", "/threads", "/loops", "/sessions", "/journal", "/stats", "/machines")
+_LISTS = ("/", "/needed", "/board", "/threads", "/loops", "/sessions", "/journal", "/stats")
 
 
 def _bare(site: Site, machine: str) -> list[str]:

@@ -131,6 +131,7 @@ def test_stuck_is_a_menu_and_a_person_goes_on_from_it(person: Clicker) -> None:
     page.get_by_text("Recommend Approve").wait_for()
 
 
+@pytest.mark.sampled(0)  # in `make test`: its menu in test_threads, to rest and go on in test_steering
 def test_paused_is_a_menu_and_a_person_resumes_from_it(person: Clicker) -> None:
     go = person.arena.root / ".ralf" / "go"
     waits = shell(f"while ! test -e {go}; do :; done")

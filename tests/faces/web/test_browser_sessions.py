@@ -34,6 +34,7 @@ def _shows(page: Page, place: str, state: str) -> None:
     assert page.evaluate(_STILL), "the page was loaded again"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ["done", "failed"])
 @pytest.mark.parametrize("place", _PLACES)
 def test_each_state_is_shown_without_a_reload(browser: Browser, site: Site, place: str, end: str) -> None:
@@ -48,17 +49,19 @@ def test_each_state_is_shown_without_a_reload(browser: Browser, site: Site, plac
     page.close()
 
 
-@pytest.mark.parametrize(
-    ("state", "motion"), [("analyzing", "spin"), ("implementing", "pulse"), ("testing", "spin"), ("reviewing", "none")]
-)
-def test_spinners_spin_and_a_pulse_pulses(browser: Browser, site: Site, state: str, motion: str) -> None:
+def test_spinners_spin_and_a_pulse_pulses_unless_somebody_wants_no_motion(browser: Browser, site: Site) -> None:
     session = site.session()
-    walk(site.journal, session, *WAY[: WAY.index(state) + 1])
     page = _opened(browser, site, f"/session/{session}")
-    mark = "document.querySelector('#head .standing .mark')"
-    assert page.evaluate(f"getComputedStyle({mark}).animationName") == motion
-    page.emulate_media(reduced_motion="reduce")
-    assert page.evaluate(f"getComputedStyle({mark}).animationName") == "none"
+    motion = "getComputedStyle(document.querySelector('#head .standing .mark')).animationName"
+    moves = {"analyzing": "spin", "implementing": "pulse", "testing": "spin", "committing": None, "reviewing": "none"}
+    for state, wanted in moves.items():
+        walk(site.journal, session, state)
+        _shows(page, _PLACES["the session's page"], state)
+        if wanted:
+            page.emulate_media(reduced_motion="no-preference")
+            assert page.evaluate(motion) == wanted, state
+            page.emulate_media(reduced_motion="reduce")
+            assert page.evaluate(motion) == "none", state
     page.close()
 
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from exhaustive import EXHAUSTIVE
 
 from .looking import Seen
 from .pictures import smaller
@@ -19,7 +23,7 @@ from .sites import Site
 from .tour import FRESH, NARROW, WIDE, Tour, touring
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser
 
 CUT = """() => {
   const cut = [], wide = document.documentElement.clientWidth;
@@ -46,8 +50,15 @@ CUT = """() => {
 }"""
 """The texts of a page that are outside of it, or of what cuts them off, and that nothing scrolls to;
 but for what is clipped away on purpose, for those who hear the page."""
+LEVELS = "() => [...document.querySelectorAll('main h1, main h2, main h3')].map(one => +one.tagName[1])"
+UNNAMED = """() => [...document.querySelectorAll("main input:not([type=hidden]), main select, main textarea")]
+  .filter(one => !one.labels.length && !one.ariaLabel).map(one => one.outerHTML)"""
+TIMES = "() => [...document.querySelectorAll('time')].map(one => [one.textContent, one.title, one.dateTime])"
 NEVER = {"machines", "machine", "login", "acting", "refused", "missing", "token", "stats", "gate", "changes"}
 """The pages that tell of no time."""
+VARIANTS = {"board-found", "ticket-blocked", "session-done", "run-executing", "acting"}
+VARIANTS |= {"thread-drafting", "thread-looping", "thread-paused"}
+"""The pages that are much like another one, and are looked at where everything is tried."""
 
 ROOT = Path(__file__).parents[3]
 SHOWN = (
@@ -62,6 +73,7 @@ TAKEN = {
     ("light", "small"): ("now", "thread-stuck"),
 }
 MOST_BYTES = 1_500_000
+SCREENSHOTS = os.environ.get("RALPH_TEST_SCREENSHOTS")
 
 
 def _file(name: str, scheme: str, size: str) -> str:
@@ -74,34 +86,54 @@ def tour(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield found
 
 
-def _sideways(page: Page) -> int:
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+@dataclass(frozen=True)
+class _Look:
+    """A page on a telephone: what reads badly there, and what its parts say of themselves."""
+
+    sideways: int
+    cut: list[str]
+    levels: list[int]
+    unnamed: list[str]
+    times: list[tuple[str, str, str]]
 
 
-def test_on_a_telephone_no_page_scrolls_sideways_and_nothing_is_cut_off(browser: Browser, tour: Tour) -> None:
+@pytest.fixture(scope="module")
+def looks(browser: Browser, tour: Tour) -> dict[str, _Look]:
+    """Every kind of page, looked at once."""
     context = tour.open(browser, viewport=NARROW)
     page = context.new_page()
-    wrong: dict[str, list[str]] = {}
+    found = {}
     for name in tour.pages:
+        if name in VARIANTS and not EXHAUSTIVE:
+            continue
         tour.enter(page, name)
-        found = [f"scrolls by {over} px" for over in [_sideways(page)] if over > 0] + page.evaluate(CUT)
-        wrong |= {name: found} if found else {}
+        sideways = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        found[name] = _Look(sideways, *(page.evaluate(one) for one in (CUT, LEVELS, UNNAMED, TIMES)))
     context.close()
-    assert not wrong
+    return found
 
 
-def test_times_are_relative_and_the_exact_one_is_behind_them(browser: Browser, tour: Tour) -> None:
-    context = tour.open(browser)
-    page = context.new_page()
-    for name in tour.pages:
-        tour.enter(page, name)
-        times = page.locator("time").evaluate_all("all => all.map(one => [one.textContent, one.title, one.dateTime])")
-        assert times or name in NEVER, name
-        for said, exact, machine in times:
+@pytest.mark.exhaustive
+def test_on_a_telephone_no_page_scrolls_sideways_and_nothing_is_cut_off(looks: dict[str, _Look]) -> None:
+    assert {name: (look.sideways, look.cut) for name, look in looks.items() if look.sideways > 0 or look.cut} == {}
+
+
+@pytest.mark.exhaustive
+def test_headings_leave_out_no_level_and_every_field_has_a_label(looks: dict[str, _Look]) -> None:
+    for name, look in looks.items():
+        assert look.levels[0] == 1, name
+        assert all(after <= before + 1 for before, after in pairwise(look.levels)), (name, look.levels)
+        assert look.unnamed == [], name
+
+
+@pytest.mark.exhaustive
+def test_times_are_relative_and_the_exact_one_is_behind_them(looks: dict[str, _Look]) -> None:
+    for name, look in looks.items():
+        assert look.times or name in NEVER, name
+        for said, exact, machine in look.times:
             assert re.fullmatch(r"\d+ (s|min|h|d)", said), name
             assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", exact), name
             assert machine.startswith(exact[:10]), name
-    context.close()
 
 
 def test_the_dark_is_dark_and_the_light_is_light(browser: Browser, tour: Tour) -> None:
@@ -119,7 +151,7 @@ def test_the_dark_is_dark_and_the_light_is_light(browser: Browser, tour: Tour) -
         context.close()
 
 
-@pytest.mark.parametrize("path", FRESH)
+@pytest.mark.parametrize("path", [path for path in FRESH if path != "/machines"])  # that is in test_machines
 def test_where_nothing_is_there_yet_a_page_says_what_to_do_next(site: Site, path: str) -> None:
     seen = Seen(site.page(path))
     if path.startswith("/machine"):
@@ -129,18 +161,22 @@ def test_where_nothing_is_there_yet_a_page_says_what_to_do_next(site: Site, path
     assert re.search(r"ralph (ticket create|thread new|story run|orchestrate|init|session create)", seen.text), path
 
 
+@pytest.mark.exhaustive
 def test_a_picture_of_every_page_can_be_made_and_all_are_small(browser: Browser, tour: Tour, tmp_path: Path) -> None:
-    into = Path(os.environ.get("RALPH_TEST_SCREENSHOTS") or tmp_path)
+    """Where neither everything is tried nor pictures are asked for, these are one of each kind."""
+    into = Path(SCREENSHOTS or tmp_path)
     into.mkdir(parents=True, exist_ok=True)
     blank = browser.new_page()
     taken = 0
     for (scheme, size), names in TAKEN.items():
         context = tour.open(browser, color_scheme=scheme, viewport=NARROW if size == "small" else WIDE)
         page = context.new_page()
-        for name in names:
+        for name in names if EXHAUSTIVE or SCREENSHOTS else names[-1:]:
             tour.enter(page, name)
             page.evaluate("document.activeElement?.blur()")
-            picture = smaller(blank, page.screenshot())
+            shot = page.screenshot()
+            picture = smaller(blank, shot)
+            assert len(picture) < len(shot)
             (into / _file(name, scheme, size)).write_bytes(picture)
             taken += len(picture)
         context.close()
@@ -148,8 +184,10 @@ def test_a_picture_of_every_page_can_be_made_and_all_are_small(browser: Browser,
     assert taken < MOST_BYTES
 
 
-def test_the_docs_show_the_pictures_that_there_are() -> None:
+def test_the_docs_show_the_pictures_that_there_are_and_all_are_small() -> None:
     texts = "".join((ROOT / name).read_text() for name in ("docs/dashboard.md", "docs/index.md", "README.md"))
     shown = set(re.findall(r"assets/dashboard/([\w-]+\.png)", texts))
-    there = {one.name for one in (ROOT / "docs" / "assets" / "dashboard").glob("*.png")}
+    files = list((ROOT / "docs" / "assets" / "dashboard").glob("*.png"))
+    assert sum(one.stat().st_size for one in files) < MOST_BYTES
+    there = {one.name for one in files}
     assert shown == there == {_file(name, *how) for how, names in TAKEN.items() for name in names}

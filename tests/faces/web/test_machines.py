@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import subprocess
 import sys
+import time
 from typing import Any
 
 import httpx
 import pytest
+from anyio.from_thread import start_blocking_portal
+from starlette.requests import Request
 
 from faces.journals import SYSTEM, reports
 from faces.programs import AUTHORIZED, SECONDS
 from faces.source_form import source_form
-from interlock.faces.web.trial import MOST_BYTES
+from interlock.faces.web import trial
+from interlock.faces.web.trial import MOST_BYTES, Trials
 from interlock.faces.web.trying import tried
 from interlock.machine import SHIPPED, Event, load_shipped
 from interlock.machine.load import definition_path
@@ -46,7 +51,7 @@ by = ["agent"]
 VALUES = '["a", "b", "c", "d", "e", "f"]'
 
 
-def _crowded(size: int = 400) -> str:
+def _crowded(size: int = 100) -> str:
     """A machine in which everything leads everywhere."""
     states = "".join(f"[states.s{number}]\n" for number in range(size))
     names = ", ".join(f'"s{number}"' for number in range(size))
@@ -153,6 +158,7 @@ def test_a_machine_of_ones_own_is_checked_and_drawn_and_nothing_is_kept(site: Si
     assert _drop(site, text=OWN).text.count("unreachable_state") == 1
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SHIPPED)
 def test_the_shipped_files_are_sound_when_they_are_dropped_in(site: Site, name: str) -> None:
     answer = _drop(site, text=definition_path(name).read_text())
@@ -181,6 +187,7 @@ NO_MACHINES = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("why", NO_MACHINES)
 def test_what_is_no_machine_is_refused_with_the_reason(site: Site, why: str) -> None:
     answer = _drop(site, text=NO_MACHINES[why])
@@ -226,7 +233,30 @@ def test_a_page_of_another_site_cannot_have_one_checked(site: Site, headers: dic
     assert _drop(site, text=OWN, headers=headers).status_code == 403
 
 
-def test_a_machine_that_would_take_forever_ends(site: Site) -> None:
+def _form(text: str) -> Request:
+    """The request of a page that sends a machine to be checked."""
+    given = httpx.Request("POST", "http://127.0.0.1/machines/check", data={"text": text})
+    headers = [(name.lower().encode(), value.encode()) for name, value in given.headers.items()]
+    body = given.read()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request({"type": "http", "method": "POST", "path": "/machines/check", "headers": headers}, receive)
+
+
+def test_a_machine_that_would_take_forever_ends_and_the_next_is_checked() -> None:
+    with start_blocking_portal() as portal:
+        trials = Trials()
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(trial, "_MOST_SECONDS", 0.5)
+            ended = portal.call(trials.tried, _form(_explosive()))
+        assert ended["error"]["hint"] == "`ralph machine check FILE` takes as long as it needs."
+        assert "unreachable_state" in str(portal.call(trials.tried, _form(OWN))["report"])
+
+
+@pytest.mark.sampled(0)
+def test_a_machine_that_would_take_forever_is_refused_by_the_server(site: Site) -> None:
     answer = _drop(site, text=_explosive())
     assert answer.status_code == 422
     assert "ralph machine check FILE" in answer.text
@@ -237,10 +267,33 @@ def test_an_event_of_very_many_variants_is_too_large() -> None:
     assert "too_large" in {finding["code"] for finding in tried(_many_variants())["report"]["findings"]}
 
 
-def test_the_program_holds_itself_to_its_limits() -> None:
-    """It ends by itself, also where nobody ends it."""
-    command = [sys.executable, "-I", "-m", "interlock.faces.web.trying"]
-    done = subprocess.run(command, input=_explosive().encode(), capture_output=True, timeout=SECONDS, check=False)
+_TRYING = [sys.executable, "-I", "-m", "interlock.faces.web.trying"]
+
+
+def _hard(pid: int, limit: int) -> float:
+    """The limit of a process that it cannot raise."""
+    hard = resource.prlimit(pid, limit)[1]
+    return float("inf") if hard == resource.RLIM_INFINITY else hard
+
+
+def test_the_program_holds_itself_to_its_limits_before_it_reads_anything() -> None:
+    """The system ends it then, also where nobody else does."""
+    process = subprocess.Popen(_TRYING, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + SECONDS
+    try:
+        while _hard(process.pid, resource.RLIMIT_CPU) > 10 or _hard(process.pid, resource.RLIMIT_AS) > 1 << 30:
+            assert process.poll() is None
+            assert time.monotonic() < deadline, "it has no limits"
+        told, _ = process.communicate(OWN.encode(), timeout=SECONDS)
+    finally:
+        process.kill()
+        process.communicate()
+    assert b"unreachable_state" in told
+
+
+@pytest.mark.sampled(0)
+def test_the_program_ends_by_itself() -> None:
+    done = subprocess.run(_TRYING, input=_explosive().encode(), capture_output=True, timeout=SECONDS, check=False)
     assert done.returncode != 0 or b'"error"' in done.stdout
 
 

@@ -283,7 +283,9 @@ JOURNEYS: dict[str, tuple[tuple[Leg, ...], Answers]] = {
 class Server:
     """The process that the drivers are children of."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, home: Path) -> None:
+        environment = Bench(home / "repository").environment
+        self._told = 0
         paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
         self._process = subprocess.Popen(
             [sys.executable, "-m", "work.orchestration.mortal_runs"],
@@ -296,13 +298,19 @@ class Server:
     def tell(self, **options: Any) -> None:
         """Start a driver."""
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(options) + "\n")
+        self._told += 1
+        self._process.stdin.write(json.dumps({**options, "number": self._told}) + "\n")
         self._process.stdin.flush()
 
     def hear(self) -> dict[str, Any]:
-        """How it ended, and its moments; or that somebody whom it runs waits to be killed."""
+        """How it ended, and its moments; or that somebody whom it runs waits to be killed.
+
+        What is left of an earlier driver, whose test failed before it had heard all, is passed over.
+        """
         assert self._process.stdout is not None
-        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        answer: dict[str, Any] = {}
+        while answer.get("number") != self._told:
+            answer = json.loads(self._process.stdout.readline())
         return answer
 
     def __enter__(self) -> Server:
@@ -494,22 +502,18 @@ def _files(place: Path) -> dict[str, bytes]:
     return {str(one.relative_to(place)): one.read_bytes() for one in sorted(place.rglob("*")) if one.is_file()}
 
 
-def set_up(directory: Path, legs: tuple[Leg, ...], answers: Answers, verifier: str = "true") -> Stage:
-    """A stage on which nothing has happened yet."""
+def set_up(directory: Path, server: Server, legs: tuple[Leg, ...], answers: Answers, verifier: str = "true") -> Stage:
+    """A stage on which nothing has happened yet; the server starts its drivers."""
     directory.mkdir(exist_ok=True)
     (directory / "answers").write_text(json.dumps(answers))
     words = (sys.executable, "-I", "-S", str(PLAYER), str(directory / "answers"), str(directory / "log"))
     bench = Bench.made(directory / "repository")
     bench.settings |= {"agent.name": "command", "agent.command": shlex.join(words), "verify.commands": (verifier,)}
-    return Stage(directory, legs, bench, Server(bench.environment))
+    return Stage(directory, legs, bench, server)
 
 
-def travelled(directory: Path, name: str) -> Stage:
+def travelled(directory: Path, server: Server, name: str) -> Stage:
     """A stage on which a whole journey was made by somebody whom nobody killed."""
-    stage = set_up(directory, *JOURNEYS[name])
-    try:
-        stage.travel()
-    except BaseException:
-        stage.server.close()
-        raise
+    stage = set_up(directory, server, *JOURNEYS[name])
+    stage.travel()
     return stage

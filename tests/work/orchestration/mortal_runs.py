@@ -3,11 +3,11 @@
     python -m work.orchestration.mortal_runs
 
 A line of JSON on stdin is one driver: `root`, `settings`, `verb` and `text` (what a person says), `since` (how often
-they have said it before), `until` and `moves` (the state at which it
-rests, or how many moves it has made then), `clock` (nanoseconds) and `dies`, the number of the
-moment or null. Said again after a death, it is the verb again, as a person would say it again, or, where the journal
-has it, only the driver again. The answer is a line of JSON: `code`, `moments`, and `error`. Each driver is a child of
-this process: what they all import is imported once.
+they have said it before), `until` and `moves` (the state at which it rests, or how many moves it has made then),
+`clock` (nanoseconds), `number` (of the line), and `dies`, the number of the moment or null. Said again after a death,
+it is the verb again, as a person would say it again, or, where the journal has it, only the driver again. The answer is
+a line of JSON: `code`, `moments`, `error`, and the `number`. Each driver is a child of this process: what they all
+import is imported once.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _drive(options: dict[str, Any], fate: Fate) -> None:
 
     def hear(told: object) -> None:
         if isinstance(told, Said) and told.text.strip() == AT_WORK:
-            _answer({AT_WORK: os.getpid()})
+            _answer({AT_WORK: os.getpid(), "number": options["number"]})
         elif isinstance(told, Run) and (told.state == options["until"] or _has_moved(journal, told, options["moves"])):
             bench.pausing.set()
 
@@ -124,8 +124,8 @@ def main() -> None:
             if not child:
                 os.setpgid(0, 0)
                 _child(json.loads(line), told)
-            status = os.waitpid(child, 0)[1]
-            _answer({**json.loads(told.read_text()), "code": os.waitstatus_to_exitcode(status)})
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            _answer({**json.loads(told.read_text()), "code": code, "number": json.loads(line)["number"]})
 
 
 def _answer(answer: dict[str, Any]) -> None:

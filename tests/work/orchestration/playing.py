@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
+from interlock.work.gates import stage
 from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import resume
@@ -211,6 +213,12 @@ class Stage(Bench):
             progress = self.session(what) / "progress.md"
             self.views.append(View(what, progress.read_text() if progress.exists() else ""))
         super()._tell(what)
+
+    def copied(self, directory: Path) -> Stage:
+        """All of it once more, elsewhere, with what was seen of it."""
+        made = Stage(stage(directory), settings=dict(self.settings), views=[*self.views], clock=self.clock)
+        shutil.copytree(self.root, directory, symlinks=True, dirs_exist_ok=True)
+        return made
 
     def session(self, run: Run) -> Path:
         return self.root / ".ralph-sessions" / run.session

@@ -10,20 +10,20 @@ import random
 import shutil
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from exhaustive import EXHAUSTIVE
-from work.orchestration.journeys import JOURNEYS, MOVE_BY_MOVE, SMALL, Answers, Leg, Server, Stage, set_up, travelled
+from work.orchestration.journeys import JOURNEYS, SMALL, Answers, Leg, Server, Stage, set_up, travelled
 from work.orchestration.mortal_runs import AT_WORK
 from world.agents.runs import are_gone
 
 LEGS = (Leg("begin", "Exit", "All parts"),)
 DEATHS = 16 if EXHAUSTIVE else 2
 """How many tests kill: all of them together at every moment that there is, or each one at one of them."""
-TRAVELLED = [name for name in JOURNEYS if EXHAUSTIVE or name != MOVE_BY_MOVE]
+TRAVELLED = list(JOURNEYS) if EXHAUSTIVE else ["again", "people"]
 EVENTS = {
     "whole": {
         *("planner_completed", "task_selected", "executor_completed", "reviewer_completed", "tasks_discovered"),
@@ -34,20 +34,37 @@ EVENTS = {
 """What must come about on the way, for a test of its crashes to be one."""
 
 
-@pytest.fixture(scope="module", params=TRAVELLED)
-def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    directory = tmp_path_factory.mktemp(request.param.replace(" ", "-"))
-    made = travelled(directory, request.param)
-    with made.server:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The process that all drivers of this module are children of, but one."""
+    with Server(tmp_path_factory.mktemp("home")) as made:
         yield made
-    shutil.rmtree(directory)
 
 
 @pytest.fixture(scope="module")
-def again(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    made = travelled(tmp_path_factory.mktemp("again"), "again")
-    with made.server:
-        yield made
+def stages(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterator[Callable[[str], Stage]]:
+    """The journeys, each travelled when the first test asks for it."""
+    made: dict[str, Stage] = {}
+
+    def stage(name: str) -> Stage:
+        if name not in made:
+            directory = tmp_path_factory.mktemp(name.replace(" ", "-"))
+            made[name] = travelled(directory, server, name)
+        return made[name]
+
+    yield stage
+    for one in made.values():
+        shutil.rmtree(one.directory)
+
+
+@pytest.fixture(params=TRAVELLED)
+def stage(request: pytest.FixtureRequest, stages: Callable[[str], Stage]) -> Stage:
+    return stages(request.param)
+
+
+@pytest.fixture
+def again(stages: Callable[[str], Stage]) -> Stage:
+    return stages("again")
 
 
 def test_the_journeys_go_through_everything(stage: Stage) -> None:
@@ -95,6 +112,7 @@ def test_a_run_whose_driver_was_killed_when_it_had_failed_is_gone_on_with_at_onc
     assert wrong == {}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("leg", "moment"), [(0, "os.link .ralph-sessions/.gitignore"), (1, "append transitions.jsonl")], ids=str
 )
@@ -103,6 +121,7 @@ def test_what_a_driver_did_not_come_to_is_done_by_the_next(again: Stage, leg: in
     assert _killed(again, leg, [last]) == {}
 
 
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize("stage", ["failed"], indirect=True)
 def test_the_files_of_a_directory_that_was_found_are_nobodys_edits_for_the_next_driver(stage: Stage) -> None:
     leg = next(number for number, one in enumerate(stage.legs) if one.forgets)
@@ -138,47 +157,47 @@ def _kill(stage: Stage, driver: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def small(tmp_path_factory: pytest.TempPathFactory, server: Server) -> dict[str, object]:
     """What comes of a small run that nobody disturbs."""
-    stage = set_up(tmp_path_factory.mktemp("small"), LEGS, SMALL)
-    with stage.server:
-        stage.travel()
+    stage = set_up(tmp_path_factory.mktemp("small"), server, LEGS, SMALL)
+    stage.travel()
     return stage.results[0]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", list(SMALL))
 def test_an_agent_whose_driver_was_killed_is_ended_and_asked_again(
-    small: dict[str, object], tmp_path: Path, name: str
+    small: dict[str, object], tmp_path: Path, server: Server, name: str
 ) -> None:
     orphans = tmp_path / "orphans"
     answers: Answers = {**SMALL, name: {**SMALL[name], "wait": str(orphans)}}
-    stage = set_up(tmp_path, LEGS, answers)
-    with stage.server:
-        _kill(stage, _waiting(stage))
-        assert not are_gone(orphans)
-        assert stage.run(0)["code"] == 0
+    stage = set_up(tmp_path, server, LEGS, answers)
+    _kill(stage, _waiting(stage))
+    assert not are_gone(orphans)
+    assert stage.run(0)["code"] == 0
     assert are_gone(orphans)
     assert stage.result() == small
     assert Counter(stage.log.read_text().splitlines()) == Counter({**dict.fromkeys(SMALL, 1), name: 2})
 
 
-def test_verifiers_whose_driver_was_killed_are_ended_and_run_again(small: dict[str, object], tmp_path: Path) -> None:
+def test_verifiers_whose_driver_was_killed_are_ended_and_run_again(
+    small: dict[str, object], tmp_path: Path, server: Server
+) -> None:
     pids, pipe = tmp_path / "pids", tmp_path / "pipe"
     verifier = f"test -f {pids} || {{ echo $$ > {pids}; mkfifo {pipe}; echo {AT_WORK}; cat {pipe}; }}"
-    stage = set_up(tmp_path, LEGS, SMALL, verifier)
-    with stage.server:
-        _kill(stage, _waiting(stage))
-        assert not are_gone(pids)
-        assert stage.run(0)["code"] == 0
+    stage = set_up(tmp_path, server, LEGS, SMALL, verifier)
+    _kill(stage, _waiting(stage))
+    assert not are_gone(pids)
+    assert stage.run(0)["code"] == 0
     assert are_gone(pids)
     assert stage.result() == small
     assert Counter(stage.log.read_text().splitlines()) == Counter(dict.fromkeys(SMALL, 1))
 
 
-def test_while_a_driver_lives_nobody_else_drives(small: dict[str, object], tmp_path: Path) -> None:
+def test_while_a_driver_lives_nobody_else_drives(small: dict[str, object], tmp_path: Path, server: Server) -> None:
     name, there = "executor task-1 1 @0", tmp_path / "there"
-    stage = set_up(tmp_path, LEGS, {**SMALL, name: {**SMALL[name], "wait": str(there)}})
-    with stage.server, Server(stage.bench.environment) as other:
+    stage = set_up(tmp_path, server, LEGS, {**SMALL, name: {**SMALL[name], "wait": str(there)}})
+    with Server(tmp_path) as other:
         _waiting(stage)
         stage.start(0, server=other)
         refused = other.hear()

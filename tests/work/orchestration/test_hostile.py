@@ -12,6 +12,7 @@ import pytest
 from faces.journals import settle
 from faces.programs import clean_environment, run_in_terminal
 from interlock.errors import InterlockError
+from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add
 from work.orchestration.playing import (
     GOAL,
@@ -25,7 +26,6 @@ from work.orchestration.playing import (
     done,
     driven,
     is_in,
-    missing,
     opened,
     plan,
     qualified,
@@ -57,6 +57,12 @@ def _complaints(stage: Stage) -> list[tuple[str, str]]:
     return [(who.removeprefix("the "), what) for who, _, what in parts]
 
 
+def _told(stage: Stage, run: Run, role: str) -> str:
+    """The log of the last one who played a role: its prompt, where it echoes that, and what it said."""
+    logs = (stage.state_directory / "runs" / f"orchestrate-{run.id[-8:]}").glob(f"*-{role}.log")
+    return max(logs).read_text()
+
+
 # What is no answer
 
 BAD: dict[str, tuple[Steps, str]] = {
@@ -72,6 +78,7 @@ BAD: dict[str, tuple[Steps, str]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", BAD)
 def test_every_role_is_told_what_is_wrong_and_asked_again(stage: Stage, kind: str) -> None:
     bad, complaint = BAD[kind]
@@ -100,6 +107,7 @@ FOR_EVER = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", FOR_EVER)
 def test_a_role_that_never_answers_ends_the_run_with_the_complaint(journeys: Journeys, name: str) -> None:
     ended = journeys[name].ended
@@ -109,20 +117,13 @@ def test_a_role_that_never_answers_ends_the_run_with_the_complaint(journeys: Jou
     assert len([one for one in ended.invocations if one.role == role]) == (3 if role == "planner" else 9)
 
 
-def test_a_questioner_that_never_answers_leaves_an_empty_cycle(stage: Stage) -> None:
-    stage.play(asks(), PROSE, PROSE, PROSE, plan(task(1)), done(1))
-    stage.judge(qualified(1), MET)
-    ended = run(stage)
-    assert ended.outcome == "success"
-    questions = (stage.session(ended) / "plan.questions.md").read_text()
-    assert "The questioner gave no answer that could be used." in questions
-
-
 def test_a_goal_that_nobody_can_judge_is_not_met(stage: Stage) -> None:
-    stage.play(plan(task(1)), done(1), unplannable("nobody reviews it"))
+    stage.play(plan(task(1)), done(1), [{"echo": True}, *unplannable("nobody reviews it")])
     stage.judge(qualified(1), PROSE)
     ended = run(stage)
     assert (ended.state, ended.reason) == ("Failed", "the planner is blocked: nobody reviews it")
+    assert [one.role for one in ended.invocations].count("holistic") == 3
+    assert "nobody could say whether the goal is met" in _told(stage, ended, "planner")
     [failed] = [one for one in stage.entries(ended.id) if one.event == "holistic_check_failed"]
     assert (failed.reason or "").startswith("nobody could say whether the goal is met: - `$` is missing")
 
@@ -146,17 +147,17 @@ UNFIT: dict[str, tuple[Steps, str]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", UNFIT)
 def test_a_verdict_that_cannot_be_is_none(stage: Stage, kind: str) -> None:
     answer, complaint = UNFIT[kind]
-    stage.play(plan(task(1), task(2)), done(1), done(2))
-    stage.judge(answer, qualified(1), qualified(2), MET)
-    ended = run(stage)
+    stage.play(plan(task(1), task(2)), done(1))
+    stage.judge(answer, qualified(1))
+    ended = rested(stage, begun(stage), lambda run: run.task == "task-2")
     [(who, what)] = _complaints(stage)
     assert who == "reviewer"
     assert complaint in what
-    assert ended.outcome == "success"
-    assert [one.attempt for one in ended.plan.tasks] == [1, 1], "no attempt of the executor is lost by it"
+    assert [(str(one.mark), one.attempt) for one in ended.plan.tasks] == [("x", 1), ("/", 1)], "no attempt is lost"
 
 
 DONE_WRONG: dict[str, tuple[Steps, str]] = {
@@ -168,15 +169,15 @@ DONE_WRONG: dict[str, tuple[Steps, str]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("kind", DONE_WRONG)
 def test_an_executor_that_says_what_cannot_be_is_asked_again(stage: Stage, kind: str) -> None:
     answer, complaint = DONE_WRONG[kind]
-    stage.play(plan(task(1), task(2)), answer, done(1), done(2))
-    stage.judge(qualified(1), qualified(2), MET)
-    ended = run(stage)
+    stage.play(plan(task(1), task(2)), answer, done(1))
+    ended = rested(stage, begun(stage), is_in("Reviewing"))
     [(who, what)] = _complaints(stage)
     assert (who, complaint in what) == ("executor", True), what
-    assert ended.outcome == "success"
+    assert (ended.state, ended.task) == ("Reviewing", "task-1")
 
 
 def test_a_goal_that_is_met_with_gaps_is_not_met(stage: Stage) -> None:
@@ -218,9 +219,13 @@ def test_a_whole_that_the_verifiers_refuse_is_not_met_whoever_says_so(stage: Sta
 
 def test_a_reviewer_that_changes_what_it_judges_has_judged_something_else(stage: Stage) -> None:
     stage.play(plan(task(1)), done(1))
-    stage.judge([shell("echo mended > part-1"), *qualified(1)], qualified(1), [shell("rm part-1"), *MET], MET)
+    again = [{"echo": True}, *qualified(1)]
+    stage.judge([shell("echo mended > part-1"), *qualified(1)], again, [shell("rm part-1"), *MET], MET)
     ended = run(stage)
     assert ended.outcome == "success"
+    assert "You changed files" in _told(stage, ended, "reviewer")
+    answered = [one for one in stage.entries(ended.id) if one.event == "reviewer_completed"]
+    assert [one.decoded_evidence().facts["verdict"] for one in answered] == ["invalid", "Qualified"]
     assert _complaints(stage) == [
         ("reviewer", "- You changed files, and a reviewer changes none: part-1"),
         ("reviewer of the whole", "- You changed files, and a reviewer changes none: part-1"),
@@ -239,6 +244,7 @@ def test_a_plan_whose_tasks_wait_for_each_other_is_none(stage: Stage) -> None:
     )
 
 
+@pytest.mark.sampled(0)
 def test_a_plan_may_have_a_thousand_tasks(stage: Stage) -> None:
     stage.play(plan(*map(task, range(1, 1001))), done(1), done(2), updated(closes=_ids(4, 1000)), done(3))
     stage.judge(qualified(1), qualified(2), qualified(3), MET)
@@ -264,14 +270,6 @@ def test_a_plan_with_more_tasks_than_anybody_reads_is_none(stage: Stage) -> None
     ended = run(stage)
     assert (ended.state, ended.plan.tasks) == ("Failed", ())
     assert "`$.tasks` has 2001 items. It may have 2000." in ended.reason
-
-
-def test_a_holistic_check_that_never_ends_ends_the_run(stage: Stage) -> None:
-    more = [one for number in (2, 3) for one in (updated(task(number)), done(number))]
-    stage.play(plan(task(1)), done(1), *more)
-    stage.judge(*[one for number in (1, 2, 3) for one in (qualified(number), missing(number + 1))])
-    ended = run(stage)
-    assert (ended.state, ended.reason) == ("Failed", "Not yet. Missing: write part 4 (part 4 is lacking)")
 
 
 # Role files
@@ -329,6 +327,7 @@ _SILENT = {"deletes the session"}
 """What leaves nothing that could be kept."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", MEDDLING)
 def test_what_an_agent_writes_into_the_session_counts_for_nothing(stage: Stage, how: str) -> None:
     stage.play(plan(task(1), task(2)), [*MEDDLING[how], *done(1)], done(2))
@@ -351,8 +350,8 @@ def test_a_reviewer_cannot_qualify_by_writing_a_file(stage: Stage) -> None:
     forges = shell(f"sed -i 's/\\[P\\] task-1/[x] task-1/' {HERE}/progress.md")
     stage.play(plan(task(1)), done(1))
     stage.judge([forges, *rejected(1)])
-    ended = run(stage)
-    assert (ended.state, str(ended.plan.tasks[0].mark)) == ("Failed", "F")
+    resting = rested(stage, begun(stage), lambda run: run.task is not None and run.plan.tasks[0].attempt == 2)
+    assert (resting.state, str(resting.plan.tasks[0].mark)) == ("Executing", "/"), "it is worked on again"
 
 
 LINKS: dict[str, str] = {
@@ -410,6 +409,7 @@ TURNS: dict[str, list[dict[str, object]]] = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("how", TURNS)
 def test_what_an_agent_does_with_git_moves_no_run(stage: Stage, how: str) -> None:
     stage.play(plan(task(1), task(2)), [*done(1)[:1], *TURNS[how], *done(1)[1:]], done(2))
@@ -438,6 +438,7 @@ SAYING: dict[str, tuple[tuple[Steps, ...], tuple[Steps, ...]]] = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("what", SAYING)
 def test_what_agents_say_does_not_command_the_terminal(tmp_path: Path, what: str, project: Callable[..., Path]) -> None:
     worker, judge = SAYING[what]

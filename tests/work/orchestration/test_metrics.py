@@ -26,6 +26,7 @@ from interlock.work.times import milliseconds_of
 from journal.histories import Clock
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.orchestration.runs_made import Made, note
+from work.orchestration.ways import Journeys
 from work.threads.benches import Bench
 
 NOW = 4_000_000_000_000
@@ -154,19 +155,14 @@ def test_time_without_a_driver_is_rest(bench: Bench, clock: Clock) -> None:
     assert _thousands(run) == {"Planning": 1, "Executing": 1, "Reviewing": 1, "Complete": 1}
 
 
-def test_marks_are_those_of_the_plan(bench: Bench) -> None:
-    bench.play(plan(task(1), task(2, "task-1")), done(1), done(2), done(2), done(2))
-    bench.judge(qualified(1), *([qualified(2, "Failed")] * 3))
-    journal = bench.open()
-    try:
-        workshop = bench.workshop(journal)
-        ended = drive(workshop, begin(workshop, "All parts are there", "261115-120000", ROLES))
-        entries = journal.history(ended.id)
-    finally:
-        journal.close()
-    marks = {one.id: str(one.mark) for one in run_of(entries).plan.tasks}
-    assert marks == {"task-1": "x", "task-2": "F"}
-    assert {id_: one.end for id_, one in tally_of(entries).tasks.items()} == marks
+def test_marks_are_those_of_the_plan(journeys: Journeys) -> None:
+    found = set()
+    for journey in (journeys["straight"], journeys["blocked"], journeys["rejected_thrice"]):
+        entries = journey.stage.entries(journey.ended.id)
+        marks = {one.id: str(one.mark) for one in run_of(entries).plan.tasks}
+        assert {id_: one.end for id_, one in tally_of(entries).tasks.items()} == marks
+        found |= set(marks.values())
+    assert found == {"x", "C", "F"}
 
 
 # Made as entries

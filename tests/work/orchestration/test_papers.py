@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from exhaustive import EXHAUSTIVE
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.markdown import Page
@@ -324,24 +325,27 @@ def test_a_report_is_known_by_its_name(name: str, of: tuple[str, int] | None) ->
 # Hostile
 
 
+LARGE = 10 if EXHAUSTIVE else 2
+"""How large the files are; what takes the square of it takes much longer at either size."""
 HOSTILE = {
     "nothing": "",
     "NUL": "\0" * 1000,
-    "10 MB in one line": "- [x] task-1 " + "x" * 10_000_000,
-    "boxes": "## Implementation Progress\n" + "- [ ] " * 50_000,
-    "lines": "## Implementation Progress\n## Implementation Tasks\n" + "- [ ] task-1: x\n" * 20_000,
+    "megabytes in one line": "- [x] task-1 " + "x" * 1_000_000 * LARGE,
+    "boxes": "## Implementation Progress\n" + "- [ ] " * 5_000 * LARGE,
+    "lines": "## Implementation Progress\n## Implementation Tasks\n" + "- [ ] task-1: x\n" * 2_000 * LARGE,
     "nested": "## Implementation Tasks\n" + "".join(f"{' ' * depth}- task-{depth}: x\n" for depth in range(1_000)),
-    "fields": "## Implementation Tasks\n- task-1: x\n" + "    - **Files**: a,\n" * 5_000,
-    "ticks": "## Implementation Tasks\n- task-1: x\n    - **Files**: " + "`" * 20_000 + ", `" * 20_000,
-    "fences": "```\n" * 20_001,
-    "comments": "<!--\n" * 20_000,
-    "comments in a line": "## Implementation Progress\n- [ ] task-1 " + "<!-- -->" * 100_000,
-    "headings": "# x\n## Q&A Cycles\n" + "### Cycle 1\n#### Generated Questions\n1. x\n" * 5_000,
-    "spaces": "## Implementation Tasks\n- task-1:" + " " * 1_000_000 + "\n" + " " * 1_000_000 + "- x",
+    "fields": "## Implementation Tasks\n- task-1: x\n" + "    - **Files**: a,\n" * 500 * LARGE,
+    "ticks": "## Implementation Tasks\n- task-1: x\n    - **Files**: " + "`" * 2_000 * LARGE + ", `" * 2_000 * LARGE,
+    "fences": "```\n" * (2_000 * LARGE + 1),
+    "comments": "<!--\n" * 2_000 * LARGE,
+    "comments in a line": "## Implementation Progress\n- [ ] task-1 " + "<!-- -->" * 10_000 * LARGE,
+    "headings": "# x\n## Q&A Cycles\n" + "### Cycle 1\n#### Generated Questions\n1. x\n" * 500 * LARGE,
+    "spaces": "## Implementation Tasks\n- task-1:" + " " * 100_000 * LARGE + "\n" + " " * 100_000 * LARGE + "- x",
     "right to left": "## Implementation Progress\n- [x] \u202etask-1\n- [\u202e] task-2\n- [🏴\u200d☠️] task-3\n",
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_any_file_is_read_in_bounded_time(text: str) -> None:
     for parse in (parse_progress, parse_tasks, parse_plan, parse_questions, parse_report):

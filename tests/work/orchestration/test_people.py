@@ -231,10 +231,12 @@ def _is_kept(goal: Goal) -> None:
 
 def test_what_people_write_between_our_lines_survives_every_step(goal: Goal) -> None:
     _written_into(goal)
+    for number in (3, 4):
+        goal.edit("progress.md", f"[ ] task-{number}", f"[C] task-{number}")
     goal.settle()
     _is_kept(goal)
-    goal.bench.play(done(2), done(3), done(4))
-    goal.bench.judge(qualified(2), qualified(3), qualified(4), MET)
+    goal.bench.play(done(2))
+    goal.bench.judge(qualified(2), MET)
     seen: list[str] = []
     goal.bench.hear = lambda told: seen.append(goal.text("progress.md")) if isinstance(told, Run) else None
     assert goal.go().outcome == "success"

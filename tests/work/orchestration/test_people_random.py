@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exhaustive import examples
+from exhaustive import EXHAUSTIVE
 from interlock.errors import Refusal
 from interlock.work.orchestration.projecting import Papers
 from interlock.work.orchestration.store import SessionFiles
@@ -202,8 +202,9 @@ def _check(goal: Goal, runs: list[str]) -> None:
         assert token in goal.text(name), (name, token)
 
 
+@pytest.mark.exhaustive
 @settings(
-    max_examples=examples(90),
+    max_examples=90 if EXHAUSTIVE else 4,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(acts)

@@ -87,10 +87,12 @@ TAKEN: dict[str, tuple[tuple[str, str, str, str], ...]] = {
         ("Executing", "review_pending", "Reviewing", ""),
     ),
     "added_in_complete": (("Complete", "requirements_added", "Planning", ""),),
-    "planner_down": (("Planning", "network_failed", "Planning", ""),),
-    "executor_down": (("Executing", "network_failed", "Executing", ""),),
-    "reviewer_down": (("Reviewing", "network_failed", "Reviewing", ""),),
-    "holistic_down": (("Complete", "network_failed", "Complete", ""),),
+    "down": (
+        ("Planning", "network_failed", "Planning", ""),
+        ("Executing", "network_failed", "Executing", ""),
+        ("Reviewing", "network_failed", "Reviewing", ""),
+        ("Complete", "network_failed", "Complete", ""),
+    ),
     "planner_down_for_ever": (("Planning", "network_failed", "Failed", ""),),
     "executor_down_for_ever": (("Executing", "network_failed", "Failed", ""),),
     "reviewer_down_for_ever": (("Reviewing", "network_failed", "Failed", ""),),
@@ -145,7 +147,7 @@ def test_every_row_of_the_table_has_a_run_that_takes_it() -> None:
             assert len([row for row in MACHINE.transitions if _is(row, one)]) == 1, (name, one)
 
 
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(0)
 @pytest.mark.parametrize(("row", "name"), _rows())
 def test_a_row_of_the_table_is_taken(journeys: Journeys, row: Transition, name: str) -> None:
     journey = journeys[name]

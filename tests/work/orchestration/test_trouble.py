@@ -21,7 +21,7 @@ from interlock.work.orchestration.roles import role_file
 from interlock.work.orchestration.verbs import add
 from work.orchestration.goals import ANN, SESSION, Goal, answers, asks, echoed, is_between, question
 from work.orchestration.playing import MET, done, plan, qualified, says, task
-from work.threads.benches import Bench, Steps, shell
+from work.threads.benches import Bench, Steps
 
 PROSE: Steps = [{"say": "I would say so and so."}, {"finish": True}]
 OFFLINE: Steps = [{"complain": "connect ECONNREFUSED 192.0.2.1:443"}, {"exit": 1}]
@@ -99,7 +99,6 @@ def test_a_file_of_ones_own_says_who_plays_a_role(bench: Bench) -> None:
 def test_a_role_that_changes_under_way_lets_the_run_rest_until_a_person_goes_on_with_it(bench: Bench) -> None:
     roles(bench, "executor", "agent: scripted", prompt="You are calm.")
     bench.play(plan(task(1)), echoed(done(1)))
-    bench.judge(qualified(1), MET)
     goal = begun(bench)
     goal.go(is_between)
     roles(bench, "executor", "agent: scripted", "model: large", prompt="You are bold.")
@@ -109,8 +108,8 @@ def test_a_role_that_changes_under_way_lets_the_run_rest_until_a_person_goes_on_
     assert "our/roles/ralph-executor.agent.md" in run.stopped
     assert goal.go().version == run.version  # it stays so, whoever drives it
     goal.resume()
-    run = goal.go()
-    assert (run.outcome, run.stopped) == ("success", None)
+    run = goal.go(lambda run: run.state == "Reviewing")
+    assert (run.state, run.stopped) == ("Reviewing", None)
     assert "You are bold." in goal.prompts("executor")[0]
     assert [one.agent for one in run.invocations if one.role == "executor"] == ["scripted:large"]
 
@@ -142,6 +141,7 @@ def test_a_role_file_that_cannot_be_used_is_an_error_and_no_other_role_takes_its
 PAID: Steps = [{"usage": {"input": 60, "output": 40}}, {"cost": 0.5}]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("kind", "limit", "more"), [("tokens", 250, 10_000), ("usd", 1, 100)])
 def test_a_run_rests_before_it_exceeds_its_budget_and_goes_on_with_more(
     bench: Bench, kind: str, limit: int, more: int
@@ -188,9 +188,8 @@ def test_time_is_a_budget_too(bench: Bench) -> None:
 
 def test_a_network_that_fails_is_waited_out_twice_as_long_each_time(bench: Bench, clock: Clock) -> None:
     bench.play(OFFLINE, OFFLINE, plan(task(1)), OFFLINE, done(1))
-    bench.judge(qualified(1), MET)
     goal = begun(bench)
-    assert goal.go().outcome == "success"
+    assert goal.go(lambda run: run.state == "Reviewing").state == "Reviewing"
     assert clock == [5, 10, 5]
 
 
@@ -217,12 +216,11 @@ def test_after_five_times_the_run_has_failed_and_a_person_may_go_on(bench: Bench
 
 def test_a_limit_is_waited_for_and_is_no_attempt(bench: Bench, clock: Clock) -> None:
     limited: Steps = [{"limit": {"kind": "session", "until": START + 3600, "said": "limit reached"}}, {"exit": 1}]
-    bench.play(limited, plan(task(1)), done(1))
-    bench.judge(qualified(1), MET)
+    bench.play(limited, plan(task(1)))
     goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, clock) == ("success", [3600])
-    assert [one.ending for one in run.invocations][:2] == ["limited", "finished"]
+    run = goal.go(is_between)
+    assert (run.state, clock) == ("Executing", [3600])
+    assert [one.ending for one in run.invocations] == ["limited", "finished"]
 
 
 # Discoveries
@@ -251,11 +249,11 @@ def judged(number: int) -> Steps:
 
 
 def test_tasks_found_on_the_way_are_added_when_the_work_is_qualified(bench: Bench) -> None:
-    bench.play(plan(task(1)), with_found(done(1), 7), worked(7), worked(8))
-    bench.judge(with_found(qualified(1), 7, 8), judged(7), judged(8), MET)
+    bench.play(plan(task(1)), with_found(done(1), 7), worked(7))
+    bench.judge(with_found(qualified(1), 7, 8), judged(7))
     goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-7": "x", "task-8": "x"}), run.reason
+    run = goal.go(lambda run: is_between(run) and "task-7" in run.reports)
+    assert goal.marks() == {"task-1": "x", "task-7": "x", "task-8": " "}, run.reason
     assert run.discovered == 2
     assert [one.event for one in goal.history].count("tasks_discovered") == 1
 
@@ -263,10 +261,10 @@ def test_tasks_found_on_the_way_are_added_when_the_work_is_qualified(bench: Benc
 def test_no_more_are_added_than_there_is_room_for(bench: Bench) -> None:
     bench.settings["orchestrate.discoveries"] = 1
     bench.play(plan(task(1)), with_found(done(1), 7, 8), with_found(worked(7), 9))
-    bench.judge(qualified(1), judged(7), MET)
+    bench.judge(qualified(1), judged(7))
     goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-7": "x"}), run.reason
+    run = goal.go(lambda run: run.state == "Complete")
+    assert (run.state, goal.marks()) == ("Complete", {"task-1": "x", "task-7": "x"}), run.reason
 
 
 def test_a_rejected_attempt_adds_none(bench: Bench) -> None:
@@ -278,11 +276,11 @@ def test_a_rejected_attempt_adds_none(bench: Bench) -> None:
 
 
 def test_tasks_found_in_an_attempt_whose_review_failed_are_added_when_a_later_one_is_qualified(bench: Bench) -> None:
-    bench.play(plan(task(1)), with_found(done(1), 7), done(1), worked(7), worked(8))
-    bench.judge(with_found(qualified(1, "Failed"), 8), qualified(1), judged(7), judged(8), MET)
+    bench.play(plan(task(1)), with_found(done(1), 7), done(1))
+    bench.judge(with_found(qualified(1, "Failed"), 8), qualified(1))
     goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-7": "x", "task-8": "x"}), run.reason
+    run = goal.go(lambda run: is_between(run) and len(run.reports.get("task-1", ())) == 2)
+    assert goal.marks() == {"task-1": "x", "task-7": " ", "task-8": " "}, run.reason
     assert run.discovered == 2
 
 
@@ -290,11 +288,10 @@ def test_an_attempt_that_failed_for_want_of_a_task_is_planned_anew(bench: Bench)
     failed = with_found(
         done(1), 7, status="failed", success_criteria_met=False, criteria_status=[], summary_of_changes="no ground"
     )
-    bench.play(plan(task(1)), failed, echoed(plan(task(7), task(1, "task-7"))), done(7), done(1))
-    bench.judge(qualified(7), qualified(1), MET)
+    bench.play(plan(task(1)), failed, echoed(plan(task(7), task(1, "task-7"))))
     goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-7": "x"}), run.reason
+    run = goal.go(lambda run: is_between(run) and len(run.plan.tasks) == 2)
+    assert goal.marks() == {"task-1": " ", "task-7": " "}, run.reason
     assert "requirements_discovered" in [one.event for one in goal.history]
     assert "it is missing" in goal.prompts("planner")[1]
 
@@ -329,29 +326,7 @@ def test_a_questioner_that_says_nothing_of_use_leaves_an_empty_cycle(bench: Benc
     assert [one.role for one in run.invocations] == ["planner", *["questioner"] * 3, "planner"]
     assert [one.questions for one in run.cycles] == [()]
     assert "could not be used" in goal.prompts("questioner")[2]
-
-
-def test_a_check_of_the_goal_that_says_nothing_of_use_is_one_that_failed(bench: Bench) -> None:
-    bench.play(plan(task(1)), done(1), echoed(plan(task(2))), done(2))
-    bench.judge(qualified(1), PROSE, PROSE, PROSE, qualified(2), MET)
-    goal = begun(bench)
-    run = goal.go()
-    assert (run.outcome, goal.marks()) == ("success", {"task-1": "x", "task-2": "x"}), run.reason
-    assert [one.role for one in run.invocations].count("holistic") == 4
-    assert "nobody could say whether the goal is met" in goal.prompts("planner")[1]
-
-
-def test_the_verdict_of_a_reviewer_that_changes_files_does_not_count(bench: Bench) -> None:
-    meddles: Steps = [shell("echo better >> part-1"), *qualified(1)]
-    bench.play(plan(task(1)), done(1))
-    bench.judge(meddles, echoed(qualified(1)), MET)
-    goal = begun(bench)
-    run = goal.go()
-    assert run.outcome == "success"
-    assert [one.role for one in run.invocations].count("reviewer") == 2
-    assert "You changed files" in goal.prompts("reviewer")[1]
-    verdicts = [one.decoded_evidence().facts["verdict"] for one in goal.history if one.event == "reviewer_completed"]
-    assert verdicts == ["invalid", "Qualified"]
+    assert "The questioner gave no answer that could be used." in goal.text("plan.questions.md")
 
 
 # A person who wants something else

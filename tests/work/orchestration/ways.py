@@ -123,10 +123,24 @@ class Journeys:
 
     def __getitem__(self, name: str) -> Journey:
         if name not in self._made:
-            stage = Stage.made(self._directory / name)
-            JOURNEYS[name](stage)
-            self._made[name] = Journey.made(stage)
+            self._made[name] = Journey.made(self._resumed(name) if name in RESUMED else self._begun(name))
         return self._made[name]
+
+    def _begun(self, name: str) -> Stage:
+        stage = Stage.made(self._directory / name)
+        WAYS[name](stage)
+        return stage
+
+    def _resumed(self, name: str) -> Stage:
+        """A copy of a run that failed, and what a person's resume makes of it."""
+        first, worker, judge = RESUMED[name]
+        stage = self[first].stage.copied(self._directory / name)
+        ended = stage.last
+        assert ended.outcome == "failure"
+        stage.play(*worker)
+        stage.judge(*judge)
+        run_again(stage, ended)
+        return stage
 
 
 def _plays(worker: tuple[Steps, ...], judge: tuple[Steps, ...] = (qualified(1), MET)) -> Go:
@@ -136,20 +150,6 @@ def _plays(worker: tuple[Steps, ...], judge: tuple[Steps, ...] = (qualified(1), 
         stage.play(*worker)
         stage.judge(*judge)
         run(stage)
-
-    return go
-
-
-def _resumed(first: Go, worker: tuple[Steps, ...], judge: tuple[Steps, ...] = (qualified(1), MET)) -> Go:
-    """A run that fails, and what a person's resume makes of it."""
-
-    def go(stage: Stage) -> None:
-        first(stage)
-        ended = stage.last
-        assert ended.outcome == "failure"
-        stage.play(*worker)
-        stage.judge(*judge)
-        run_again(stage, ended)
 
     return go
 
@@ -211,12 +211,6 @@ def _without_directory(stage: Stage) -> None:
     run(stage)
 
 
-def _down(*before: Steps, judge: tuple[Steps, ...] = (), times: int = 1) -> Go:
-    """The network fails so often, after these; then all goes well."""
-    worker = (*before, *[DOWN] * times, *WHOLE[len(before) :]) if not judge else WHOLE
-    return _plays(worker, judge or (qualified(1), MET))
-
-
 FOUND: dict[str, Any] = {
     "discovered_tasks": [{"id": "task-2", "description": "write part 2", "rationale": "1 needs it"}]
 }
@@ -227,7 +221,7 @@ PLAN = plan(task(1), task(2))
 AGAIN = (updated(task(2)), done(2), updated(task(3)), done(3))
 """Two more plans, with a task each."""
 
-_WAYS: Mapping[str, Go] = {
+WAYS: Mapping[str, Go] = {
     "straight": _plays((plan(task(1), task(2, "task-1")), done(1), done(2)), (qualified(1), qualified(2), MET)),
     "asked": _plays((asks("Which parts?"), answered(), *WHOLE)),
     "clarified": _plays((asks(status="needs_clarification"), answered(), *WHOLE)),
@@ -288,20 +282,19 @@ _WAYS: Mapping[str, Go] = {
     ),
     "added_in_reviewing": _added("Reviewing", (*WHOLE, updated(task(2)), done(2)), (qualified(1), qualified(2), MET)),
     "added_in_complete": _added("Complete", (*WHOLE, updated(task(2)), done(2)), (qualified(1), qualified(2), MET)),
-    "planner_down": _down(times=2),
-    "executor_down": _down(plan(task(1)), times=2),
-    "reviewer_down": _down(judge=(DOWN, DOWN, qualified(1), MET)),
-    "holistic_down": _down(judge=(qualified(1), DOWN, DOWN, MET)),
+    "down": _plays((DOWN, DOWN, plan(task(1)), DOWN, DOWN, done(1)), (DOWN, DOWN, qualified(1), DOWN, DOWN, MET)),
     "planner_down_for_ever": _plays((DOWN,)),
     "executor_down_for_ever": _plays((plan(task(1)), DOWN)),
     "reviewer_down_for_ever": _plays(WHOLE, (DOWN,)),
     "holistic_down_for_ever": _plays(WHOLE, (qualified(1), DOWN)),
 }
-JOURNEYS: Mapping[str, Go] = {
-    **_WAYS,
-    "resumed_in_executing": _resumed(_WAYS["rejected_thrice"], (done(1),)),
-    "resumed_in_reviewing": _resumed(_WAYS["reviewer_down_for_ever"], (PROSE,)),
-    "resumed_in_complete": _resumed(_WAYS["holistic_down_for_ever"], (PROSE,), (MET,)),
-    "resumed_in_planning": _resumed(_WAYS["unplannable"], WHOLE),
+"""Each run from its beginning, by what happens in it."""
+RESUMED: Mapping[str, tuple[str, tuple[Steps, ...], tuple[Steps, ...]]] = {
+    "resumed_in_executing": ("rejected_thrice", (done(1),), (qualified(1), MET)),
+    "resumed_in_reviewing": ("reviewer_down_for_ever", (PROSE,), (qualified(1), MET)),
+    "resumed_in_complete": ("holistic_down_for_ever", (PROSE,), (MET,)),
+    "resumed_in_planning": ("unplannable", WHOLE, (qualified(1), MET)),
 }
+"""Runs that a person resumes: the one that failed, and what the agents and the reviewer play then."""
+JOURNEYS = frozenset((*WAYS, *RESUMED))
 """By what happens in them."""

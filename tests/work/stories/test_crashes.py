@@ -27,7 +27,7 @@ from work.stories.mortal import FileMemory
 from work.stories.yards import MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
-DEATHS = 48 if EXHAUSTIVE else 3
+DEATHS = 48 if EXHAUSTIVE else 1
 """How many tests kill drivers: each one of them, or all of them together every moment that there is."""
 COSTS: Steps = [{"usage": {"input": 70, "output": 7, "cached": 0}}, {"cost": 0.25}]
 TESTS = ("if [ $(git rev-list --count HEAD) = 1 ]; then grep -q 'retry_count: 1' progress.txt; else exit 127; fi",)

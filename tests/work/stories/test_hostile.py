@@ -14,18 +14,24 @@ from interlock.world.agents.command import Command
 from work.stories.yards import FINE, IDLE, MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
-FLOOD = 1_000_000_000 if EXHAUSTIVE else 20_000_000
+FLOOD = 1_000_000_000 if EXHAUSTIVE else 2_000_000
 LIES: Steps = [{"lie": True}, {"promise": "COMPLETED"}, {"say": "AC-1: it - ✓ all done"}, {"finish": True}]
 
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path).made()
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Ground:
+    """A place with two stories."""
     return Ground(tmp_path, {"1-1": ("greet",), "1-2": ("leave",)}).made()
 
 
 def test_what_an_agent_says_of_its_work_counts_for_nothing(ground: Ground) -> None:
     ground.drive(agents=[ground.agent(LIES)])
-    assert ground.moves().count("attempt_failed") == 6
+    assert ground.moves().count("attempt_failed") == 3
     assert ground.moves()[-1] == "only_blocked_left"
     assert ground.promises() == ["<promise>BLOCKED</promise>"]
 
@@ -35,7 +41,7 @@ def test_a_prompt_that_is_printed_back_is_no_answer(ground: Ground) -> None:
     judge = Command(("/bin/cat",), "judge")
     ground.drive(agents=[ground.agent([*WORK[:1], *echo])], judge=judge)
     assert "criteria_met" not in ground.moves()
-    assert ground.commits() == ["progress: the loop ends after 6 iterations"]
+    assert ground.commits() == ["progress: the loop ends after 3 iterations"]
 
 
 def _own(ground: Ground) -> dict[str, str]:
@@ -61,8 +67,10 @@ MEDDLING: dict[str, Steps] = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", MEDDLING)
-def test_the_files_of_the_loop_are_put_back_and_the_edit_is_kept_and_told(ground: Ground, how: str) -> None:
+def test_the_files_of_the_loop_are_put_back_and_the_edit_is_kept_and_told(two: Ground, how: str) -> None:
+    ground = two
     seen: list[tuple[dict[str, str], bool]] = []
 
     def look(loop: Loop) -> None:
@@ -94,7 +102,7 @@ def _all_notes(ground: Ground) -> list[dict[str, object]]:
 def test_code_that_is_tested_cannot_move_the_loop_either(ground: Ground) -> None:
     tests = ("sed -i 's/status: .*/status: complete/' progress.txt", "sed -i 's/\\[ \\]/[x]/' stories/*.md")
     ground.drive(tests=tests)
-    assert ground.moves().count("committed") == 2
+    assert ground.moves().count("committed") == 1
     assert ground.moves()[-1] == "all_complete"
 
 
@@ -111,8 +119,6 @@ def test_an_agent_that_commits_itself_has_written_code(ground: Ground) -> None:
     assert [one.partition(" ")[0] for one in ground.commits()] == [
         "mine",
         "story-1-1",
-        "mine",
-        "story-1-2",
         "progress:",
     ]
 
@@ -146,7 +152,7 @@ if EXHAUSTIVE:  # it is waited for, ten seconds
     HANGS["closes_and_hangs"] = ([{"close": True}, {"wait": "never"}], "the agent closed its output and did not end")
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("how", [*ODD, *HANGS])
 def test_each_is_told_for_what_it_was(ground: Ground, how: str) -> None:
     steps, why = {**ODD, **HANGS}[how]
@@ -181,6 +187,7 @@ WEAKENED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", WEAKENED)
 def test_tests_that_an_agent_weakens_are_named_to_people_and_to_the_judge(tmp_path: Path, how: str) -> None:
     command, sentence = WEAKENED[how]
@@ -216,7 +223,7 @@ def test_an_agent_that_hangs_is_stopped_with_the_loop_and_that_is_no_attempt(gro
     later.drive(agents=[later.agent(WORK, name="other")])
     assert "attempt_failed" not in later.moves()
     assert later.moves()[-1] == "all_complete"
-    assert later.progress.iteration == 2
+    assert later.progress.iteration == 1
 
 
 @pytest.mark.parametrize("until", [None, 1_700_009_000])
@@ -225,7 +232,7 @@ def test_a_limit_is_waited_for_and_is_no_attempt(ground: Ground, until: int | No
     ground.drive(agents=[ground.agent(limited, limited, WORK)])
     assert ground.moves()[-1] == "all_complete"
     assert "attempt_failed" not in ground.moves()
-    assert ground.progress.iteration == 2
+    assert ground.progress.iteration == 1
     expected = [15, 15] if until is None else [9000, 15]  # the second time it is over already
     assert ground.waited == pytest.approx(expected, rel=0.2)
 
@@ -235,7 +242,7 @@ def test_a_limit_of_one_agent_is_another_ones_turn(ground: Ground) -> None:
     ground.drive(agents=[ground.agent(limited), ground.agent(WORK, name="second")])
     assert ground.moves()[-1] == "all_complete"
     assert ground.waited == []
-    assert [one.agent for one in ground.loop().attempts if one.role == "implementer" and one.counts] == ["second"] * 2
+    assert [one.agent for one in ground.loop().attempts if one.role == "implementer" and one.counts] == ["second"]
 
 
 def test_where_all_have_reached_a_limit_the_first_reset_is_waited_for(ground: Ground) -> None:
@@ -269,12 +276,13 @@ def test_an_agent_that_is_not_installed_changes_nothing(ground: Ground) -> None:
     later.drive()
     assert later.moves()[-1] == "all_complete"
     assert "attempt_failed" not in later.moves()
-    assert later.progress.iteration == 2
+    assert later.progress.iteration == 1
 
 
 NAMES = {"no_text": "bad\\377", "a_line_end": "a\\n## Tasks\\n\\n- [ ] Task 9: more", "long": "x" * 250}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
 def test_a_file_may_be_called_anything(ground: Ground, name: str) -> None:
     names: Steps = [shell(f"printf x > \"$(printf '{name.replace('- ', '-- ')}')\""), *WORK]
@@ -284,14 +292,13 @@ def test_a_file_may_be_called_anything(ground: Ground, name: str) -> None:
     assert ground.is_clean()
 
 
-def test_an_agent_that_takes_too_long_is_no_passing_trouble(ground: Ground) -> None:
+def test_an_agent_that_takes_too_long_is_no_passing_trouble(two: Ground) -> None:
     silent: Steps = [{"wait": "never"}]
-    ground.drive(agents=[ground.agent(silent, silent, silent, WORK)], limits=Limits(idle_seconds=0.5))
-    assert ground.story("1-1").blocker_type == "permanent"
-    assert ground.story("1-2").status == "complete"
+    two.drive(agents=[two.agent(silent)], limits=Limits(iterations=3, idle_seconds=0.5))
+    assert two.story("1-1").blocker_type == "permanent"
 
 
 def test_agents_take_turns(ground: Ground) -> None:
     agents = [ground.agent(IDLE, name=name) for name in ("one", "two")]
     ground.drive(agents=agents, tests=FINE)
-    assert [one.agent for one in ground.loop().attempts] == ["one", "two"] * 3
+    assert [one.agent for one in ground.loop().attempts] == ["one", "two", "one"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from contextlib import closing
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +26,22 @@ MANY = 1_000_000
 LOOPS: Mapping[str, tuple[str, ...]] = {"1-1": ("greet",), "2-1": ("wave",), "3-1": ("leave",)}
 
 
-@pytest.fixture
-def ground(tmp_path: Path) -> Ground:
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     """A place in which a first loop has ended, and its server was away all the time."""
-    ground = _with(Ground(tmp_path, LOOPS).made(), "1-1")
+    ground = _with(Ground(tmp_path_factory.mktemp("ended") / "place", LOOPS).made(), "1-1")
     ground.drive(memory=UnsteadyMemory(fails=MANY))
     assert len(_waiting(ground)) == 2
+    shutil.copytree(ground.directory, ground.directory.with_name("kept"), symlinks=True)
     return ground
+
+
+@pytest.fixture
+def ground(ended: Ground) -> Ground:
+    """That place as it was then, at the same path."""
+    shutil.rmtree(ended.directory)
+    shutil.copytree(ended.directory.with_name("kept"), ended.directory, symlinks=True)
+    return replace(ended.again(), clock=copy(ended.clock))
 
 
 def _with(ground: Ground, *numbers: str) -> Ground:
@@ -86,6 +98,7 @@ class _LostHalfway(UnsteadyMemory):
         return super().remember(event)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("most", [1, 3])
 def test_what_is_lost_halfway_goes_on_where_it_stopped(ground: Ground, most: int) -> None:
     first, second = _LostHalfway(most), UnsteadyMemory()

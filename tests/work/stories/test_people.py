@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,19 @@ from interlock.work.stories.yard import Limits
 from interlock.world.agents.command import Command
 from work.stories.yards import IDLE, WORK, Ground, Steps
 
-THREE = {"1-1": ("greet",), "1-2": ("leave",), "1-3": ("come back",)}
+TWO = {"1-1": ("greet",), "1-2": ("leave",)}
+THREE = {**TWO, "1-3": ("come back",)}
 PAID: Steps = [{"cost": 0.5}, *IDLE]
 
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path, TWO).made()
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Ground:
+    """A place with three stories."""
     return Ground(tmp_path, THREE).made()
 
 
@@ -39,13 +45,12 @@ def test_a_blocked_story_is_unblocked_by_an_edit(ground: Ground) -> None:
     later.progress_file.write_text(f"{head}status: in_progress{rest}".replace("retry_count: 3", "retry_count: 0", 1))
     later.drive(agents=[later.agent(IDLE, IDLE, WORK, name="able")])
     assert "story_unblocked" in later.moves()
-    assert [later.story(one).status for one in THREE] == ["complete"] * 3
+    assert [later.story(one).status for one in TWO] == ["complete"] * 2
     assert later.story().blocker_reason is None
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_stories_are_done_in_the_order_that_people_give_them(ground: Ground, seed: int) -> None:
-    order = random.Random(seed).sample(sorted(THREE), 3)
+def test_stories_are_done_in_the_order_that_people_give_them(three: Ground) -> None:
+    ground, order = three, ["1-3", "1-1", "1-2"]
     lines = "".join(f"  - id: story-{one}\n    status: not_started\n" for one in order)
     ground.progress_file.write_text(f"# mine\nworkflow: ralph-bmad-integration\nproject: demo\nstories:\n{lines}")
     ground.drive()
@@ -56,18 +61,19 @@ def test_stories_are_done_in_the_order_that_people_give_them(ground: Ground, see
 
 def test_a_story_that_is_added_while_the_loop_rests_is_done_too(ground: Ground) -> None:
     later = _paused(ground, 1)
-    later.story_file("1-4").write_text(ground.story_file("1-3").read_text().replace("[x]", "[ ]"))
+    later.story_file("1-4").write_text(ground.story_file("1-2").read_text().replace("[x]", "[ ]"))
     text = later.progress_file.read_text()
     added = "stories:\n  - id: story-1-4\n    status: not_started\n"
     later.progress_file.write_text(text.replace("stories:\n", added, 1))
     later.drive()
     made = [one.split()[0] for one in later.commits() if one.startswith("story-")]
-    assert sorted(made) == ["story-1-1", "story-1-2", "story-1-3", "story-1-4"]
+    assert sorted(made) == ["story-1-1", "story-1-2", "story-1-4"]
     assert later.moves()[-1] == "all_complete"
 
 
-def test_an_edit_in_mid_run_counts_where_no_agent_worked_and_not_where_one_did(ground: Ground) -> None:
+def test_an_edit_in_mid_run_counts_where_no_agent_worked_and_not_where_one_did(three: Ground) -> None:
     """A person moves the last story up while the first is committed; an agent tries the same with the others."""
+    ground = three
 
     def reorder(loop: Loop) -> None:
         if (loop.state, loop.story) == ("MEMORY_LOAD", None) and loop.iteration == 1:
@@ -92,8 +98,8 @@ def _last_story_first(text: str) -> str:
     return f"{head}{stories}{''.join(f'  - id: {item}' for item in ordered).rstrip()}{empty}{rest}"
 
 
-def test_a_story_cannot_be_completed_by_hand(ground: Ground) -> None:
-    later = _paused(ground, 1)
+def test_a_story_cannot_be_completed_by_hand(three: Ground) -> None:
+    later = _paused(three, 1)
     text = later.progress_file.read_text()
     later.progress_file.write_text(text.replace("status: not_started", "status: complete", 1))
     later.drive()
@@ -124,7 +130,7 @@ def test_a_note_pauses_and_another_goes_on(ground: Ground) -> None:
     assert later.drive().ended
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("limits", "reason", "runs"),
     [
@@ -187,4 +193,4 @@ def test_what_a_person_adds_is_told_to_the_next_agent_that_works_and_to_no_other
     limited: Steps = [{"limit": {"kind": "session", "until": 1_800_000_000, "said": ""}}, {"exit": 1}]
     later.drive(agents=[later.agent(limited), reader])
     told = ["Use the blue one." in path.read_text() for path in sorted(later.root.glob("prompt-*"))]
-    assert told == [True, False, False]
+    assert told == [True, False]

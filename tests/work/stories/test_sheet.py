@@ -117,7 +117,7 @@ def _changes(before: Progress) -> st.SearchStrategy[Progress]:
     return st.builds(changed, progresses, st.sets(st.integers(0, 4)), st.booleans())
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", STYLES)
 @settings(max_examples=examples(60))
 @given(data=st.data())

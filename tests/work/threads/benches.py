@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,7 +29,7 @@ from interlock.work.trusting import truster
 from interlock.work.workshop import Workshop
 from interlock.world.repository import exclude_state
 
-__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "STORY_MET", "WORK", "Bench", "Steps", "shell"]
+__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "STORY_MET", "WORK", "Bench", "Steps", "WaitingClock", "shell"]
 
 Steps = list[dict[str, Any]]
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.CLI)
@@ -68,6 +71,44 @@ def _shown(root: Path, event: str, thread: Thread) -> str:
     return shown_at(thread, event, root)
 
 
+class WaitingClock(list[float]):
+    """A clock for `Bench.now` and `Bench.waited`: each wait is over at once, because it puts the clock forward."""
+
+    def __init__(self, seconds: float = 1_700_000_000.0) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    def append(self, seconds: float) -> None:
+        super().append(seconds)
+        self.seconds += seconds
+
+    def __call__(self) -> int:
+        return int(self.seconds * 1e9)
+
+
+@cache
+def _new_repository() -> Path:
+    """A repository with one commit, made once in each process and copied for each bench."""
+    place = Path(tempfile.mkdtemp(prefix="interlock-bench-"))
+    atexit.register(_remove, place, os.getpid())
+    bench = Bench(place / "repository")
+    bench.root.mkdir()
+    bench.git("init", "-q", "-b", "main")
+    bench.git("config", "user.name", "Ann")
+    bench.git("config", "user.email", "ann@example.org")
+    (bench.root / "README").write_text("a project\n")
+    exclude_state(bench.root)
+    bench.git("add", "-A")
+    bench.git("commit", "-qm", "start")
+    return bench.root
+
+
+def _remove(place: Path, maker: int) -> None:
+    """Remove the repository when its own process ends, not when a fork of it does."""
+    if os.getpid() == maker:
+        shutil.rmtree(place, ignore_errors=True)
+
+
 @dataclass
 class Bench:
     """A repository, its journal, and what was told while threads ran in it."""
@@ -86,13 +127,8 @@ class Bench:
     def made(cls, directory: Path, *, signs: bool = False, **settings: Any) -> Self:
         """A new repository with one commit, on a stage."""
         bench = cls(stage(directory), signs=signs)
-        bench.git("init", "-q", "-b", "main")
-        bench.git("config", "user.name", "Ann")
-        bench.git("config", "user.email", "ann@example.org")
-        (bench.root / "README").write_text("a project\n")
-        exclude_state(bench.root)
-        bench.git("add", "-A")
-        bench.git("commit", "-qm", "start")
+        shutil.copytree(_new_repository(), bench.root, symlinks=True, dirs_exist_ok=True)
+        bench.git("update-index", "-q", "--refresh")  # it knows the files by their times and numbers
         bench.state_directory.mkdir(exist_ok=True)
         bench.play(DONE)
         bench.judge(PASS)

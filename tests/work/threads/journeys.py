@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from exhaustive import EXHAUSTIVE
 from faces.forking import run_module
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.gates import audit
@@ -25,7 +26,7 @@ from work.threads.benches import DONE, FAIL, PASS, Bench, Steps, shell
 __all__ = ["JOURNEYS", "Leg", "Stage", "travelled"]
 
 _COSTS: Steps = [{"usage": {"input": 70, "output": 7, "cached": 0}}, {"cost": 0.25}]
-_SETTINGS: dict[str, Any] = {"thread.iterations": 2, "verify.commands": ["true"]}
+_SETTINGS: dict[str, Any] = {"thread.iterations": 2 if EXHAUSTIVE else 1, "verify.commands": ["true"]}
 _TIMES = ("updated_at", "created_at", "captured_at", "at")
 
 
@@ -41,6 +42,8 @@ class Leg:
     edit: str = ""
     rests: bool = False
     """Whether Ctrl+C was pressed before anything ran."""
+    seldom: bool = False
+    """Whether only `make test-exhaustive` goes this leg; the one after it begins where the one before it ends."""
 
     def __str__(self) -> str:
         return f"{self.verb} to {self.state}"
@@ -50,7 +53,7 @@ _POLISH: Steps = [shell("echo it greets > docs.txt"), {"finish": True}]
 _RUDE: Steps = [shell("echo hello you > greeting.txt; echo more > more.txt; git add more.txt"), *DONE[1:]]
 _COMMITS: Steps = [shell("echo hello > greeting.txt; git add -A; git commit -qm mine"), *DONE[1:]]
 
-JOURNEYS: dict[str, tuple[Leg, ...]] = {
+_WAYS: dict[str, tuple[Leg, ...]] = {
     "forward": (
         Leg("new", "Drafting"),
         Leg("finalize", "Finalized"),
@@ -58,15 +61,15 @@ JOURNEYS: dict[str, tuple[Leg, ...]] = {
         Leg("retry", "Configuring", edit="git add mine.txt && git commit -qm mine"),
         Leg("start", "Paused", rests=True),
         Leg("resume", "Implemented", agent=_COMMITS),
-        Leg("polish", "Polishing"),
-        Leg("ask for polish", "Polishing", agent=_POLISH),
-        Leg("polished", "Implemented"),
+        Leg("polish", "Polishing", seldom=True),
+        Leg("ask for polish", "Polishing", agent=_POLISH, seldom=True),
+        Leg("polished", "Implemented", seldom=True),
         Leg("ready", "PendingReview"),
         Leg("approve", "ReadyToCommit"),
-        Leg("drive", "PendingReview", edit="echo later > later.txt"),
-        Leg("reverify", "Implemented"),
-        Leg("ready", "PendingReview"),
-        Leg("approve", "ReadyToCommit"),
+        Leg("drive", "PendingReview", edit="echo later > later.txt", seldom=True),
+        Leg("reverify", "Implemented", seldom=True),
+        Leg("ready", "PendingReview", seldom=True),
+        Leg("approve", "ReadyToCommit", seldom=True),
         Leg("commit", "Done"),
     ),
     "backward": (
@@ -74,23 +77,24 @@ JOURNEYS: dict[str, tuple[Leg, ...]] = {
         Leg("finalize", "Finalized"),
         Leg("run", "Configuring"),
         Leg("start", "Stuck", judge=FAIL, agent=_RUDE),
-        Leg("assist", "Stuck", judge=FAIL, agent=_RUDE, edit="echo helped > helped.txt"),
-        Leg("reconfigure", "Configuring"),
-        Leg("start", "Stuck", judge=FAIL, agent=_COMMITS),
+        Leg("assist", "Stuck", judge=FAIL, agent=_RUDE, edit="echo helped > helped.txt", seldom=True),
+        Leg("reconfigure", "Configuring", seldom=True),
+        Leg("start", "Stuck", judge=FAIL, agent=_COMMITS, seldom=True),
         Leg("revise", "Drafting", edit="echo staged > staged.txt; git add staged.txt; echo loose > 'lo ose'"),
         Leg("undo", "Drafting"),
         Leg("finalize", "Finalized"),
         Leg("run", "Configuring"),
-        Leg("start", "Implemented"),
-        Leg("ready", "PendingReview"),
-        Leg("reject", "Implemented", agent=_RUDE),
-        Leg("ready", "PendingReview"),
-        Leg("revise", "Drafting", edit="echo loose > loose.txt"),
-        Leg("finalize", "Finalized"),
-        Leg("run", "Configuring"),
+        Leg("start", "Implemented", seldom=True),
+        Leg("ready", "PendingReview", seldom=True),
+        Leg("reject", "Implemented", agent=_RUDE, seldom=True),
+        Leg("ready", "PendingReview", seldom=True),
+        Leg("revise", "Drafting", edit="echo loose > loose.txt", seldom=True),
+        Leg("finalize", "Finalized", seldom=True),
+        Leg("run", "Configuring", seldom=True),
         Leg("abandon", "Abandoned"),
     ),
 }
+JOURNEYS = {name: tuple(leg for leg in legs if EXHAUSTIVE or not leg.seldom) for name, legs in _WAYS.items()}
 """Each way that a person can lead a thread; what Ctrl+C does while an agent works has tests of its own."""
 
 

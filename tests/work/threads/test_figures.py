@@ -70,7 +70,7 @@ def test_criteria_that_nobody_verified_are_counted(bench: Bench) -> None:
 
 
 def test_a_diagnosis_is_about_the_last_run(bench: Bench) -> None:
-    bench.settings["thread.iterations"] = 3
+    bench.settings["thread.iterations"] = 2
     bench.play(ALL)
     id_ = bench.new(FOUR, mode="quick")
     assert bench.act(id_, "finalize").state == "PendingReview"
@@ -80,9 +80,9 @@ def test_a_diagnosis_is_about_the_last_run(bench: Bench) -> None:
     assert bench.drive(id_).state == "Stuck"
     diagnosis = bench.thread(id_).diagnosis
     assert diagnosis is not None
-    assert diagnosis.summary == "3/4 criteria (3 iterations)"
+    assert diagnosis.summary == "3/4 criteria (2 iterations)"
     bench.play(IDLE)
-    assert _stuck(bench, id_, "assist", reason="I looked") == "0/4 criteria (3 iterations)"
+    assert _stuck(bench, id_, "assist", reason="I looked") == "0/4 criteria (2 iterations)"
     diagnosis = bench.thread(id_).diagnosis
     assert diagnosis is not None
     assert (diagnosis.passed, len(diagnosis.failed)) == ((), 4)

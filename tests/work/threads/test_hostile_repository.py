@@ -58,6 +58,7 @@ def outside(bench: Bench) -> set[Path]:
     return {one for one in there.rglob("*") if not one.is_relative_to(bench.root)}
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("isolation", ["none", "worktree"])
 def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary: Path, isolation: str) -> None:
     bench.settings["thread.isolation"] = isolation
@@ -124,6 +125,7 @@ ALTERED = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ALTERED)
 def test_an_agent_that_arms_the_repository_is_found_and_nothing_runs(tmp_path: Path, canary: Path, how: str) -> None:
     bench = Bench.made(tmp_path / "repository")

@@ -95,6 +95,7 @@ def bench(tmp_path: Path) -> Bench:
     return made
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("lie", LIES)
 def test_an_agent_that_lies_never_gets_to_implemented(bench: Bench, lie: str) -> None:
     agent, judge, why = LIES[lie]

@@ -22,7 +22,7 @@ from interlock.work.threads.verbs import Person, act, add_context, configure, pa
 from interlock.work.threads.visit import default_config
 from interlock.work.workshop import Workshop
 from interlock.world.agents.happenings import Said
-from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, shell
+from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, WaitingClock, shell
 
 LATER = SPEC.replace("it is polite", "it is very polite")
 DRAFTS = SPEC.replace("it is polite", "it is short")
@@ -77,6 +77,7 @@ def _has_ended(told: object) -> bool:
     return isinstance(told, Thread) and told.state == "Running" and told.ran is not None
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("happens", [_says("CRITERION 2: FAIL"), _has_ended], ids=["verifying", "running"])
 def test_a_limit_that_is_lowered_meanwhile_leads_to_a_diagnosis(
     bench: Bench, happens: Callable[[object], bool]
@@ -94,14 +95,16 @@ def test_a_limit_that_is_lowered_meanwhile_leads_to_a_diagnosis(
 def test_who_resumes_while_the_judge_has_reached_its_limit_is_heard(bench: Bench) -> None:
     limit = {"limit": {"kind": "session", "until": 1_700_000_300, "said": "enough"}}
     bench.judge([{"say": "I begin."}, limit], PASS)
+    clock = WaitingClock()
+    bench.now, bench.waited = clock, clock
     id_ = bench.new(mode="quick")
     bench.act(id_, "finalize", drives=False)
     with closing(bench.open()) as journal:
 
-        def clock() -> float:  # the journal is looked at when the judge is done, and not before
+        def is_limited() -> float:  # the journal is looked at when the judge is done, and not before
             return float(bool(read_thread(journal, id_).limited))
 
-        steering = Steering(journal, lambda entry: entry.instance == id_ and is_told(entry), clock)
+        steering = Steering(journal, lambda entry: entry.instance == id_ and is_told(entry), is_limited)
 
         def rest_and_go_on(workshop: Workshop) -> None:
             pause(workshop, id_, bench.person)
@@ -111,6 +114,7 @@ def test_who_resumes_while_the_judge_has_reached_its_limit_is_heard(bench: Bench
         steered = with_(bench.workshop(journal), stop=steering, pausing=Pressed(steering), heed=steering.listen_again)
         thread = drive(steered, id_)
     assert thread.state == "PendingReview", thread.reason
+    assert sum(clock) == pytest.approx(300, abs=1)
 
 
 def _press(bench: Bench) -> None:
@@ -118,6 +122,7 @@ def _press(bench: Bench) -> None:
     bench.pausing.set()
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("driver", ["plain", "story"])
 def test_what_an_agent_was_told_that_came_to_nothing_is_told_to_the_next(bench: Bench, driver: str) -> None:
     bench.settings |= {"thread.driver": driver, "story.tests": ("true",)}

@@ -60,7 +60,7 @@ def _undo(bench: Bench, thread: Thread) -> None:
 
 @pytest.mark.exhaustive
 @settings(
-    max_examples=120 if EXHAUSTIVE else 5,
+    max_examples=120 if EXHAUSTIVE else 3,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(plan=PLANS, state=st.sampled_from(sorted(FROM)), verb=st.sampled_from(["revise", "revise", "abandon"]))

@@ -80,6 +80,7 @@ def test_a_thread_that_is_paused_and_resumed_at_once_goes_on(tmp_path: Path, dri
     assert [one.event for one in bench.entries(id_) if one.event in ("pause", "resume")] == ["pause", "resume"]
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_thread_that_is_paused_rests_and_its_agent_ends(tmp_path: Path, driver: str) -> None:
     bench, id_ = _begun(tmp_path, driver)
@@ -88,6 +89,7 @@ def test_a_thread_that_is_paused_rests_and_its_agent_ends(tmp_path: Path, driver
     assert thread.state == "PendingReview", thread.reason
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_a_thread_that_is_abandoned_while_its_agent_works_is_over(tmp_path: Path, driver: str) -> None:
     bench, id_ = _begun(tmp_path, driver)

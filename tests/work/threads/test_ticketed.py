@@ -82,6 +82,7 @@ def test_a_ticket_follows_its_thread_to_the_commit(bench: Bench) -> None:
     assert moves(bench) == [("In Progress", "human"), ("In Review", "human")]
     with closing(bench.open()) as journal:
         [wait], _ = waiting(journal, Watch(), None)
+        assert journal.verify() == []
     assert wait.command == f"ralph work {NUMBER}", "it is built, and that says what to merge"
     assert move(bench, "Done").new_state == "Done"
 
@@ -273,10 +274,3 @@ def test_the_table_is_the_designs() -> None:
         ("enters", "Stuck"): ("Human Needed", False),
         ("enters", "Abandoned"): ("Human Needed", False),
     }
-
-
-def test_the_journal_verifies_after_all_of_it(bench: Bench) -> None:
-    id_ = bench.new(ticket=NUMBER, mode="quick")
-    bench.act(id_, "finalize", "approve", "commit")
-    with closing(bench.open()) as journal:
-        assert journal.verify() == []

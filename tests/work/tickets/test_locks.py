@@ -78,7 +78,7 @@ def known(helper: Child) -> tuple[Process, int]:
 def test_of_two_processes_that_lock_at_once_one_wins_each_time_and_the_other_is_told_who(
     journal: Journal, address: Address
 ) -> None:
-    rounds = 200 if EXHAUSTIVE else 40
+    rounds = 200 if EXHAUSTIVE else 12
     numbers = [place(journal, "Research Needed") for _ in range(10)]
     names = ("claude", "codex")
     wins = dict.fromkeys(names, 0)

@@ -28,7 +28,7 @@ def _may(office: Office, number: int, event: Event) -> bool:
     return isinstance(step(MACHINE, snapshot, event), Accepted)
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("here", "there"), PAIRS)
 def test_a_card_that_is_moved_moves_its_ticket_or_waits_or_is_reported(here: str, there: str, office: Office) -> None:
     number = office.created(here)
@@ -56,7 +56,7 @@ def test_a_card_that_is_moved_moves_its_ticket_or_waits_or_is_reported(here: str
     assert office.quiet_sync().waiting == report.waiting
 
 
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("here", "there"), sorted(set(PAIRS) - SYSTEMS))
 def test_a_move_that_waits_is_accepted_or_refused_and_the_board_is_put_right(
     here: str, there: str, office: Office

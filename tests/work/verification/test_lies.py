@@ -78,6 +78,7 @@ LIES: dict[str, tuple[Mapping[str, str], str]] = {
 VERIFIERS = ("true", "make test", "sh ./scripts/check.sh")
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("lie", LIES)
 def test_a_lie_is_named_and_does_not_pass(tmp_path: Path, lie: str) -> None:
     files, named = LIES[lie]
@@ -89,13 +90,15 @@ def test_a_lie_is_named_and_does_not_pass(tmp_path: Path, lie: str) -> None:
 @pytest.mark.parametrize(
     "files",
     [
-        {"pyproject.toml": str(START["pyproject.toml"]).replace('"sums"', '"sums"\nversion = "2"')},
-        {"package.json": '{"name": "sums", "scripts": {"test": "jest"}, "dependencies": {"left-pad": "1"}}'},
-        {"setup.cfg": str(MORE["setup.cfg"]).replace("sums", "more")},
-        {"tests/test_sums.py": "import os\n" + TEST + "\n\ndef test_more():\n    assert add(1, 0) == 1\n"},
+        {
+            "pyproject.toml": str(START["pyproject.toml"]).replace('"sums"', '"sums"\nversion = "2"'),
+            "package.json": '{"name": "sums", "scripts": {"test": "jest"}, "dependencies": {"left-pad": "1"}}',
+            "setup.cfg": str(MORE["setup.cfg"]).replace("sums", "more"),
+            "tests/test_sums.py": "import os\n" + TEST + "\n\ndef test_more():\n    assert add(1, 0) == 1\n",
+            "tests/data.json": "{}",
+            "README.md": "it.skip(\n@pytest.mark.skip\n",
+        },
         {"tests/test_sums.py": TEST.replace("    assert", "    if True:\n        assert")},
-        {"tests/data.json": "{}"},
-        {"README.md": "it.skip(\n@pytest.mark.skip\n"},
     ],
 )
 def test_honest_work_passes(tmp_path: Path, files: Mapping[str, str]) -> None:

@@ -10,12 +10,15 @@ from typing import Any
 
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.tickets.verbs import create
+from interlock.work.sessions.verbs import Caller
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.verbs import create, edit
 from interlock.work.way.building import Choices
 from interlock.work.way.walking import Walked, walk
 from work.threads.benches import DONE, SPEC, Bench, Steps, shell
+from work.tickets.boards import way_to
 
-__all__ = ["NUMBER", "PERSON", "PLAN", "RALPH", "Way", "commands", "handed", "made"]
+__all__ = ["NUMBER", "PERSON", "PLAN", "RALPH", "Way", "commands", "handed", "made", "planned"]
 
 RALPH = str(Path(sys.executable).with_name("ralph"))
 PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
@@ -74,4 +77,17 @@ def made(directory: Path, **settings: Any) -> Way:
     way.play(*commands(), DONE)
     with closing(way.open()) as journal:
         journal.transact(create(PERSON, "Greet people", estimate="S"))
+    return way
+
+
+def planned(way: Way, spec: str = SPEC, *, state: str = "Plan in Review") -> Way:
+    """Have a person write the plan and bring the ticket to a state: no agent is run for it."""
+    (way.root / PLAN).parent.mkdir(parents=True)
+    (way.root / PLAN).write_text(spec)
+    way.git("add", PLAN)
+    way.git("commit", "-qm", "plan")
+    with closing(way.open()) as journal:
+        journal.transact(edit(PERSON, NUMBER, artifacts={"plan_document": PLAN}))
+        for one in way_to(state):
+            journal.transact(handoff(Caller(PERSON), NUMBER, reason="go", to=one))
     return way

@@ -48,6 +48,7 @@ def test_it_is_given_our_mcp_server_and_the_run_that_it_belongs_to(place: Place)
     assert subprocess.run(command, capture_output=True, timeout=SECONDS, check=False).returncode == 0
 
 
+@pytest.mark.sampled(0)
 def test_an_agent_that_reports_nothing_is_given_no_server(place: Place) -> None:
     place.run(Acp(AGENT), prompt="tell")
     assert _told(place)["servers"] == []
@@ -71,6 +72,7 @@ def test_what_is_not_offered_is_refused_and_the_work_goes_on(place: Place) -> No
     assert any(isinstance(one, Said) and "It was refused" in one.text for one in place.told)
 
 
+@pytest.mark.sampled(0)
 def test_a_turn_that_ends_otherwise_has_failed(place: Place) -> None:
     assert place.run(Acp(AGENT), prompt="refuse").ending is Ending.FAILED
     assert Finished(False, "refusal") in place.told
@@ -83,10 +85,12 @@ def test_an_error_in_the_place_of_an_answer_may_be_a_limit(place: Place) -> None
     assert result.failure.kind is FailureKind.SESSION
 
 
+@pytest.mark.sampled(0)
 def test_an_agent_that_ends_without_an_answer_has_failed(place: Place) -> None:
     assert place.run(Acp(AGENT), prompt="die").ending is Ending.FAILED
 
 
+@pytest.mark.sampled(0)
 def test_another_version_of_the_protocol_is_refused(place: Place) -> None:
     result = place.run(Acp((*AGENT, "old")))
     assert result.ending is Ending.FAILED

@@ -405,12 +405,13 @@ def test_a_log_that_cannot_be_written_does_not_end_the_run(place: Place) -> None
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is measured on Linux alone")
-def test_memory_stays_bounded_while_200_megabytes_are_printed(place: Place) -> None:
+def test_memory_stays_bounded_however_much_is_printed(place: Place) -> None:
+    """Lines, and a line without an end: each alone is more than memory may grow by."""
     place.run(place.script({"flood": 2_000_000}, {"bytes": 3_000_000}))
     Path("/proc/self/clear_refs").write_text("5")
     before = _memory("VmRSS")
-    result = place.run(place.script({"flood": 150_000_000}, {"bytes": 50_000_000}), log_limit=10_000_000)
-    assert result.output_bytes == 200_000_000
+    result = place.run(place.script({"flood": 60_000_000}, {"bytes": 60_000_000}), log_limit=10_000_000)
+    assert result.output_bytes == 120_000_000
     assert _memory("VmHWM") - before < 50_000, "kilobytes"
 
 
@@ -455,6 +456,7 @@ def test_a_secret_is_in_nothing_that_is_kept_or_told(place: Place) -> None:
     assert "[redacted:github]" in str(place.told[0])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("gap", [0, 10, 30, 4000, 5000])
 def test_a_secret_that_lies_across_a_cut_is_taken_out(place: Place, gap: int) -> None:
     code = f"print('x ' * {LONGEST // 2 - 5 - gap // 2} + '{TOKEN}' + ' y' * {LONGEST}, flush=True)"

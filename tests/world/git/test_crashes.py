@@ -19,7 +19,7 @@ from patience import SECONDS
 from world.git.repositories import ADA, git, index_of, made, picture, write
 
 TRAILER = "Ralph-Event: 42"
-STRIDE = 1 if EXHAUSTIVE else 4
+STRIDE = 1 if EXHAUSTIVE else 8
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
@@ -70,7 +70,7 @@ def dirty(tmp_path: Path) -> Path:
 
 
 def _killed(origin: Path, verb: str) -> Iterator[Path]:
-    """A copy for each point at which the verb is killed, or each fourth, in turn, until it ends by itself."""
+    """A copy for each point at which the verb is killed, or each eighth, in turn, until it ends by itself."""
     point, died = 1 if EXHAUSTIVE else 1 + len(verb) % STRIDE, True
     while died:
         root = origin.with_name(f"{verb}-{point}")

@@ -17,7 +17,7 @@ from interlock.errors import InterlockError
 from world.git.dying import SCENARIOS, origin
 from world.git.repositories import git
 
-SAMPLE = 2
+SAMPLE = 1
 SEED = 20
 
 
@@ -90,6 +90,7 @@ exec REAL "$@"
 
 
 @pytest.mark.exhaustive
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_git_that_is_killed_is_said_and_the_verb_can_be_called_again(
     thread: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhaustive import examples
+from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
 from interlock.world.git import commit, keep, park, restore, state
 from world.git.repositories import ADA, environment, git, index_of, made, picture, write
@@ -280,7 +280,7 @@ def _put(root: Path, name: str, content: bytes, mode: int, is_link: bool) -> Non
         path.chmod(mode)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=60 if EXHAUSTIVE else 4)
 @given(first=FILES, steps=STEPS, attributes=st.sampled_from(["", "* text=auto\n", "* text eol=crlf\n"]))
 def test_whatever_the_tree_and_the_index_are_they_come_back(
     first: dict[str, tuple[bytes, int, bool]],

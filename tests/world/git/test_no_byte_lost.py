@@ -14,7 +14,7 @@ from interlock.world.git import Baseline, baseline, begin_branch, go_back, state
 from world.git.plans import PLANS, Change, File, Plan, be_dirty, commit, go_on, whole
 from world.git.repositories import git, made, picture
 
-EXAMPLES = 300 if EXHAUSTIVE else 6
+EXAMPLES = 300 if EXHAUSTIVE else 3
 THREAD = "ralf/01jb"
 
 

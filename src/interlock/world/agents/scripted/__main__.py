@@ -1,16 +1,19 @@
-"""The player of scripts: a process of its own, with nothing but the standard library."""
+"""The player of scripts: a process of its own, with nothing but the standard library.
+
+It is started thousands of times by the tests, so it imports what it needs where it needs it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 _MOST = 600.0
 """How many seconds anything here lasts at the most: nothing of a test is left for ever."""
@@ -21,9 +24,9 @@ _BLOCK = 64 * 1024
 def main(words: list[str]) -> int:
     """Play the iteration that has come, and exit as its script says."""
     try:
-        script = json.loads(Path(words[0]).read_text(encoding="utf-8"))
+        script = json.loads(_read(words[0]))
         iterations = script["iterations"]
-        number = _count(script.get("state"), Path(words[0]).parent)
+        number = _count(script.get("state"), os.path.dirname(words[0]))
         steps = iterations[min(number, len(iterations)) - 1]
     except (OSError, ValueError, LookupError, TypeError) as error:
         _put(2, f"The script cannot be read: {error}\n".encode())
@@ -37,7 +40,7 @@ def main(words: list[str]) -> int:
         try:
             [(name, given)] = step.items()
             code = plays[name](given)
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, subprocess.SubprocessError) as error:
+        except Exception as error:
             _put(2, f"The step {json.dumps(step)} failed: {error!r}\n".encode())
             return 70
         if code is not None:
@@ -45,17 +48,21 @@ def main(words: list[str]) -> int:
     return 0
 
 
-def _count(name: str | None, beside: Path) -> int:
+def _count(name: str | None, beside: str) -> int:
     """Which run this is, from 1; the count is on disk before anything is done."""
     name = os.environ.get("RALPH_SCRIPT_STATE") or name
     if not name:
         return 1
-    path = beside / name
-    number = (int(path.read_text()) if path.exists() else 0) + 1
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(f"{number}\n")
-    new.replace(path)
+    path = os.path.join(beside, name)
+    number = (int(_read(path)) if os.path.exists(path) else 0) + 1
+    _write({"path": f"{path}.new", "text": f"{number}\n"})
+    os.replace(f"{path}.new", path)
     return number
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def _put(stream: int, data: bytes) -> None:
@@ -68,28 +75,34 @@ def _line(**said: object) -> None:
 
 
 def _write(given: Mapping[str, Any], mode: str = "w") -> None:
-    path, text = Path(given["path"]), given["text"]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open(mode, encoding="utf-8") as file:
+    path, text = given["path"], given["text"]
+    os.makedirs(os.path.dirname(path) or os.curdir, exist_ok=True)
+    with open(path, mode, encoding="utf-8") as file:
         file.write(text if isinstance(text, str) else "".join(f"{line}\n" for line in text))
 
 
 def _run(command: list[str]) -> None:
+    import subprocess
+
     subprocess.run(command, stdin=subprocess.DEVNULL, timeout=_MOST, check=False)
 
 
 def _commit(message: str) -> None:
+    import subprocess
+
     for words in (("add", "--all"), ("commit", "--quiet", "--allow-empty", "-m", message)):
         subprocess.run(("git", *words), stdin=subprocess.DEVNULL, timeout=_MOST, check=True)
 
 
 def _wait(name: str) -> None:
     deadline = time.monotonic() + _MOST
-    while not Path(name).exists() and time.monotonic() < deadline:
+    while not os.path.exists(name) and time.monotonic() < deadline:
         time.sleep(_POLL)
 
 
 def _ignore(names: list[str]) -> None:
+    import signal
+
     for name in names:
         signal.signal(signal.Signals[name], signal.SIG_IGN)
 
@@ -156,7 +169,7 @@ _STEPS: Mapping[str, Callable[[Any], int | None]] = {
     "finish": lambda ok: _line(finished=ok),
     "write": _write,
     "append": lambda given: _write(given, "a"),
-    "delete": lambda name: Path(name).unlink(),
+    "delete": os.unlink,
     "run": _run,
     "commit": _commit,
     "sleep": lambda seconds: time.sleep(min(seconds, _MOST)),

@@ -24,6 +24,8 @@ from interlock.world.agents.wire import amount, count, decoded, words
 
 __all__ = ["Scripted", "ScriptedReader"]
 
+_PLAYER = str(Path(__file__).with_name("__main__.py"))
+
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
@@ -33,7 +35,7 @@ class Scripted:
     name: str = "scripted"
 
     def launch(self, assignment: Assignment) -> Launch:
-        argv = (sys.executable, "-P", "-m", "interlock.world.agents.scripted", str(self.script), *assignment.arguments)
+        argv = (sys.executable, "-I", "-S", _PLAYER, str(self.script), *assignment.arguments)
         return Launch(argv, assignment.prompt.encode("utf-8", "replace"))
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
