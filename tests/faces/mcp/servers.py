@@ -200,6 +200,7 @@ def stdio_agent(
         _stdio_server(repository, env, errors) as (server, connected),
         _agent(portal, stdio_client(server, errlog=errors), era, name) as agent,
     ):
+        portal.call(agent.client.list_tools)  # an answer: the program in between has opened both pipes
         connected()
         yield agent
     assert not quiet or log.read_text() == ""

@@ -24,7 +24,7 @@ def test_the_journeys_go_through_every_kind_of_moment(stage: Stage) -> None:
     kinds = Counter(one.partition(" ")[0] for moments in stage.moments for one in moments)
     assert {"journal", "open", "os.rename", "start", "started"} <= kinds.keys()
     named = {one for moments in stage.moments for one in moments}
-    assert {"start git update-ref", "started git update-ref", "start python -P", "start sh sh"} <= named
+    assert {"start git update-ref", "started git update-ref", "start python -I", "start sh sh"} <= named
     assert all(result["main"] == stage.results[-1]["main"] for result in stage.results[4:])
 
 
