@@ -15,11 +15,11 @@ from bench.beside import SAMPLE, Laps, Times, compared
 from bench.project import begun, environment
 from bench.timing import Comparison, Effort
 from interlock.journal import open_journal
+from interlock.work.driver.context import DriverContext
 from interlock.work.orchestration.beginning import begin, session_name
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.record import Run
-from interlock.work.settings import Settings
-from interlock.work.workshop import Workshop
+from interlock.work.settings.values import Settings
 
 __all__ = ["measure"]
 
@@ -91,7 +91,7 @@ class _Ground:
             "verify.commands": (_VERIFIER,),
         }
         journal = open_journal(self.root / ".ralf" / "journal.db")
-        workshop = Workshop(
+        context = DriverContext(
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
@@ -103,7 +103,7 @@ class _Ground:
             wait=lambda seconds: None,
         )
         roles = dict.fromkeys(("planner", "questioner", "executor", "reviewer"), "command")
-        run = drive(workshop, begin(workshop, "All of it is there", session_name(workshop), roles))
+        run = drive(context, begin(context, "All of it is there", session_name(context), roles))
         journal.close()
         assert run.outcome == "success", run.reason
         shutil.rmtree(self.root)

@@ -19,9 +19,9 @@ from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.sessions.verbs import complete, update
+from interlock.work.settings.journal_trust import truster
 from interlock.work.tickets.numbers import new_name
-from interlock.work.tickets.shelf import TICKETS
-from interlock.work.trusting import truster
+from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = ["AGENT", "Served", "bare_stream", "filled", "listening", "served"]
 

@@ -15,12 +15,12 @@ from bench.beside import SAMPLE, WARM_UP, Laps, Times, compared
 from bench.project import begun, environment
 from bench.timing import Comparison, Effort, alone, at_most
 from interlock.journal import open_journal
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
+from interlock.work.stories.context import Limits, StoryContext
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import Limits, Yard
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EmbeddedMemory
 
 __all__ = ["Field", "measure"]
@@ -82,12 +82,12 @@ class Field:
                     stop.set()
 
         journal = open_journal(self.root / ".ralf" / "journal.db")
-        yard = Yard(
+        context = StoryContext(
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
-            agents=(Command(("/bin/sh", "-c", self.agent), "shell"),),
-            judge=Command(("/bin/echo", "AC-1: They are there - ✓ work.txt:1"), "judge"),
+            agents=(CommandAgent(("/bin/sh", "-c", self.agent), "shell"),),
+            judge=CommandAgent(("/bin/echo", "AC-1: They are there - ✓ work.txt:1"), "judge"),
             tests=(_TEST,),
             limits=Limits(iterations=0),
             memory=EmbeddedMemory(),
@@ -98,7 +98,7 @@ class Field:
             stop=stop,
             wait=lambda seconds: None,
         )
-        driven = drive(yard, begin(yard))
+        driven = drive(context, begin(context))
         journal.close()
         done = driven.loop.progress.metrics.tasks_completed_this_session
         assert done == self.iterations, (done, driven.loop.failure, driven.loop.explanation)

@@ -19,12 +19,12 @@ from bench.project import begun, environment
 from bench.timing import Comparison, Effort, Side, alone, at_least, at_most, by_turns, compare, grown
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates import stage, staged
-from interlock.work.settings import Settings
+from interlock.work.settings.journal_trust import truster
+from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
-from interlock.work.trusting import truster
-from interlock.work.workshop import Workshop
 
 __all__ = ["measure"]
 
@@ -56,14 +56,14 @@ class _Place:
         begun(self.root)
         (self.root / ".ralf" / "agent.json").write_text(json.dumps({"iterations": [_STEPS]}))
 
-    def workshop(self, journal: Journal, iterations: int) -> Workshop:
+    def context(self, journal: Journal, iterations: int) -> DriverContext:
         given: dict[str, Any] = {
             "agent.name": "scripted",
             "agent.script": ".ralf/agent.json",
             "verify.commands": (_VERIFIER,),
             "thread.iterations": iterations,
         }
-        return Workshop(
+        return DriverContext(
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
@@ -82,12 +82,12 @@ class _Place:
     def run(self, iterations: int) -> None:
         """A thread in quick mode, until it is stuck."""
         journal = open_journal(self.root / ".ralf" / "journal.db")
-        workshop = self.workshop(journal, iterations)
+        context = self.context(journal, iterations)
         presence = staged(self.root, "test", is_signing=False)
-        id_ = new_thread(workshop, _ADA, "Bench", "quick").id
-        revise_spec(workshop, id_, _ADA, _SPEC)
-        act(workshop, id_, Person(_ADA, lambda: presence, lambda: True), "finalize")
-        thread = drive(workshop, id_)
+        id_ = new_thread(context, _ADA, "Bench", "quick").id
+        revise_spec(context, id_, _ADA, _SPEC)
+        act(context, id_, Person(_ADA, lambda: presence, lambda: True), "finalize")
+        thread = drive(context, id_)
         journal.close()
         assert (thread.state, len(self.began)) == ("Stuck", iterations), (thread.state, thread.reason)
 
@@ -146,9 +146,9 @@ def _with_threads(root: Path, number: int) -> Path:
     root.mkdir(parents=True)
     place = _Place(root=root)
     journal = open_journal(root / ".ralf" / "journal.db", created=truster(root / ".ralf", os.environ))
-    workshop = place.workshop(journal, 1)
+    context = place.context(journal, 1)
     for one in range(number):
-        revise_spec(workshop, new_thread(workshop, _ADA, f"Thread {one}", "methodical").id, _ADA, _SPEC)
+        revise_spec(context, new_thread(context, _ADA, f"Thread {one}", "methodical").id, _ADA, _SPEC)
     journal.close()
     return root
 

@@ -16,7 +16,7 @@ from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.dashboard import dashboard
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire_lost
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.upcoming import next_ticket
 
 __all__ = ["measure"]

@@ -19,10 +19,10 @@ from docs.generators.keys import keys
 from docs.generators.machine_pages import page
 from docs.generators.markdown import fill
 from docs.generators.tools import resources, settings, tools
+from interlock.faces.drawing.svg import sheet, svg
 from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
-from interlock.machine.svg import sheet, svg
 from interlock.work.setup.claude_plugin import marketplace
 
 __all__ = ["ROOT", "main", "outdated", "texts"]

@@ -7,7 +7,7 @@ from typing import Final
 from docs.generators.markdown import code, table
 from interlock.journal.schema import MIGRATIONS, make, migrate
 from interlock.journal.sqlite import in_memory
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = ["COLUMNS", "columns", "migrations", "schema"]
 

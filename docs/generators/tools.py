@@ -12,7 +12,7 @@ from interlock.faces.mcp.resources import TEMPLATES
 from interlock.faces.mcp.tool import Tool
 from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import load_shipped
-from interlock.work.settings_table import SETTINGS
+from interlock.work.settings.table import SETTINGS
 
 __all__ = ["resources", "settings", "tools"]
 

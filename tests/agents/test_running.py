@@ -137,10 +137,10 @@ def test_a_real_agent_that_reports_keeps_the_promise_that_it_ended_with(
             words, more = driver.command(place, server.url, "")
             bench.settings = {"agent.name": name, "agent.arguments": flags(name, words)}
             env = {**place.environment, **more, "PATH": f"{Path(words[0]).parent}:{place.environment['PATH']}"}
-            workshop = replace(bench.workshop(journal), environment=env)
-            parent = begin(workshop, "Work", "261115-120000", roles_of(workshop.settings, {}, workshop.root))
+            context = replace(bench.context(journal), environment=env)
+            parent = begin(context, "Work", "261115-120000", roles_of(context.settings, {}, context.root))
             log = bench.state_directory / "runs" / "log"
-            heard = workshop.send(name, "implementer", "Write work.txt.", parent=parent, log=log, reports=True)
+            heard = context.send(name, "implementer", "Write work.txt.", parent=parent, log=log, reports=True)
     finally:
         journal.close()
     assert server.failures == []

@@ -22,7 +22,7 @@ from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.check import check
 from interlock.machine.load import compile_machine, parse
-from interlock.work.settings import read
+from interlock.work.settings.values import read
 from patience import SECONDS
 
 _SHOWN = [README, *PAGES]

@@ -12,9 +12,9 @@ import apsw
 
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
-from interlock.work.configuration import accept
 from interlock.work.gates.trust import Key
-from interlock.work.trusting import truster
+from interlock.work.settings.accepted import accept
+from interlock.work.settings.journal_trust import truster
 from interlock.world.repository import STATE_DIRECTORY, exclude_state
 from interlock.world.ssh import Signature
 

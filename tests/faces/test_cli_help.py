@@ -12,7 +12,7 @@ import pytest
 
 from faces.programs import run, run_here, run_in_terminal
 from interlock.errors import Exit, UsageError
-from interlock.faces.cli.command import Call, Parser, Verb
+from interlock.faces.cli.command import CommandCall, Parser, Verb
 from interlock.faces.cli.helping import noun_help, ralph_help, verb_help
 from interlock.faces.cli.main import GROUPS, NOUNS, verbs_of
 from interlock.faces.cli.manual import EXITS, pages
@@ -68,7 +68,7 @@ def test_every_argument_is_explained_and_its_default_is_told(noun: str, verb: st
 
 @each
 def test_examples_begin_with_the_command_and_parse(noun: str, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Call] = []
+    seen: list[CommandCall] = []
     monkeypatch.setattr(
         MAIN, "verbs_of", lambda one: {name: it._replace(run=seen.append) for name, it in verbs_of(one).items()}
     )

@@ -16,7 +16,7 @@ from interlock.faces.amounts import count_text, span_text
 from interlock.faces.cli.plots import bar, shares, sparkline
 from interlock.journal import Transaction, open_journal
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from journal.histories import Clock
 from work.orchestration.runs_made import Made
 

@@ -13,12 +13,12 @@ from faces.journals import opened, write_session
 from faces.programs import Result, clean_environment, run, run_here
 from interlock.errors import CODES
 from interlock.machine import load_shipped
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from work.attention.standings import PERSON, thread_in
 from work.threads.benches import IDLE
-from work.way.ways import Way, commands, made
+from work.ticket_driver.ways import Way, commands, made
 
 Ralph = Callable[..., Result]
 

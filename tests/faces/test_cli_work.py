@@ -12,7 +12,7 @@ import pytest
 from faces.journals import opened, settle
 from faces.programs import SECONDS, run, run_here, run_in_terminal
 from work.threads.benches import DONE, IDLE, PASS
-from work.way.ways import commands
+from work.ticket_driver.ways import commands
 
 SETTINGS = (
     '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from faces.journals import opened
 from interlock.faces.cli.run_pages import task_lines
-from interlock.faces.cli.run_view import RunView
+from interlock.faces.cli.run_view import RunDisplay
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
-from interlock.work.orchestration.news import AtWork, News
+from interlock.work.orchestration.news import AtWork, RunNews
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.values import Mark, Task
@@ -47,7 +47,7 @@ def _planned(journal: Journal, count: int) -> str:
     return id_
 
 
-def _drawn(view: RunView, width: int, height: int = 24) -> list[str]:
+def _drawn(view: RunDisplay, width: int, height: int = 24) -> list[str]:
     console = Console(file=io.StringIO(), width=width, height=height, color_system=None, highlight=False)
     console.print(view)
     assert isinstance(console.file, io.StringIO)
@@ -62,7 +62,7 @@ def _told(journal: Journal, id_: str) -> Run:
 @pytest.mark.parametrize("height", [10, 24])
 def test_a_plan_of_many_tasks_fits_around_the_current_one(journal: Journal, width: int, height: int) -> None:
     id_ = _planned(journal, 1000)
-    view = RunView(journal, id_, clock=lambda: 100.0)
+    view = RunDisplay(journal, id_, clock=lambda: 100.0)
     asked = {"role": "executor", "mode": "", "task": "task-999", "attempt": 2, "agent": "scripted:small"}
     reserved = {"seconds": 0.0, "usd": 0.0, "tokens": 0}
     note = {"type": "asked", **asked, "reserved": reserved}
@@ -117,7 +117,7 @@ def test_the_counts_the_verdict_and_the_spending_are_shown(journal: Journal) -> 
         Event("requirements_discovered", DRIVER, reason="no task can be begun"),
     ):
         journal.append(id_, event)
-    view = RunView(journal, id_, clock=lambda: 100.0)
+    view = RunDisplay(journal, id_, clock=lambda: 100.0)
     view.take(_told(journal, id_))
     lines = _drawn(view, 200)
     assert lines[0] == "▶ Planning  0 of 2 tasks closed · planning retry 1 of 2 · 0:00"
@@ -128,12 +128,12 @@ def test_the_counts_the_verdict_and_the_spending_are_shown(journal: Journal) -> 
 
 def test_only_what_happens_from_now_on_is_news_and_each_thing_once(journal: Journal) -> None:
     id_ = _planned(journal, 2)
-    view = RunView(journal, id_)
+    view = RunDisplay(journal, id_)
     first = view.take(_told(journal, id_))
     assert [type(one) for one in first] == [Run]
     journal.append(id_, Event("requirements_added", ANN, reason="and in\nWelsh"))
     [news, state] = view.take(_told(journal, id_))
-    assert isinstance(news, News)
+    assert isinstance(news, RunNews)
     assert "ann@example.org wants more: and in Welsh." in news.text
     assert isinstance(state, Run)
     assert view.take(_told(journal, id_)) == []
@@ -142,5 +142,5 @@ def test_only_what_happens_from_now_on_is_news_and_each_thing_once(journal: Jour
 def test_an_answer_is_told_by_what_it_says_unless_programs_listen(journal: Journal) -> None:
     id_ = _planned(journal, 2)
     answer, words = Said('{"status": "completed"}'), Said("I look around")
-    assert [RunView(journal, id_).take(one) for one in (answer, words)] == [(), (words,)]
-    assert RunView(journal, id_, is_whole=True).take(answer) == (answer,)
+    assert [RunDisplay(journal, id_).take(one) for one in (answer, words)] == [(), (words,)]
+    assert RunDisplay(journal, id_, is_whole=True).take(answer) == (answer,)

@@ -215,13 +215,13 @@ def _acted(arena: Field, place: Path, thread: str, presence: Any) -> Told:
     import threading
 
     from interlock.errors import InterlockError
-    from interlock.work.settings import Settings
+    from interlock.work.driver.context import DriverContext
+    from interlock.work.settings.values import Settings
     from interlock.work.threads.verbs import Person, act
-    from interlock.work.workshop import Workshop
 
     journal = arena.journal(place)
     event = threading.Event()
-    workshop = Workshop(
+    context = DriverContext(
         journal=journal,
         root=place,
         state_directory=place / ".ralf",
@@ -233,7 +233,7 @@ def _acted(arena: Field, place: Path, thread: str, presence: Any) -> Told:
         wait=lambda seconds: None,
     )
     try:
-        act(workshop, thread, Person(arena.person, lambda: presence, lambda: True), "finalize")
+        act(context, thread, Person(arena.person, lambda: presence, lambda: True), "finalize")
         return Told(0, "")
     except InterlockError as error:
         return Told(1, error.code)

@@ -165,7 +165,7 @@ def writing(pipe: Pipe, address: Address, count: int) -> None:
 
 def making_tickets(pipe: Pipe, address: Address, first: int, count: int) -> None:
     """Make tickets with numbers from one on, and say how many are found by then; their projection is asked last."""
-    from interlock.work.tickets.shelf import TICKETS
+    from interlock.work.tickets.ticket_table import TICKETS
 
     journal = open_journal(address)
     pipe.send("ready")

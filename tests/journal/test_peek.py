@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from interlock.journal import Journal, open_journal
-from interlock.journal.peek import Seen, Unreadable, peek, peek_ticket
+from interlock.journal.peek import JournalUnreadable, SessionPeek, peek, peek_ticket
 from interlock.machine import Evidence, load_shipped
 
 from .databases import Address, connected, dump, sql
@@ -25,7 +25,7 @@ def _made(journal: Journal, *names: str, machine: str = "session") -> str:
     return journal.create(machine, created(AGENT, evidence)).entry.instance
 
 
-def _seen(address: Address, session: str | None = None, *names: str) -> Seen:
+def _seen(address: Address, session: str | None = None, *names: str) -> SessionPeek:
     found = peek(str(address), session, list(names))
     assert found is not None
     return found
@@ -104,7 +104,7 @@ def test_a_statement_is_no_name(journal: Journal, address: Address) -> None:
         try:
             assert peek(str(address), text, []) is None
             assert peek(str(address), None, [text]) is None
-        except Unreadable:
+        except JournalUnreadable:
             assert text == "\ud800", "no database can hold it"
 
 
@@ -147,7 +147,7 @@ def test_a_ticket_in_what_is_no_journal_cannot_be_seen(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.write_bytes(b"no database")
     for one in (path, tmp_path / "none.db"):
-        with pytest.raises(Unreadable):
+        with pytest.raises(JournalUnreadable):
             peek_ticket(str(one), "a")
 
 
@@ -155,7 +155,7 @@ def test_a_ticket_in_what_is_no_journal_cannot_be_seen(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(JournalUnreadable):
         peek(str(tmp_path / "journal.db"), "x", [])
     assert list(tmp_path.iterdir()) == []
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_a_file_that_is_no_journal(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.write_bytes(content)
-    with pytest.raises(Unreadable):
+    with pytest.raises(JournalUnreadable):
         peek(str(path), "x", [])
     assert path.read_bytes() == content
 
@@ -175,7 +175,7 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     link.symlink_to(tmp_path / "nowhere")
     for path in (directory, pipe, link):
-        with pytest.raises(Unreadable):
+        with pytest.raises(JournalUnreadable):
             peek(str(path), "x", [])
 
 
@@ -191,7 +191,7 @@ def test_a_damaged_file_is_unreadable_or_read_right(
         damaged.write_bytes(whole[:offset] + b"\xa5" * 64 + whole[offset + 64 :])
         try:
             seen = peek(str(damaged), session, [])
-        except Unreadable:
+        except JournalUnreadable:
             continue
         assert seen is None or (seen.session == session and isinstance(seen.state, str))
 
@@ -206,7 +206,7 @@ def test_values_of_a_wrong_kind_are_no_session(change: str, sqlite_journal: Jour
         run(f"UPDATE instances SET {change}")
     try:
         seen = peek(str(sqlite_address), session, [])
-    except Unreadable:
+    except JournalUnreadable:
         return
     assert seen is None or isinstance(seen.outcome, str) or isinstance(seen.state, str)
 
@@ -219,7 +219,7 @@ def test_a_file_that_another_has_locked_is_given_up_on(sqlite_journal: Journal, 
         other.execute("PRAGMA locking_mode = EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE leases SET expires = expires")
-        with pytest.raises(Unreadable, match=r"(?i)lock|busy"):
+        with pytest.raises(JournalUnreadable, match=r"(?i)lock|busy"):
             peek(str(sqlite_address), session, [])
         other.execute("ROLLBACK")
     finally:
@@ -241,13 +241,13 @@ def test_a_file_that_another_has_locked_is_given_up_on(sqlite_journal: Journal, 
     ],
 )
 def test_a_server_that_does_not_answer_and_no_password_is_said(url: str) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(JournalUnreadable) as caught:
         peek(url, "x", [])
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_database_that_holds_no_journal(postgres_address: str) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(JournalUnreadable):
         peek(postgres_address, "x", [])
 
 
@@ -267,7 +267,7 @@ def test_a_table_that_another_has_locked_is_given_up_on(postgres_address: str) -
     journal.close()
     with psycopg.connect(postgres_address) as other:
         other.execute("LOCK TABLE interlock.instances IN ACCESS EXCLUSIVE MODE")
-        with pytest.raises(Unreadable):
+        with pytest.raises(JournalUnreadable):
             peek(postgres_address, session, [])
         other.rollback()
     assert _seen(postgres_address, session).state == "idle"

@@ -19,7 +19,7 @@ from interlock.journal import Entry, Instance, Journal, Sql, open_journal, schem
 from interlock.journal.schema import MIGRATIONS, make
 from interlock.journal.sqlite import in_memory
 from interlock.machine import Event, Evidence
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from patience import SECONDS
 
 from .children import child, making_tickets

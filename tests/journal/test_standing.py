@@ -11,7 +11,7 @@ from interlock.journal import Journal, Sql
 from interlock.journal.projection import is_current
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import Event, Evidence
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 
 from .histories import AGENT, HUMAN, created
 

@@ -17,7 +17,7 @@ import pytest
 
 from exhaustive import EXHAUSTIVE
 from interlock.machine import SHIPPED, Accepted, Event, Evidence, Machine, Snapshot, load_file, load_shipped, step
-from interlock.machine.check import FINDINGS, Finding, Report, check
+from interlock.machine.check import FINDINGS, CheckReport, Finding, check
 from interlock.machine.form import Counter, Fact, MachineForm, Parent, Setting, State, TransitionForm
 from interlock.machine.load import compile_machine
 
@@ -153,7 +153,7 @@ def _event(table: Table, snapshot: Snapshot, line: str, number: int) -> Event | 
 
 
 @cache
-def _report(name: str) -> Report:
+def _report(name: str) -> CheckReport:
     return check(load_shipped(name))
 
 

@@ -11,7 +11,7 @@ import pytest
 from faces.journals import journal_file, trusting
 from interlock.journal import Journal, open_journal
 from interlock.machine import Channel
-from interlock.work.demo import Move, Project, Refused, Saw, Scene, play
+from interlock.work.demo import Project, Saw, Scene, SceneMove, SceneRefusal, play
 from interlock.work.gates import audit, stage, staged
 
 
@@ -37,7 +37,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
     other = open_journal(journal_file(root))
     scenes, heads, durable, head = [], [], True, 0
     for scene in play(journal, project, lambda session, tool, given: None, staged(root, "demo")):
-        if isinstance(scene, Move):
+        if isinstance(scene, SceneMove):
             entry = scene.recorded.entry
             durable &= other.entries(entry.seq - 1)[0] == entry
         scenes.append(scene)
@@ -62,10 +62,10 @@ def test_every_move_is_in_the_journal_when_it_is_told(played: Played) -> None:
 
 
 def test_what_is_refused_moves_nothing(played: Played) -> None:
-    codes = [scene.error.code for scene in played.scenes if isinstance(scene, Refused)]
+    codes = [scene.error.code for scene in played.scenes if isinstance(scene, SceneRefusal)]
     assert set(codes) == {"target_not_allowed", "lock_held", "refused_by_rule", "person_needed", "proof_required"}
     for scene, before, after in played.heads:
-        if isinstance(scene, Refused):
+        if isinstance(scene, SceneRefusal):
             noted = played.journal.entries(before)[: after - before]
             assert all(one.event == "noted" for one in noted), "an attempt at a gate is kept, and moves nothing"
 

@@ -8,7 +8,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from interlock.world.child_environment import child_environment, complete_address
-from interlock.world.commands import Call, How, run_command
+from interlock.world.commands import How, ShellCommand, run_command
 from interlock.world.journal_address import is_withheld, keep_address, kept_address, remove_address
 
 URL = "postgresql://ralph:hunter2@db.example.org/ralph"
@@ -39,7 +39,7 @@ def test_secrets_of_ours_reach_no_child_and_the_rest_does() -> None:
 
 
 def test_a_real_command_prints_no_secret(tmp_path: Path) -> None:
-    call = Call("env", tmp_path, tmp_path / "log", {**SECRETS, "PGPASSWORD": "theirs", "PATH": "/bin:/usr/bin"})
+    call = ShellCommand("env", tmp_path, tmp_path / "log", {**SECRETS, "PGPASSWORD": "theirs", "PATH": "/bin:/usr/bin"})
     done = run_command(call, lambda happening: None, _Never())
     assert done.how is How.PASSED
     said = (tmp_path / "log").read_text()

@@ -11,13 +11,13 @@ import pytest
 
 from interlock.world.agents.happenings import Happening, Said
 from interlock.world.agents.tree import members
-from interlock.world.commands import Call, Done, How, run_command
+from interlock.world.commands import CommandResult, How, ShellCommand, run_command
 from world.agents.runs import Clock
 
 
-def _run(tmp_path: Path, command: str, on: Callable[[Happening], None] | None = None, **more: object) -> Done:
+def _run(tmp_path: Path, command: str, on: Callable[[Happening], None] | None = None, **more: object) -> CommandResult:
     clock, stop = more.pop("clock", Clock()), more.pop("stop", threading.Event())
-    call = Call(
+    call = ShellCommand(
         command=command,
         directory=tmp_path,
         log=tmp_path / "log",

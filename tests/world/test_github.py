@@ -13,13 +13,24 @@ from functools import partial
 import pytest
 
 from interlock.errors import TrackerError
-from interlock.world.github import Board, Field, GitHub, Item, Option, Place, SetUp, connect, documents, place
+from interlock.world.github import (
+    Board,
+    BoardAddress,
+    BoardItem,
+    Field,
+    GitHub,
+    Option,
+    SetUp,
+    connect,
+    documents,
+    place,
+)
 from interlock.world.github.transport import Transport
 from world.github_lines import connected
 from world.github_server import FAULTS, TOKEN, Check, Fault, GitHubServer
 from world.github_state import US, GitHubState
 
-PLACE = Place("acme", "rocket", "acme", 7)
+PLACE = BoardAddress("acme", "rocket", "acme", 7)
 STATE, BACKLOG, DONE = "Workflow State", "Backlog", "Done"
 FIELDS = (
     Field(STATE, (Option(BACKLOG, "GRAY", "Not begun"), Option("In Progress", "ORANGE"), Option(DONE, "GREEN"))),
@@ -105,10 +116,10 @@ def _prepared(page: int = 100) -> GitHubState:
     return state
 
 
-def _item(state: GitHubState, number: int) -> Item:
+def _item(state: GitHubState, number: int) -> BoardItem:
     """An item as somebody read it earlier."""
     issue, card = state.issue(number), state.card(number)
-    return Item(card.id, issue.id, number, issue.title, issue.body, "", issue.state == "OPEN", {}, (), (), "")
+    return BoardItem(card.id, issue.id, number, issue.title, issue.body, "", issue.state == "OPEN", {}, (), (), "")
 
 
 def _fails(code: str, call: Callable[[], object]) -> TrackerError:
@@ -208,10 +219,14 @@ def test_a_project_belongs_to_a_user_or_an_organisation(
 
 @pytest.mark.parametrize(
     "wrong",
-    [Place("acme", "gone", "acme", 7), Place("acme", "rocket", "nobody", 7), Place("acme", "rocket", "acme", 8)],
+    [
+        BoardAddress("acme", "gone", "acme", 7),
+        BoardAddress("acme", "rocket", "nobody", 7),
+        BoardAddress("acme", "rocket", "acme", 8),
+    ],
 )
 def test_a_place_that_is_not_there_is_named(
-    wrong: Place, server: GitHubServer, transport: Callable[..., Transport]
+    wrong: BoardAddress, server: GitHubServer, transport: Callable[..., Transport]
 ) -> None:
     said = _fails("tracker_failed", GitHub(transport(server), wrong).items).message
     assert any(name in said for name in ("gone", "nobody", "8"))
@@ -706,7 +721,7 @@ def test_what_is_no_answer_of_github_is_an_error_at_once(answer: Fault, server: 
 
 def test_a_project_without_an_owner_is_of_the_repositorys_owner() -> None:
     assert place("acme", "rocket", "7") == PLACE
-    assert place("acme", ".github", 12, "octo_corp") == Place("acme", ".github", "octo_corp", 12)
+    assert place("acme", ".github", 12, "octo_corp") == BoardAddress("acme", ".github", "octo_corp", 12)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 
 from interlock.errors import LeaseHeld
 from interlock.journal import Journal, open_journal
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.world.ancestry import INITIAL_NAMESPACE, name_of, names_above, namespace
 from interlock.world.installation import installation_id
 from interlock.world.processes import Process, is_alive, this_process
@@ -29,7 +29,7 @@ _DRIVER = """
 import json, os, sys
 from pathlib import Path
 from interlock.journal import open_journal
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
 holder = process_holder()
 journal = open_journal(Path(sys.argv[1]))
 journal.acquire("thread:1", holder, 3600, is_present)
@@ -83,7 +83,8 @@ def test_a_driver_outside_is_not_taken_over_from_within_a_pid_namespace(tmp_path
     open_journal(tmp_path / "journal.db").close()
     tries = (
         "import sys; from pathlib import Path; from interlock.errors import LeaseHeld\n"
-        "from interlock.journal import open_journal; from interlock.work.leases import is_present, process_holder\n"
+        "from interlock.journal import open_journal\n"
+        "from interlock.work.driver.lease_holders import is_present, process_holder\n"
         "try:\n"
         "    open_journal(Path(sys.argv[1])).acquire('thread:1', process_holder(), 60, is_present)\n"
         "except LeaseHeld as error:\n"

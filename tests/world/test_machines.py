@@ -11,7 +11,7 @@ import pytest
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.machine import SHIPPED, load_file, load_shipped
-from interlock.machine.check import EDITION, Report, check
+from interlock.machine.check import EDITION, CheckReport, check
 from interlock.world.definitions import schema_text, summaries
 from interlock.world.machines import OVERRIDE, cache_directory, checked, find_machine, load_unchecked, machine_finder
 
@@ -57,7 +57,7 @@ def test_what_was_found_is_kept_by_the_digest_and_the_version(environment: Mappi
     assert report == check(machine)
     [kept] = cache_directory(environment).iterdir()
     assert kept.name == f"check-{__version__}-{EDITION}-{machine.digest}.json"
-    assert msgspec.json.decode(kept.read_bytes(), type=Report) == report
+    assert msgspec.json.decode(kept.read_bytes(), type=CheckReport) == report
 
 
 def test_what_was_kept_is_not_made_again(environment: Mapping[str, str]) -> None:

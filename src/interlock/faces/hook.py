@@ -25,8 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from interlock.journal.peek import Seen
-    from interlock.work.sessions.policy import Need
+    from interlock.journal.peek import SessionPeek
+    from interlock.work.sessions.policy import ToolNeed
 
 __all__ = ["main"]
 
@@ -175,7 +175,11 @@ def _decide(event: str, raw: bytes, late: _Late) -> str | None:
 
 
 def _judge(
-    event: str, given: object, said: dict[str, Any], seen: Seen | str | None, place: tuple[str, str | None] | None
+    event: str,
+    given: object,
+    said: dict[str, Any],
+    seen: SessionPeek | str | None,
+    place: tuple[str, str | None] | None,
 ) -> str | None:
     if event == _AFTERWARDS and not isinstance(seen, str) and not os.environ.get(_SESSION):
         _adopt(seen, said, place)
@@ -234,9 +238,9 @@ def _has_journal(place: tuple[str, str | None] | None) -> bool:
     return journal is None or "://" in journal or os.path.lexists(journal)
 
 
-def _look(place: tuple[str, str | None] | None) -> Seen | str | None:
+def _look(place: tuple[str, str | None] | None) -> SessionPeek | str | None:
     """The calling agent's session; why it cannot be looked at; or None where it has none."""
-    from interlock.journal.peek import Unreadable, peek
+    from interlock.journal.peek import JournalUnreadable, peek
     from interlock.world.ancestry import names_above
 
     session = os.environ.get(_SESSION) or None
@@ -247,7 +251,7 @@ def _look(place: tuple[str, str | None] | None) -> Seen | str | None:
         return "there is no journal here" if session else None
     try:
         seen = peek(journal, session, [] if session else names_above())
-    except Unreadable as error:
+    except JournalUnreadable as error:
         return f"the journal cannot be read ({error})"
     if seen is not None and not _is_trusted(journal, place):
         return "you have not trusted the journal here"
@@ -281,7 +285,7 @@ def _is_nearest(name: str | None) -> bool:
 # Deciding
 
 
-def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> str | None:
+def _before(seen: SessionPeek, given: object, place: tuple[str, str | None] | None) -> str | None:
     from interlock.work.sessions.policy import denial, need_of, tools_of
 
     definition = json.loads(seen.definition)
@@ -304,7 +308,7 @@ def _before(seen: Seen, given: object, place: tuple[str, str | None] | None) -> 
     return denial(seen.session, seen.state, seen.outcome, definition, need, driven=bool(os.environ.get(_SESSION)))
 
 
-def _is_unheld(seen: Seen) -> bool:
+def _is_unheld(seen: SessionPeek) -> bool:
     """Whether an agent whose driver can do without reports has made none: only a report of its own holds it."""
     if os.environ.get(_REPORTING) != "optional" or seen.outcome is not None:
         return False
@@ -326,7 +330,7 @@ def _before_unreadable(said: dict[str, Any], place: tuple[str, str | None] | Non
     )
 
 
-def _ask(given: dict[str, Any], seen: Seen, need: Need, tool: str) -> bool:
+def _ask(given: dict[str, Any], seen: SessionPeek, need: ToolNeed, tool: str) -> bool:
     """Have a person asked, where the agent can do that: Claude Code asks or denies, the others would let it pass."""
     nobody_hears = os.fstat(1).st_rdev == os.stat(os.devnull).st_rdev
     if "transcript_path" not in given or "turn_id" in given or nobody_hears:
@@ -344,7 +348,7 @@ def _ask(given: dict[str, Any], seen: Seen, need: Need, tool: str) -> bool:
 
 
 def _of_ticket(
-    event: str, raw: bytes, said: dict[str, Any], seen: Seen | str | None, place: tuple[str, str | None] | None
+    event: str, raw: bytes, said: dict[str, Any], seen: SessionPeek | str | None, place: tuple[str, str | None] | None
 ) -> str | None:
     """Why a handoff, or a document that a ticket has already, is blocked; nearly every call is neither of them."""
     tool, call, journal = said.get("tool_name"), said.get("tool_input"), _journal(place)
@@ -374,7 +378,7 @@ def _of_ticket(
 # Telling
 
 
-def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str | None] | None) -> str | None:
+def _after(event: str, seen: SessionPeek, said: dict[str, Any], place: tuple[str, str | None] | None) -> str | None:
     """Leave what was seen; an agent that stops without completing the session it was given is reminded, once.
 
     A driver of ours, which sets RALPH_REPORTING, completes the session itself and reads the agent's last message:
@@ -397,7 +401,7 @@ def _after(event: str, seen: Seen, said: dict[str, Any], place: tuple[str, str |
     )
 
 
-def _notes(event: str, seen: Seen, said: dict[str, Any]) -> list[dict[str, object]]:
+def _notes(event: str, seen: SessionPeek, said: dict[str, Any]) -> list[dict[str, object]]:
     if event in (_AFTERWARDS, "post-tool-use-failure"):
         return _of_tool(said, failed=event == "post-tool-use-failure")
     if event == "user-prompt-submit":
@@ -453,7 +457,7 @@ def _text(value: object) -> str:
     return "".join(one if one.isprintable() or one in "\n\t" else "\N{REPLACEMENT CHARACTER}" for one in cut)
 
 
-def _tell(place: tuple[str, str | None] | None, seen: Seen, note: dict[str, object]) -> None:
+def _tell(place: tuple[str, str | None] | None, seen: SessionPeek, note: dict[str, object]) -> None:
     """Leave an observation; what cannot be left is no reason to stop an agent."""
     from interlock.world.inbox import drop
 
@@ -480,7 +484,7 @@ def _has_hook(root: str, name: str) -> bool:
         return False
 
 
-def _adopt(seen: Seen | None, said: dict[str, Any], place: tuple[str, str | None] | None) -> None:
+def _adopt(seen: SessionPeek | None, said: dict[str, Any], place: tuple[str, str | None] | None) -> None:
     """A session made over HTTP: the server cannot see the agent's process, and the hook can."""
     from interlock.work.sessions.policy import made_session
 

@@ -25,14 +25,13 @@ if TYPE_CHECKING:
     from interlock.journal.outbox import Outbox
     from interlock.journal.projection import Projection
     from interlock.journal.reading import unknown_instance
-    from interlock.journal.search import Found, Sought
+    from interlock.journal.search import SearchPage, Sought
     from interlock.journal.store import Sql
     from interlock.journal.transaction import Transaction
 
 __all__ = [
     "CONTROL",
     "Entry",
-    "Found",
     "Holder",
     "Instance",
     "Journal",
@@ -41,6 +40,7 @@ __all__ = [
     "Problem",
     "Projection",
     "Recorded",
+    "SearchPage",
     "Sought",
     "Sql",
     "Transaction",
@@ -51,7 +51,7 @@ __all__ = [
 _HOMES = {
     "CONTROL": "entry",
     "Entry": "entry",
-    "Found": "search",
+    "SearchPage": "search",
     "Holder": "leases",
     "Instance": "entry",
     "Journal": "journal",

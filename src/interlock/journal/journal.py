@@ -27,7 +27,7 @@ from interlock.journal.reading import (
     read_history,
 )
 from interlock.journal.schema import identity
-from interlock.journal.search import Found, Sought, count_standing, find_entries, find_entry
+from interlock.journal.search import SearchPage, Sought, count_standing, find_entries, find_entry
 from interlock.journal.store import Sql, Store
 from interlock.journal.transaction import Source, Transaction, replayed
 from interlock.machine import Event, Machine, Snapshot, load_shipped
@@ -214,7 +214,9 @@ class Journal:
         with self._store.read() as sql:
             return read_entries(sql, after, instance, most)
 
-    def search(self, sought: Sought, *, before: int | None = None, after: int | None = None, most: int = 50) -> Found:
+    def search(
+        self, sought: Sought, *, before: int | None = None, after: int | None = None, most: int = 50
+    ) -> SearchPage:
         """A page of the entries that match; see `search.find_entries`."""
         with self._store.read() as sql:
             return find_entries(sql, sought, before=before, after=after, most=most)

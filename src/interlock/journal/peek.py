@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["Seen", "Unreadable", "peek", "peek_id", "peek_ticket"]
+__all__ = ["JournalUnreadable", "SessionPeek", "peek", "peek_id", "peek_ticket"]
 
 _BUSY_MILLISECONDS = 1000
 _CONNECT_SECONDS = 2
@@ -24,11 +24,11 @@ _NEWEST = "(SELECT MAX(id) FROM {schema}instances WHERE machine = 'ticket')"
 _ANY_TICKET = f"{_LOOK} i.machine = 'ticket' AND i.id = COALESCE({_NAMED.format(machine='ticket')}, {_NEWEST})"
 
 
-class Unreadable(Exception):
+class JournalUnreadable(Exception):
     """The journal is there, or should be, and cannot be read."""
 
 
-class Seen:
+class SessionPeek:
     """What the hook must know of a session, and the name that it was found by, if it was by one."""
 
     __slots__ = ("definition", "name", "outcome", "session", "state")
@@ -41,7 +41,7 @@ class Seen:
         self.name = name
 
 
-def peek(address: str, session: str | None, names: list[str]) -> Seen | None:
+def peek(address: str, session: str | None, names: list[str]) -> SessionPeek | None:
     """The session with an id, or else the one that took the first of these names; None where there is none."""
     statement, asked = (_BY_ID, [session]) if session is not None else (_BY_NAME, names)
     find = _from_server if address.startswith(("postgresql://", "postgres://")) else _from_file
@@ -50,8 +50,8 @@ def peek(address: str, session: str | None, names: list[str]) -> Seen | None:
         return None
     (made, state, outcome, definition), value = found
     if not (isinstance(made, str) and isinstance(state, str) and isinstance(definition, str)):
-        raise Unreadable("it is damaged")
-    return Seen(made, state, None if outcome is None else str(outcome), definition, None if session else value)
+        raise JournalUnreadable("it is damaged")
+    return SessionPeek(made, state, None if outcome is None else str(outcome), definition, None if session else value)
 
 
 def peek_id(address: str) -> str | None:
@@ -59,7 +59,7 @@ def peek_id(address: str) -> str | None:
     find = _from_server if address.startswith(("postgresql://", "postgres://")) else _from_file
     try:
         found = find(address, "SELECT id FROM {schema}identity WHERE id <> ?", [""])
-    except Unreadable:
+    except JournalUnreadable:
         return None
     return str(found[0][0]) if found else None
 
@@ -72,7 +72,7 @@ def peek_ticket(address: str, name: str, *, or_newest: bool = False) -> tuple[st
         return None
     _, state, _, definition = found[0]
     if not (isinstance(state, str) and isinstance(definition, str)):
-        raise Unreadable("it is damaged")
+        raise JournalUnreadable("it is damaged")
     return state, definition
 
 
@@ -80,7 +80,7 @@ def _from_file(path: str, statement: str, asked: list[str]) -> tuple[tuple[objec
     import apsw
 
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Unreadable("it is no file")
+        raise JournalUnreadable("it is no file")
     try:
         connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
         try:
@@ -92,7 +92,7 @@ def _from_file(path: str, statement: str, asked: list[str]) -> tuple[tuple[objec
         finally:
             connection.close()
     except (apsw.Error, ValueError) as error:
-        raise Unreadable(str(error).strip()[:200] or type(error).__name__) from None
+        raise JournalUnreadable(str(error).strip()[:200] or type(error).__name__) from None
     return None
 
 
@@ -100,7 +100,7 @@ def _from_server(url: str, statement: str, asked: list[str]) -> tuple[tuple[obje
     try:
         import psycopg
     except ImportError:
-        raise Unreadable("psycopg is not installed") from None
+        raise JournalUnreadable("psycopg is not installed") from None
     text = statement.format(schema="interlock.").replace("?", "%s").encode()
     try:
         with psycopg.connect(url, autocommit=True, connect_timeout=_CONNECT_SECONDS) as connection:
@@ -111,5 +111,5 @@ def _from_server(url: str, statement: str, asked: list[str]) -> tuple[tuple[obje
                     return tuple(row), value
     except (psycopg.Error, ValueError) as error:
         # What it says may hold a part of the address, and so of a password.
-        raise Unreadable(f"PostgreSQL: {type(error).__name__}") from None
+        raise JournalUnreadable(f"PostgreSQL: {type(error).__name__}") from None
     return None

@@ -15,7 +15,7 @@ import msgspec
 from interlock.journal.entry import Entry
 from interlock.journal.store import Sql
 
-__all__ = ["WINDOW", "Found", "Sought", "count_standing", "find_entries", "find_entry"]
+__all__ = ["WINDOW", "SearchPage", "Sought", "count_standing", "find_entries", "find_entry"]
 
 WINDOW: Final = 20_000
 """So many entries are looked through at once."""
@@ -45,7 +45,7 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchPage:
     """A page of entries, each with its machine, newest first."""
 
     entries: tuple[tuple[str, Entry], ...]
@@ -57,7 +57,7 @@ class Found:
 
 def find_entries(
     sql: Sql, sought: Sought, *, before: int | None = None, after: int | None = None, most: int = 50
-) -> Found:
+) -> SearchPage:
     """The newest entries that match before a number, or the oldest after one; without either, the newest of all."""
     [(head,)] = sql.rows("SELECT coalesce(max(seq), 0) FROM entries")
     if after is not None and before is None:
@@ -65,19 +65,19 @@ def find_entries(
     return _backwards(sql, sought, int(head) + 1 if before is None else min(before, int(head) + 1), int(head), most)
 
 
-def _backwards(sql: Sql, sought: Sought, before: int, head: int, most: int) -> Found:
+def _backwards(sql: Sql, sought: Sought, before: int, head: int, most: int) -> SearchPage:
     lowest = 1 if _is_indexed(sought) else max(1, before - WINDOW)
     found = _matching(sql, sought, lowest, before - 1, "DESC", most + 1)
     reached = found[most - 1][1].seq if len(found) > most else lowest
     newest = before - 1
-    return Found(tuple(found[:most]), reached if reached > 1 else None, newest if newest < head else None)
+    return SearchPage(tuple(found[:most]), reached if reached > 1 else None, newest if newest < head else None)
 
 
-def _onwards(sql: Sql, sought: Sought, after: int, head: int, most: int) -> Found:
+def _onwards(sql: Sql, sought: Sought, after: int, head: int, most: int) -> SearchPage:
     highest = head if _is_indexed(sought) else min(head, after + WINDOW)
     found = _matching(sql, sought, after + 1, highest, "ASC", most + 1)
     reached = found[most - 1][1].seq if len(found) > most else highest
-    return Found(tuple(found[:most][::-1]), after + 1 if after > 0 else None, reached if reached < head else None)
+    return SearchPage(tuple(found[:most][::-1]), after + 1 if after > 0 else None, reached if reached < head else None)
 
 
 def _is_indexed(sought: Sought) -> bool:

@@ -9,7 +9,7 @@ Interlock but `errors`.
 On the way to a Machine: `form` → `validate`, `expand`, `compile` → `model`; `override` reads the source system's form,
 `condition` and `terms` what a `when` says. Of a step: `values`, `demand`, `refusal`; `commands` finds the event that a
 command means, `leading` the move of the instance above. `check` looks at all that `explore` finds by stepping.
-To look at: `describe` as data, `diagram` for other tools, `svg` drawn, after `picture` and `layout`.
+To look at: `describe` as data; `faces.drawing` makes pictures of it.
 """
 
 from interlock.machine.load import INTERNAL, SHIPPED, load_file, load_shipped

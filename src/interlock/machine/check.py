@@ -33,13 +33,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from interlock.machine.explore import Edge, Exploration, Try, explore
+from interlock.machine.explore import Edge, Exploration, TriedEvent, explore
 from interlock.machine.form import Parent
 from interlock.machine.load import SHIPPED, load_shipped
 from interlock.machine.model import Machine
 from interlock.machine.values import ActorKind, Event
 
-__all__ = ["EDITION", "FINDINGS", "Finding", "Report", "check"]
+__all__ = ["EDITION", "FINDINGS", "CheckReport", "Finding", "check"]
 
 EDITION = 2
 """Raise it with every change of the rules: a report that other rules made is then not used again."""
@@ -63,7 +63,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """What the checker looked at and what it found."""
 
     machine: str
@@ -77,14 +77,14 @@ class Report:
     """What it took on trust: why moves that nothing counts come to an end."""
 
 
-def check(machine: Machine, most: int = 200_000) -> Report:
+def check(machine: Machine, most: int = 200_000) -> CheckReport:
     """Explore a machine and report every fault of it."""
     found = explore(machine, most)
     rules = (*_RULES, *_ABSENCE) if found.complete else _RULES
     findings = [finding for rule in rules for finding in _at_most(rule(found))]
     if not found.complete:
         findings.append(Finding("too_large", f"{found.too_large}; what was not explored is unproven"))
-    return Report(
+    return CheckReport(
         machine=machine.name,
         digest=machine.digest,
         states=len(machine.states),
@@ -318,7 +318,7 @@ def _gaps(found: Exploration) -> Iterator[Finding]:
     )
     handled: set[tuple[str, str, str, str | None]] = set()
     handled_here: set[tuple[int, str, str, str | None]] = set()
-    open_tries: list[Try] = []
+    open_tries: list[TriedEvent] = []
     for one in found.tries:
         kind = one.event.actor.kind
         if one.code == "condition_unmet":
@@ -339,7 +339,7 @@ def _gaps(found: Exploration) -> Iterator[Finding]:
             yield _at(found, one.at, "gap", message)
 
 
-def _situation(found: Exploration, one: Try) -> str:
+def _situation(found: Exploration, one: TriedEvent) -> str:
     facts = one.event.evidence.facts if one.event.evidence else {}
     said = [f"{name} = {value}" for name, value in {**facts, **found.snapshots[one.at].counters}.items()]
     return f"for {', '.join(said)}" if said else "as things are at first"

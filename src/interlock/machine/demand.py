@@ -8,12 +8,12 @@ from interlock.machine.model import Machine, Rule, Transition
 from interlock.machine.refusal import refuse, what
 from interlock.machine.values import ActorKind, Event, Evidence, Refused, Snapshot
 
-__all__ = ["Attempt", "invalid", "is_task", "lacking", "refixed"]
+__all__ = ["Candidate", "invalid", "is_task", "lacking", "refixed"]
 
 _MAX_TASK = 200
 
 
-class Attempt(msgspec.Struct, frozen=True):
+class Candidate(msgspec.Struct, frozen=True):
     """An event on its way through the table."""
 
     machine: Machine
@@ -35,7 +35,7 @@ class Attempt(msgspec.Struct, frozen=True):
         return self.event.actor.kind == ActorKind.HUMAN
 
 
-def lacking(attempt: Attempt, transition: Transition) -> Refused | None:
+def lacking(attempt: Candidate, transition: Transition) -> Refused | None:
     """What is missing for a transition that otherwise applies, if anything."""
     return (
         _wrong_target(attempt, transition)
@@ -47,14 +47,14 @@ def lacking(attempt: Attempt, transition: Transition) -> Refused | None:
     )
 
 
-def _wrong_target(attempt: Attempt, transition: Transition) -> Refused | None:
+def _wrong_target(attempt: Candidate, transition: Transition) -> Refused | None:
     if attempt.event.to in (None, transition.to):
         return None
     message = f"{attempt.what} leads to {transition.to!r} here, not to {attempt.event.to!r}."
     return attempt.refused("target_not_allowed", message)
 
 
-def _wrong_command(attempt: Attempt, transition: Transition) -> Refused | None:
+def _wrong_command(attempt: Candidate, transition: Transition) -> Refused | None:
     command, known = attempt.event.command, attempt.machine.form.commands
     if command is None:
         if attempt.event.actor.kind != ActorKind.AGENT or not transition.commands:
@@ -71,7 +71,7 @@ def _wrong_command(attempt: Attempt, transition: Transition) -> Refused | None:
     return attempt.refused("command_not_allowed", message, f"Commands that do: {makers}.")
 
 
-def _wrong_holder(attempt: Attempt, transition: Transition) -> Refused | None:
+def _wrong_holder(attempt: Candidate, transition: Transition) -> Refused | None:
     state, held, wanted = attempt.before.state, attempt.before.holder, attempt.evidence.holder
     if transition.holds and not wanted:
         return attempt.refused("evidence_required", f"{attempt.what} must say who holds the lock.", "Give a holder.")
@@ -86,7 +86,7 @@ def _wrong_holder(attempt: Attempt, transition: Transition) -> Refused | None:
     return None
 
 
-def _missing(attempt: Attempt, transition: Transition) -> Refused | None:
+def _missing(attempt: Candidate, transition: Transition) -> Refused | None:
     for need in transition.needs:
         if not (attempt.event.reason if need == "reason" else attempt.evidence.data.get(need)):
             return attempt.refused("evidence_required", f"{attempt.what} needs {need!r}.", f"Give {need!r}.")
@@ -100,14 +100,14 @@ def _missing(attempt: Attempt, transition: Transition) -> Refused | None:
     return None
 
 
-def _wants_task(attempt: Attempt, transition: Transition) -> bool:
+def _wants_task(attempt: Candidate, transition: Transition) -> bool:
     """Whether the event must name a task: to select it, because it is about it, or to count for one at all."""
     counters = attempt.machine.form.counters
     counts = any(counters[name].per for name in transition.count)
     return transition.selects or transition.names_task or (counts and attempt.before.task is None)
 
 
-def _unproven(attempt: Attempt, transition: Transition) -> Refused | None:
+def _unproven(attempt: Candidate, transition: Transition) -> Refused | None:
     for name in transition.requires:
         if name not in attempt.seen.proofs:
             subject = attempt.machine.proofs[name].subject
@@ -118,7 +118,7 @@ def _unproven(attempt: Attempt, transition: Transition) -> Refused | None:
     return None
 
 
-def _already_begun(attempt: Attempt, transition: Transition) -> Refused | None:
+def _already_begun(attempt: Candidate, transition: Transition) -> Refused | None:
     for effect in transition.effects:
         if effect in attempt.before.pending:
             message = f"{attempt.what} would begin {effect!r}, which was begun and is not settled."
@@ -174,7 +174,7 @@ def _invalid_subjects(
     return _refixed(machine, snapshot, evidence, {name for rule in rules for name in rule.unknown})
 
 
-def refixed(attempt: Attempt, rule: Rule) -> Refused | None:
+def refixed(attempt: Candidate, rule: Rule) -> Refused | None:
     """A subject that is fixed becomes another only on the way into a state that makes it anew."""
     wrong = _refixed(attempt.machine, attempt.before, attempt.evidence, set(rule.unknown))
     return attempt.refused(*wrong) if wrong else None

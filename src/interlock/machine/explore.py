@@ -22,7 +22,7 @@ from interlock.machine.model import EFFECT_SETTLED, Key, Machine, Rule, Transiti
 from interlock.machine.step import matching, step
 from interlock.machine.values import Accepted, Actor, ActorKind, Channel, Event, Evidence, Refused, Snapshot
 
-__all__ = ["Edge", "Exploration", "Try", "explore"]
+__all__ = ["Edge", "Exploration", "TriedEvent", "explore"]
 
 _HASH = "1"
 _HOLDER = "holder"
@@ -55,7 +55,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class TriedEvent:
     """An event that was tried in a configuration, and what came of it."""
 
     at: int
@@ -75,7 +75,7 @@ class Exploration:
     """For each configuration, the required proofs that were given on the way, valid still or not."""
     edges: list[list[Edge]] = field(default_factory=list)
     came_by: list[Edge | None] = field(default_factory=list)
-    tries: list[Try] = field(default_factory=list)
+    tries: list[TriedEvent] = field(default_factory=list)
     too_large: str = ""
     """Why not everything was looked at; empty where it was."""
 
@@ -213,7 +213,7 @@ class _Explorer:
             result = step(self.machine, snapshot, event)
             rules = tuple(matching(self.machine, snapshot, event)) if self._several(snapshot, event) else ()
             code = result.code if isinstance(result, Refused) else None
-            self.found.tries.append(Try(position, event, code, rules))
+            self.found.tries.append(TriedEvent(position, event, code, rules))
             if isinstance(result, Accepted) and result.changed and not (result.off_path and result.transition is None):
                 self._move(position, result, event)
         if snapshot.awaiting is None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlock.machine.demand import Attempt, invalid, is_task, lacking, refixed
+from interlock.machine.demand import Candidate, invalid, is_task, lacking, refixed
 from interlock.machine.model import (
     BUILTIN,
     EFFECT_INTENDED,
@@ -73,7 +73,7 @@ def step(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | Refus
         wrong = invalid(machine, snapshot, event, evidence)
         if wrong is not None:
             return wrong
-    attempt = Attempt(machine, snapshot, event, evidence, observe(machine, snapshot, evidence))
+    attempt = Candidate(machine, snapshot, event, evidence, observe(machine, snapshot, evidence))
     for rule in rules:
         if _matches(rule, attempt.seen, event, evidence):
             wrong = refixed(attempt, rule) if evidence.subjects else None
@@ -110,7 +110,7 @@ def _matches(rule: Rule, seen: Snapshot, event: Event, evidence: Evidence) -> bo
     return rule.condition is None or bool(rule.condition.holds(seen, evidence))
 
 
-def _make(attempt: Attempt, rule: Rule) -> Accepted | Refused:
+def _make(attempt: Candidate, rule: Rule) -> Accepted | Refused:
     transition, evidence, before, seen = rule.transition, attempt.evidence, attempt.before, attempt.seen
     if transition is None:
         return attempt.refused("refused_by_rule", f"{attempt.what} is refused: {rule.because}.")
@@ -292,7 +292,7 @@ def _builtin(machine: Machine, snapshot: Snapshot, event: Event) -> Accepted | R
     return Accepted(replace(snapshot, pending={**snapshot.pending, key: effect}))
 
 
-def _unmatched(attempt: Attempt, rules: tuple[Rule, ...]) -> Accepted | Refused:
+def _unmatched(attempt: Candidate, rules: tuple[Rule, ...]) -> Accepted | Refused:
     machine, event, state = attempt.machine, attempt.event, attempt.before.state
     recorded = _off_path(machine, attempt.seen, event)
     if recorded is not None:
@@ -308,7 +308,7 @@ def _unmatched(attempt: Attempt, rules: tuple[Rule, ...]) -> Accepted | Refused:
     return attempt.refused("condition_unmet", f"{attempt.what} is not possible in {state!r} as things are.")
 
 
-def _not_there(attempt: Attempt, to: str) -> Refused:
+def _not_there(attempt: Candidate, to: str) -> Refused:
     state = attempt.before.state
     command = attempt.machine.form.commands.get(attempt.event.command or "")
     if command and command.lock and state in command.inputs and to in command.outputs:

@@ -17,9 +17,9 @@ from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.command import PlainReader
 from interlock.world.agents.happenings import Happening
 from interlock.world.agents.result import Ending, Result
-from interlock.world.agents.running import Clock, Stop, run
+from interlock.world.agents.running import Clock, StopSignal, run
 
-__all__ = ["Call", "Done", "How", "run_command"]
+__all__ = ["CommandResult", "How", "ShellCommand", "run_command"]
 
 _SHELL = ("/bin/sh", "-c", '(eval "$1"); exit $?', "sh")
 """A shell around the command that keeps our streams open: a command that sends all of its output to a file would
@@ -45,7 +45,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ShellCommand:
     """One command line for a shell, and where it is run."""
 
     command: str
@@ -62,7 +62,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CommandResult:
     """What came of a command."""
 
     how: How
@@ -74,7 +74,9 @@ class Done:
     """What went wrong, in a few words; empty where nothing did."""
 
 
-def run_command(call: Call, on: Callable[[Happening], None], stop: Stop, *, clock: Clock = time.monotonic) -> Done:
+def run_command(
+    call: ShellCommand, on: Callable[[Happening], None], stop: StopSignal, *, clock: Clock = time.monotonic
+) -> CommandResult:
     """Run a command until nothing of it is left. Whatever goes wrong is a result; only `on` may raise."""
     assignment = Assignment(
         prompt="",
@@ -87,7 +89,7 @@ def run_command(call: Call, on: Callable[[Happening], None], stop: Stop, *, cloc
     )
     result = run(_Shell(call.command, call.given), assignment, on, stop, clock=clock)
     how, why = _account(result, call.seconds)
-    return Done(how, result.exit_code, result.seconds, result.last_lines, result.log_sha256, why)
+    return CommandResult(how, result.exit_code, result.seconds, result.last_lines, result.log_sha256, why)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from interlock import __version__
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine import INTERNAL, SHIPPED, Machine, load_file, load_shipped
-from interlock.machine.check import EDITION, Report, check
+from interlock.machine.check import EDITION, CheckReport, check
 from interlock.machine.compile import compile_machine
 from interlock.machine.override import WARNINGS, load_override
 
@@ -101,11 +101,11 @@ def is_warning(name: str, code: str, environment: Mapping[str, str]) -> bool:
     return code in WARNINGS and is_override(name, environment)
 
 
-def checked(machine: Machine, environment: Mapping[str, str]) -> Report:
+def checked(machine: Machine, environment: Mapping[str, str]) -> CheckReport:
     """What the checker finds, remembered by the machine's digest. A cache that cannot be kept is done without."""
     path = cache_directory(environment) / f"check-{__version__}-{EDITION}-{machine.digest}.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
+        return msgspec.json.decode(path.read_bytes(), type=CheckReport)
     except (OSError, msgspec.MsgspecError):
         report = check(machine)
     try:

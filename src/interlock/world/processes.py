@@ -30,7 +30,7 @@ from interlock.world.lineage import Reach, lineage
 __all__ = [
     "AGENTS",
     "UNKNOWN",
-    "Agent",
+    "AgentProcess",
     "Process",
     "calling_agent",
     "client_process",
@@ -66,7 +66,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentProcess:
     """A coding agent that this process runs under."""
 
     name: str
@@ -145,7 +145,7 @@ def _machine_id() -> str:
     return ""
 
 
-def calling_agent(environment: Mapping[str, str]) -> Agent | None:
+def calling_agent(environment: Mapping[str, str]) -> AgentProcess | None:
     """The agent that this process runs under; None where a person or a script runs it.
 
     What began as part of a run stays one, whatever it takes out of its environment, and so does what is left to the
@@ -155,14 +155,14 @@ def calling_agent(environment: Mapping[str, str]) -> Agent | None:
     for pid, began, command in line.above:
         for name, (commands, _) in AGENTS.items():
             if command in commands:
-                return Agent(name, process_here(pid, began))
+                return AgentProcess(name, process_here(pid, began))
     for name, (_, markers) in AGENTS.items():
         if any(environment.get(marker) for marker in markers):
-            return Agent(name, None)
+            return AgentProcess(name, None)
     is_marked = environment.get("RALPH_SESSION_ID") or environment.get(MARKER)
     if is_marked or any(command == DRIVER or is_of_a_run(pid) for pid, _, command in line.above):
-        return Agent("agent", None)
-    return Agent(UNKNOWN, None) if line.reach is Reach.BROKEN else None
+        return AgentProcess("agent", None)
+    return AgentProcess(UNKNOWN, None) if line.reach is Reach.BROKEN else None
 
 
 def client_process() -> Process | None:

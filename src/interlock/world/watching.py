@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Watch"]
+__all__ = ["FileWatch"]
 
 _WRITTEN: Final = 0x02
 _MADE_OR_MOVED_TO: Final = 0x100 | 0x80
 _MOST_BYTES: Final = 65536
 
 
-class Watch:
+class FileWatch:
     """What changed since it was asked last, of the files and directories that it watches."""
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ from interlock.errors import CODES
 from interlock.journal import Entry, open_journal
 from interlock.work.budget import RUNS_OF_AGENTS
 from interlock.work.orchestration.ledger import RUNS
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = [
     "ERAS",

@@ -21,8 +21,8 @@ from anyio.from_thread import BlockingPortal
 
 from faces.journals import settle
 from faces.programs import RALPH, SECONDS, run, run_in_terminal
-from interlock.faces.mcp.desk import Desk
 from interlock.faces.mcp.server import make_server
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.journal import Journal
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import load_shipped
@@ -199,7 +199,7 @@ def test_a_journal_that_is_locked_for_too_long_is_a_refusal_and_the_next_call_is
     (repository / ".ralf").mkdir()
     store = SqliteStore(repository / ".ralf" / "journal.db", time.time_ns, busy_milliseconds=100)
     with closing(Journal(store)) as journal:
-        server = make_server(Desk(journal, repository / ".ralf", repository), load_shipped)
+        server = make_server(ServerContext(journal, repository / ".ralf", repository), load_shipped)
         with local_agent(portal, server) as agent:
             made = agent.create()
             before = dump(repository)

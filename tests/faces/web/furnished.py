@@ -147,10 +147,10 @@ def _threads(made: Furnished, bench: Bench) -> None:
 
 def _new(bench: Bench, title: str, *specs: str, mode: str = "methodical") -> str:
     journal = bench.open()
-    workshop = bench.workshop(journal)
-    id_ = new_thread(workshop, bench.person.actor, title, mode).id
+    context = bench.context(journal)
+    id_ = new_thread(context, bench.person.actor, title, mode).id
     for one in specs:
-        revise_spec(workshop, id_, bench.person.actor, one)
+        revise_spec(context, id_, bench.person.actor, one)
     journal.close()
     return id_
 

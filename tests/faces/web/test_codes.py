@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from starlette.responses import Response
 
 from interlock.errors import Refusal
-from interlock.faces.web.browsers import Browsers, Passes, Told
+from interlock.faces.web.browsers import Browsers, FlashMessage, Passes
 from interlock.faces.web.codes import LETTERS, Codes, made_of, plain
 
 
@@ -145,11 +145,11 @@ def test_a_browser_that_is_forgotten_is_known_no_more(seconds: Seconds) -> None:
 def test_what_a_browser_is_told_it_is_told_once_and_nobody_else(seconds: Seconds) -> None:
     browsers = Browsers(seconds, random.Random(1).randbytes)
     one, other = browsers.admit(), browsers.admit()
-    browsers.tell(one, Told("no"))
-    browsers.tell("nobody", Told("lost"))
+    browsers.tell(one, FlashMessage("no"))
+    browsers.tell("nobody", FlashMessage("lost"))
     assert browsers.told(other) is None
     assert browsers.told(None) is None
-    assert browsers.told(one) == Told("no")
+    assert browsers.told(one) == FlashMessage("no")
     assert browsers.told(one) is None
 
 

@@ -16,8 +16,8 @@ from faces.programs import SECONDS, run
 from faces.test_cli_story import JUDGED, STORY, WRITES
 from interlock.faces.web.drivers import Drivers
 from interlock.machine import Event, Evidence
-from interlock.work.driving import driving
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.driver_lease import hold_driver_lease
 from interlock.work.orchestration.beginning import begin
 from work.attention.standings import noted, run_in
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, task
@@ -110,9 +110,9 @@ def test_what_was_moved_while_somebody_else_held_it_is_driven_when_they_let_it_g
     plays(repository, "judge", qualified(1), MET)
     commit(repository, environment)
     with opened(repository) as journal:
-        id_ = begin(Bench(repository).workshop(journal), "All parts are there", "261115-120000", ROLES)
+        id_ = begin(Bench(repository).context(journal), "All parts are there", "261115-120000", ROLES)
         drivers = Drivers(journal, repository, repository / ".ralf", environment)
-        with driving(journal, "orchestrator", id_, repository / ".ralf"):
+        with hold_driver_lease(journal, "orchestrator", id_, repository / ".ralf"):
             assert not drivers.start("orchestrator", id_)
         _until_ended(drivers, id_)
         assert journal.instance(id_).outcome == "success"
@@ -125,7 +125,7 @@ def test_a_driver_of_ours_lets_rest_what_rests_and_begins_nothing_anew(
     commit(repository, environment)
     with opened(repository) as journal:
         drivers = Drivers(journal, repository, repository / ".ralf", environment)
-        run_ = begin(Bench(repository).workshop(journal), "All parts are there", "261115-120000", ROLES)
+        run_ = begin(Bench(repository).context(journal), "All parts are there", "261115-120000", ROLES)
         given = Evidence(data={"options": {}, "counters": {}, "carried": None})
         loop = journal.create("story", Event("created", DRIVER, evidence=given)).entry.instance
         noted(journal, run_, "stopped", reason="")

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from exhaustive import EXHAUSTIVE
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Journal, Transaction
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import Event, Evidence, load_shipped
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.tickets.numbers import new_name
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from work.attention.standings import AGENT, DRIVER, PERSON
 
 from .counting import Count, Counted
@@ -67,8 +67,8 @@ def _costs(tmp_path: Path, number: int) -> dict[str, Count]:
     return found
 
 
-def _shown(renderer: Renderer, sight: Sight, page: Page) -> str:
-    asked = Asked(SHOWN[page.route], {"number": "7"}, {})
+def _shown(renderer: Renderer, sight: Sight, page: PageKind) -> str:
+    asked = PageRequest(SHOWN[page.route], {"number": "7"}, {})
     given = page.look(sight, asked)
     return renderer.page(page.template, {**given, "asked": asked, "now": sight.now, "page": page})
 

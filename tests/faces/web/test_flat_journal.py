@@ -10,7 +10,7 @@ from starlette.routing import Match, Route
 
 from exhaustive import EXHAUSTIVE
 from faces.journals import AGENT, PERSON, SYSTEM, reports
-from interlock.faces.web.page import Asked, Sight
+from interlock.faces.web.page import PageRequest, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Journal, Transaction
@@ -18,7 +18,7 @@ from interlock.journal.sqlite import SqliteStore
 from interlock.machine import Event, Evidence, load_shipped
 from interlock.machine.model import NOTED
 from interlock.work.orchestration.ledger import RUNS
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.telemetry.metrics import metrics_text
 
 from .counting import Count, Counted
@@ -101,7 +101,7 @@ def _show(renderer: Renderer, sight: Sight, address: str) -> None:
         match, child = Route(page.route, lambda request: None).matches(scope)
         if match is Match.FULL:
             given = dict(pair.split("=") for pair in query.split("&") if pair)
-            asked = Asked(address, child["path_params"], given)
+            asked = PageRequest(address, child["path_params"], given)
             values = {**page.look(sight, asked), "asked": asked, "now": sight.now, "page": page}
             assert renderer.page(page.template, values)
             assert renderer.regions(page.template, values) or "entry" in page.template

@@ -23,15 +23,15 @@ from faces.journals import opened
 from faces.mcp.servers import dump, serving
 from faces.programs import AUTHORIZED, RALPH, SECONDS, SERVE_TOKEN, run
 from forging.arena import Arena
-from interlock.faces.mcp.desk import Desk
 from interlock.faces.mcp.server import make_server
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.web.acting import Hands, offered
 from interlock.faces.web.app import make_app
 from interlock.faces.web.drivers import Drivers
 from interlock.faces.web.patience import Patient
 from interlock.machine import load_shipped
 from interlock.work.gates.presence import at_terminal
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from work.threads.benches import DONE, SPEC, shell
 
 from .persons import Browser, Terminal, in_terminal
@@ -271,7 +271,7 @@ def hostile(arena: Arena, terminal: Terminal, person: Browser) -> dict[str, str]
 def _routes(tmp_path: Path) -> list[Route]:
     """Every route of the application."""
     with opened(tmp_path) as journal:
-        desk = Desk(journal, tmp_path / ".ralf", tmp_path)
+        desk = ServerContext(journal, tmp_path / ".ralf", tmp_path)
         acting = offered(lambda: at_terminal({}, tmp_path), lambda text: False, lambda: 0.0, os.urandom)
         drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {})
         hands = Hands(acting, journal, tmp_path / ".ralf", tmp_path, Settings({}), {}, drivers)

@@ -14,16 +14,16 @@ import anyio.to_thread
 import pytest
 
 from faces.journals import AGENT
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.web import hub as hubs
 from interlock.faces.web.hub import Hub
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.sessions.verbs import Caller, create, update
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.world.inbox import drop
 from patience import SECONDS
 
@@ -31,7 +31,7 @@ from .sites import NOBODY
 
 pytestmark = pytest.mark.usefixtures("own_event_loop")
 MANY = 40
-ASKED = Asked("/sessions", {}, {})
+ASKED = PageRequest("/sessions", {}, {})
 
 
 @dataclass
@@ -44,10 +44,10 @@ class _Place:
     made: int = 0
 
     @property
-    def page(self) -> Page:
+    def page(self) -> PageKind:
         page = next(one for one in PAGES if one.route == ASKED.path)
 
-        def look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+        def look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
             self.made += 1
             return page.look(sight, asked)
 
@@ -63,7 +63,7 @@ async def _following(path: Path) -> AsyncIterator[_Place]:
     with closing(open_journal(file)) as journal, closing(open_journal(file)) as other:
         session = other.transact(create(Caller(AGENT, "claude"))).session_id
         sight, ending = Sight(journal, path, None, Settings(), load_shipped), anyio.Event()
-        hub = Hub(Desk(journal, path, None), sight, Renderer([], NOBODY), ending)
+        hub = Hub(ServerContext(journal, path, None), sight, Renderer([], NOBODY), ending)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hub.run)
             with anyio.fail_after(SECONDS):

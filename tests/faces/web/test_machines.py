@@ -18,12 +18,12 @@ from starlette.requests import Request
 from faces.journals import SYSTEM, reports
 from faces.programs import AUTHORIZED, SECONDS
 from faces.source_form import source_form
+from interlock.faces.drawing.svg import svg
 from interlock.faces.web import trial
 from interlock.faces.web.trial import MOST_BYTES, Trials
 from interlock.faces.web.trying import tried
 from interlock.machine import SHIPPED, Event, load_shipped
 from interlock.machine.load import definition_path
-from interlock.machine.svg import svg
 
 from .sites import HOSTILE, Site, alien
 

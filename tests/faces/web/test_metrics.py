@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from faces.journals import AGENT, settle
 from faces.programs import SECONDS, clean_environment
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.errands import DRIVER
-from interlock.work.sessions.runs import RUN, Ran, data_of
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.sessions.runs import RUN, RunSummary, data_of
 from interlock.work.sessions.verbs import Caller, complete, create, note
 from interlock.work.telemetry.counters import COUNTERS
 from work.attention.standings import thread_in
@@ -56,9 +56,9 @@ def test_all_that_is_promised_is_counted(measured: Site) -> None:
     caller = Caller(DRIVER, "claude", None, None)
     session = journal.transact(create(caller, role="implementer")).session_id
     journal.transact(note(session, "denied", HOOK, {"tool": "Write", "call": "a"}))
-    ran = Ran("claude", "finished", seconds=2.5, input=10, output=3, cached=4, cost_usd=0.125, calls=6)
+    ran = RunSummary("claude", "finished", seconds=2.5, input=10, output=3, cached=4, cost_usd=0.125, calls=6)
     journal.transact(note(session, RUN, DRIVER, data_of(ran)))
-    forged = Ran('cla"ude\n', "finished", input=10**9)
+    forged = RunSummary('cla"ude\n', "finished", input=10**9)
     journal.transact(note(session, RUN, AGENT, data_of(forged)))  # an agent's word counts nothing
     journal.transact(complete(session, "success", DRIVER))
     thread_in(journal, "Stuck")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faces.web.looking import HOSTILE
-from interlock.faces.web.patches import Line, read_patch
+from interlock.faces.web.patches import PatchLine, read_patch
 
 _LINES = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), max_size=30), max_size=8)
 
 
-def _text(line: Line) -> str:
+def _text(line: PatchLine) -> str:
     return "".join(piece.text for piece in line.pieces)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from faces.journals import journal_file, trusting
 from faces.programs import clean_environment
 from interlock.faces.amounts import count_text, span_text
-from interlock.faces.web.plots import HEIGHT, WIDTH, Part, plot_of
+from interlock.faces.web.plots import HEIGHT, WIDTH, ColumnPart, plot_of
 from interlock.journal import open_journal
 from interlock.work.orchestration.ledger import all_runs, recent_runs
 from interlock.work.orchestration.metrics import over
@@ -137,7 +137,7 @@ def test_days_add_up_to_everything(counted: Site) -> None:
 @given(st.lists(st.lists(st.floats(0, 1e12), min_size=2, max_size=2), max_size=80))
 def test_every_column_is_within_its_plot_and_as_high_as_its_value(values: list[list[float]]) -> None:
     days = [f"day {number}" for number in range(len(values))]
-    stacks = [[Part(one, "good", "a"), Part(other, "bad", "b")] for one, other in values]
+    stacks = [[ColumnPart(one, "good", "a"), ColumnPart(other, "bad", "b")] for one, other in values]
     plot = plot_of("Something", days, stacks, lambda value: f"{value:.0f}")
     assert len(plot.pieces) == sum(value > 0 for both in values for value in both)
     assert len(plot.rows) == len(days)

@@ -11,7 +11,7 @@ from faces.journals import opened, settle
 from faces.programs import RALPH, SECONDS, run
 from faces.test_cli_story import JUDGED, STORY, WRITES
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from work.orchestration.playing import MET, done, plan, qualified, task
 
 from .persons import in_terminal

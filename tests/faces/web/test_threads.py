@@ -25,7 +25,7 @@ def bench(tmp_path: Path) -> Bench:
 def _revised(bench: Bench, id_: str, text: str) -> None:
     journal = bench.open()
     try:
-        revise_spec(bench.workshop(journal), id_, bench.person.actor, text)
+        revise_spec(bench.context(journal), id_, bench.person.actor, text)
     finally:
         journal.close()
 
@@ -189,11 +189,11 @@ def test_hostile_text_does_nothing_wherever_it_stands(bench: Bench, environment:
     bench.settings |= {"thread.iterations": 1, "verify.commands": (f"echo '{CODE}'; printf '\\033[31m\\007'; false",)}
     journal = bench.open()
     try:
-        workshop, actor = bench.workshop(journal), bench.person.actor
-        id_ = new_thread(workshop, actor, HOSTILE, "methodical").id
-        revise_spec(workshop, id_, actor, f"{SPEC}\n{HOSTILE}\n")
-        revise_spec(workshop, id_, actor, f"{SPEC.replace('it is polite', HOSTILE)}\n{'long ' * 30_000}\n")
-        add_context(workshop, id_, bench.person, HOSTILE)
+        context, actor = bench.context(journal), bench.person.actor
+        id_ = new_thread(context, actor, HOSTILE, "methodical").id
+        revise_spec(context, id_, actor, f"{SPEC}\n{HOSTILE}\n")
+        revise_spec(context, id_, actor, f"{SPEC.replace('it is polite', HOSTILE)}\n{'long ' * 30_000}\n")
+        add_context(context, id_, bench.person, HOSTILE)
         said = {"type": "said", "role": "user", "content": HOSTILE}
         journal.append(id_, Event(NOTED, actor, reason=HOSTILE, evidence=Evidence(data=said)))
     finally:
@@ -240,7 +240,7 @@ def test_threads_come_newest_first_and_page_by_page(bench: Bench, environment: d
     bench.now = count(time.time_ns(), 1_000_000).__next__  # ids of the same millisecond have no order
     journal = bench.open()
     try:
-        made = [new_thread(bench.workshop(journal), bench.person.actor, f"Part {n}", "quick").id for n in range(52)]
+        made = [new_thread(bench.context(journal), bench.person.actor, f"Part {n}", "quick").id for n in range(52)]
     finally:
         journal.close()
     with visiting(bench.root, environment) as visitor:

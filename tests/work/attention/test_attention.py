@@ -10,13 +10,13 @@ import pytest
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.attention import Attention, Waiting, attention
-from interlock.work.leases import is_present, process_holder
+from interlock.work.attention import Attention, WaitingItem, attention
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.sessions.verbs import Caller, create, update
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import create as create_ticket
-from interlock.work.watching import Watch
 from journal.histories import Clock
 from work.tickets.boards import way_to
 
@@ -41,10 +41,10 @@ def journal(tmp_path: Path, clock: Clock) -> Iterator[Journal]:
 
 
 def _looked(journal: Journal, root: Path | None = None, settings: Settings | None = None) -> Attention:
-    return attention(journal, Watch(), settings or Settings(), root)
+    return attention(journal, RecordCaches(), settings or Settings(), root)
 
 
-def _only(found: Attention) -> Waiting:
+def _only(found: Attention) -> WaitingItem:
     [one] = found.waiting
     return one
 
@@ -236,7 +236,7 @@ def test_what_today_cost_is_told_by_day_with_its_limits(journal: Journal, clock:
 
 
 def test_looking_again_with_what_is_at_hand_says_the_same_as_looking_anew(journal: Journal, clock: Clock) -> None:
-    watch = Watch()
+    watch = RecordCaches()
     thread, run = thread_in(journal, "Running"), run_in(journal, "Planning")
     journal.transact(create(Caller(DRIVER, "codex"), parent=thread, role="implementer"))
     for moves in range(4):

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhaustive import examples
-from interlock.work.budget import NOTHING, Amount, Standing, likely, limits_of, refusal
-from interlock.work.settings import Settings
+from interlock.work.budget import NOTHING, Amount, DayUsage, likely, limits_of, refusal
+from interlock.work.settings.values import Settings
 
 AMOUNTS = st.builds(Amount, st.integers(0, 100_000), st.integers(0, 1_000), st.integers(0, 5_000_000))
 LIMITS = st.builds(Amount, st.integers(0, 300_000), st.integers(0, 3_000), st.integers(0, 9_000_000))
@@ -30,7 +30,7 @@ def test_no_run_begins_that_would_pass_the_limit(most: Amount, moves: list[tuple
     known: list[Amount] = []
     costs: list[Amount] = []
     for what, place, used in moves:
-        day = Standing(sum(costs, NOTHING), len(costs), likely(sum(known, NOTHING), len(known)))
+        day = DayUsage(sum(costs, NOTHING), len(costs), likely(sum(known, NOTHING), len(known)))
         if what == "begin":
             if refusal(most, day) is None:
                 assert _within(day.used + day.likely, most)
@@ -75,11 +75,11 @@ def test_it_is_told_what_is_used_of_what_and_which_setting_it_is(
     key: str, used: Amount, next_: Amount, said: str
 ) -> None:
     most = limits_of(Settings.of(f"[budget]\n{key.partition('.')[2]} = 5\n"))
-    refused = refusal(most, Standing(used, 1, next_))
+    refused = refusal(most, DayUsage(used, 1, next_))
     assert refused is not None
     assert (refused.code, said in refused.message, key in refused.hint) == ("budget_exhausted", True, True), refused
-    assert refusal(most, Standing(NOTHING, 0, most)) is None, "what fits exactly may begin"
-    assert refusal(limits_of(Settings()), Standing(used, 1, next_)) is None, "0 is no limit"
+    assert refusal(most, DayUsage(NOTHING, 0, most)) is None, "what fits exactly may begin"
+    assert refusal(limits_of(Settings()), DayUsage(used, 1, next_)) is None, "0 is no limit"
 
 
 def test_what_an_agent_does_not_tell_or_tells_wrongly_gives_nothing_back() -> None:

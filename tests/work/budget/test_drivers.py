@@ -13,19 +13,19 @@ from interlock.journal import Journal
 from interlock.journal.ids import time_text
 from interlock.work.attention import attention
 from interlock.work.budget import Amount, standing
-from interlock.work.errands import end_left_errands
+from interlock.work.driver.agent_run import end_orphaned_runs
+from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.beginning import begin, roles_of
+from interlock.work.orchestration.driver_step import noted
 from interlock.work.orchestration.loop import drive
-from interlock.work.orchestration.visit import noted
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.threads.dialogue import say
-from interlock.work.watching import Watch
 from interlock.world.notices.notice import Kind
 from work.orchestration.playing import MET, SESSION, done, plan, qualified, task
 from work.stories.yards import WORK, Ground
 from work.threads.benches import DONE, Bench, Steps
-from work.way.ways import Way, made
+from work.ticket_driver.ways import Way, made
 
 SETTING = "budget.day_usd"
 DOLLAR: Steps = [{"cost": 1.0}]
@@ -68,7 +68,7 @@ def test_a_thread_is_stuck(bench: Bench, plays: Steps, states: list[str], sessio
         assert _told(journal, id_)[-1] is Kind.BUDGET
         assert _sessions(journal) == sessions
         settings = Settings.of("[budget]\nday_usd = 1\n")
-        spent = attention(journal, Watch(), settings, bench.root).spending[0]
+        spent = attention(journal, RecordCaches(), settings, bench.root).spending[0]
         assert (spent.what, spent.usd, spent.runs, spent.share) == ("all work", 1.0, sessions, 1.0)
     bench.settings[SETTING] = 9
     bench.play(DONE)
@@ -108,16 +108,16 @@ def test_a_run_rests_and_goes_on_when_there_is_more(bench: Bench) -> None:
     bench.play([*DOLLAR, *plan(task(1))], done(1))
     bench.judge(qualified(1), MET)
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
-        id_ = begin(workshop, "All of it", SESSION, roles_of(workshop.settings, {}, workshop.root))
-        run = drive(workshop, id_)
+        context = bench.context(journal)
+        id_ = begin(context, "All of it", SESSION, roles_of(context.settings, {}, context.root))
+        run = drive(context, id_)
         assert run.stopped is not None
         assert SETTING in run.stopped
         assert (run.is_overdrawn, len(run.invocations), run.at_work, _sessions(journal)) == (True, 1, None, 1)
         assert _told(journal, id_) == [Kind.BUDGET]
         bench.settings[SETTING] = 9
         journal.append(id_, noted("resumed"))
-        assert drive(bench.workshop(journal), id_).outcome == "success"
+        assert drive(bench.context(journal), id_).outcome == "success"
 
 
 @pytest.fixture
@@ -131,9 +131,9 @@ def way(tmp_path: Path) -> Way:
 def _spend(way: Way, journal: Journal) -> None:
     """Use up the day by a run of another thread."""
     way.play(IDLE)
-    workshop = way.workshop(journal)
+    context = way.context(journal)
     ticket = journal.instances("ticket")[0].id
-    workshop.send("scripted", "other", "Work.", parent=ticket, log=way.state_directory / "log")
+    context.send("scripted", "other", "Work.", parent=ticket, log=way.state_directory / "log")
 
 
 def test_a_walk_stops_where_the_ticket_is_and_holds_nothing(way: Way) -> None:
@@ -153,10 +153,10 @@ def test_what_nobody_is_asked_is_not_said(bench: Bench) -> None:
     bench.play(IDLE)
     id_ = bench.new(None)
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
-        say(workshop, id_, bench.person.actor, "Greet people.")
+        context = bench.context(journal)
+        say(context, id_, bench.person.actor, "Greet people.")
         with pytest.raises(InterlockError) as refused:
-            say(workshop, id_, bench.person.actor, "And loudly.")
+            say(context, id_, bench.person.actor, "And loudly.")
         assert refused.value.code == "budget_exhausted"
     assert [one.content for one in bench.thread(id_).messages] == ["Greet people.", "I looked around."]
 
@@ -164,7 +164,7 @@ def test_what_nobody_is_asked_is_not_said(bench: Bench) -> None:
 def test_a_run_whose_driver_died_costs_what_was_reserved_for_it_once(way: Way) -> None:
     way.settings[SETTING] = 9
     with closing(way.open()) as journal:
-        workshop, ticket = way.workshop(journal), journal.instances("ticket")[0].id
+        context, ticket = way.context(journal), journal.instances("ticket")[0].id
         day = time_text(int(journal.now() * 1e9))[:10]
 
         def died(work: Any) -> str:
@@ -173,8 +173,8 @@ def test_a_run_whose_driver_died_costs_what_was_reserved_for_it_once(way: Way) -
 
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
-                workshop.send("scripted", "died", "Work.", parent=ticket, log=way.state_directory / "log", begin=died)
-            end_left_errands(journal, ticket, way.state_directory)
-            end_left_errands(journal, ticket, way.state_directory)
+                context.send("scripted", "died", "Work.", parent=ticket, log=way.state_directory / "log", begin=died)
+            end_orphaned_runs(journal, ticket, way.state_directory)
+            end_orphaned_runs(journal, ticket, way.state_directory)
         assert (standing(journal, day).used.usd, standing(journal, day).runs) == (3.0, 3)
         assert [one for one in journal.instances("session") if one.outcome is None] == []

@@ -16,9 +16,9 @@ from exhaustive import examples
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
-from interlock.work.budget import NOTHING, RUNS_OF_AGENTS, Amount, Standing, likely, refusal, reserve, standing
-from interlock.work.errands import DRIVER
-from interlock.work.sessions.runs import RUN, Ran, data_of
+from interlock.work.budget import NOTHING, RUNS_OF_AGENTS, Amount, DayUsage, likely, refusal, reserve, standing
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.sessions.runs import RUN, RunSummary, data_of
 from interlock.work.sessions.verbs import Caller, complete, create, note
 from journal.databases import Address
 
@@ -38,16 +38,16 @@ def _begin(journal: Journal, most: Amount = NOTHING, day: str = DAY) -> str:
 
 
 def _settle(journal: Journal, run: str, used: Amount) -> None:
-    ran = Ran("scripted", "finished", seconds=used.seconds, input=used.tokens, cost_usd=used.usd)
+    ran = RunSummary("scripted", "finished", seconds=used.seconds, input=used.tokens, cost_usd=used.usd)
     journal.transact(note(run, RUN, DRIVER, data_of(ran)))
 
 
 def test_a_run_is_reserved_by_what_others_used_and_settled_by_what_it_did(journal: Journal) -> None:
     first = _begin(journal)
-    assert standing(journal, DAY) == Standing(NOTHING, 1, NOTHING), "nobody knows yet what a run costs"
+    assert standing(journal, DAY) == DayUsage(NOTHING, 1, NOTHING), "nobody knows yet what a run costs"
     _settle(journal, first, ONE)
     second = _begin(journal, FIVE)
-    assert standing(journal, DAY) == Standing(ONE + ONE, 2, ONE)
+    assert standing(journal, DAY) == DayUsage(ONE + ONE, 2, ONE)
     _settle(journal, second, Amount(3_000, 30, 4_000_000))
     _settle(journal, second, NOTHING)
     assert standing(journal, DAY).used.usd == 5.0, "settled once"
@@ -65,13 +65,13 @@ def test_only_what_a_driver_wrote_counts(journal: Journal) -> None:
     run = _begin(journal)
     _settle(journal, run, FIVE)
     other = _begin(journal)
-    forged = data_of(Ran("scripted", "finished"))
+    forged = data_of(RunSummary("scripted", "finished"))
     for actor in (AGENT, HOOK):
         journal.transact(note(other, RUN, actor, forged))
     journal.transact(complete(other, "success", AGENT, metadata={"type": RUN, **forged}))
     own = {"reserved": {"day": DAY, "milliseconds": 0, "tokens": 0, "microdollars": -5_000_000}}
     journal.create("session", Event("created", AGENT, evidence=Evidence(data=own)))
-    assert standing(journal, DAY) == Standing(FIVE + FIVE, 2, FIVE)
+    assert standing(journal, DAY) == DayUsage(FIVE + FIVE, 2, FIVE)
     _settle(journal, other, ONE)
     assert standing(journal, DAY).used == FIVE + ONE, "also after the agent has completed its session itself"
 
@@ -109,7 +109,7 @@ def test_the_journal_adds_up_as_the_arithmetic_does(moves: list[tuple[str, int, 
             if what in (DAY, MORROW):
                 costs = [cost for day, cost in runs.values() if day == what]
                 newest = [known[run] for run in sorted(known, reverse=True)[:20]]
-                day = Standing(sum(costs, NOTHING), len(costs), likely(sum(newest, NOTHING), len(newest)))
+                day = DayUsage(sum(costs, NOTHING), len(costs), likely(sum(newest, NOTHING), len(newest)))
                 assert standing(journal, what) == day
                 try:
                     run = _begin(journal, most, what)

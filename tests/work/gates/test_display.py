@@ -7,8 +7,8 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.configuration import Standing
 from interlock.work.gates.display import framed, framed_lines, visible
+from interlock.work.settings.accepted import SettingsStatus
 
 
 @given(st.text(st.characters(exclude_characters="\n\t")), st.integers(20, 200))
@@ -36,7 +36,7 @@ def test_no_text_ends_its_frame_or_asks_in_our_place() -> None:
 
 def test_a_line_of_settings_ends_where_toml_ends_it() -> None:
     """What is behind a separator in a comment is part of the comment, and is shown as such."""
-    change = Standing("a = 1\n", "# x\u2028b = 2\x0cc = 3\na = 1\n").change
+    change = SettingsStatus("a = 1\n", "# x\u2028b = 2\x0cc = 3\na = 1\n").change
     assert "│ +# x⟦U+2028⟧b = 2⟦U+000C⟧c = 3" in framed_lines(change)
 
 

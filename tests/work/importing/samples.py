@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.work.importing.imported import Source
+from interlock.work.importing.imported import SourceFile
 
 __all__ = ["SAMPLES", "sample"]
 
@@ -117,6 +117,6 @@ Dates come in three forms.
 }
 
 
-def sample(form: str) -> Source:
+def sample(form: str) -> SourceFile:
     """A sample as a file that was read."""
-    return Source(form, "001-albums", SAMPLES[form])
+    return SourceFile(form, "001-albums", SAMPLES[form])

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from interlock.errors import UsageError
 from interlock.work.importing.checking import checked, in_order
 from interlock.work.importing.forms import FORMS, form_of, parsed
-from interlock.work.importing.imported import Batch, Imported, Left, Source
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile
 
 from .samples import SAMPLES, sample
 
 
 def _read(form: str, text: str | None = None) -> Batch:
-    source = sample(form) if text is None else Source("file", "place", text)
+    source = sample(form) if text is None else SourceFile("file", "place", text)
     return parsed(FORMS[form], [source])
 
 
@@ -98,7 +98,7 @@ def test_the_phases_of_spec_kit_hold_their_tasks_and_wait_for_each_other() -> No
     assert items["T004"].parent == "001-albums/phase-3"
     assert items["T004"].labels == ("US1",)
     assert items["T001"].is_done
-    assert _read("spec-kit").left == (Left("", "TXXX Clean up", "line 24 has no number such as T001"),)
+    assert _read("spec-kit").left == (SkippedItem("", "TXXX Clean up", "line 24 has no number such as T001"),)
 
 
 def test_a_task_of_backlog_has_its_fields_and_sections() -> None:
@@ -179,7 +179,7 @@ def test_no_text_makes_a_reader_crash(form: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(whole)))
     text = data.draw(st.one_of(st.text(), st.text().map(lambda more: whole[:cut] + more + whole[cut:])))
     with suppress(UsageError):
-        form_of("file", Source("file", "place", text))
+        form_of("file", SourceFile("file", "place", text))
     with suppress(UsageError):
         batch = checked(_read(form, text), lambda _: True)
         assert {one.id for one in in_order(batch.items)} == {one.id for one in batch.items}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.world.notices.command import Command
+from interlock.world.notices.command import CommandChannel
 from interlock.world.notices.desktop import Desktop
 from interlock.world.notices.notice import Kind, Notice
 from interlock.world.notices.slack import Slack
@@ -77,9 +77,9 @@ def test_nobody_can_ping_through_slack() -> None:
 
 def test_a_command_reads_the_notice_and_leaves_nobody_behind(tmp_path: Path) -> None:
     environment = {"PATH": os.environ["PATH"]}
-    assert Command("cat > told.json", tmp_path, environment).send(NOTICE) is None
+    assert CommandChannel("cat > told.json", tmp_path, environment).send(NOTICE) is None
     assert json.loads((tmp_path / "told.json").read_text())["id"] == NOTICE.id
-    trouble = Command("exit 3", tmp_path, environment).send(NOTICE)
+    trouble = CommandChannel("exit 3", tmp_path, environment).send(NOTICE)
     assert trouble is not None
     assert "exit 3" in trouble.why
     slow = "(trap '' TERM; sh -c 'echo $PPID' > new; mv new pid; exec sleep 600) & wait"
@@ -88,7 +88,7 @@ def test_a_command_reads_the_notice_and_leaves_nobody_behind(tmp_path: Path) -> 
         """A minute has passed as soon as it has begun."""
         return time.monotonic() + 60 * (tmp_path / "pid").exists()
 
-    trouble = Command(slow, tmp_path, environment, clock=clock).send(NOTICE)
+    trouble = CommandChannel(slow, tmp_path, environment, clock=clock).send(NOTICE)
     assert trouble is not None
     assert "took longer than 30 s" in trouble.why
     assert are_gone(tmp_path / "pid")

@@ -18,14 +18,14 @@ from msgspec.structs import replace
 from exhaustive import examples
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event, Evidence, load_shipped
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.notifying.delivery import lease_of
 from interlock.work.notifying.outbox import DAY, Post
-from interlock.work.outgoing import lease_of
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.verbs import create as create_ticket
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice
 from journal.histories import Clock
 from patience import SECONDS
 from work.attention.standings import AGENT, DRIVER, PERSON, loop_in, noted, run_in, thread_in
@@ -41,11 +41,11 @@ class Box:
 
     name: str = "box"
     told: list[Notice] = field(default_factory=list)
-    trouble: Trouble | None = None
+    trouble: DeliveryFailure | None = None
     tried: int = 0
     is_here: bool = True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         self.tried += 1
         if self.trouble is None:
             self.told.append(notice)
@@ -169,7 +169,7 @@ def test_a_failure_is_tried_again_by_the_journals_clock_and_holds_up_no_other_ch
     post, box = _post(journal)
     other, second = _post(journal, Box("other"))
     run_in(journal, "Failed")
-    box.trouble = Trouble("it answers 500")
+    box.trouble = DeliveryFailure("it answers 500")
     assert post.turn() == 0
     assert post.turn() == 0
     assert box.tried == 1
@@ -178,7 +178,7 @@ def test_a_failure_is_tried_again_by_the_journals_clock_and_holds_up_no_other_ch
     kept = next(one for one in journal.outboxes() if one.channel == "box")
     assert (kept.tries, kept.trouble) == (1, "it answers 500")
     clock.forward(6)
-    box.trouble = Trouble("it answers 429", retry_after=600.0)
+    box.trouble = DeliveryFailure("it answers 429", retry_after=600.0)
     assert post.turn() == 0
     assert box.tried == 2
     clock.forward(300)
@@ -207,10 +207,10 @@ def test_a_burst_is_told_as_one_and_the_same_one_again(journal: Journal, clock: 
     for _ in range(12):
         run_in(journal, "Failed")
     seen: list[str] = []
-    box.trouble = Trouble("away")
+    box.trouble = DeliveryFailure("away")
     original = box.send
 
-    def send(notice: Notice) -> Trouble | None:
+    def send(notice: Notice) -> DeliveryFailure | None:
         seen.append(notice.id)
         return original(notice)
 

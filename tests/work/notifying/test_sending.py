@@ -10,7 +10,7 @@ from faces.programs import SECONDS, clean_environment, run
 from interlock.work.notifying.outbox import Post
 from interlock.work.notifying.sending import sending
 from interlock.work.threads.loop import drive
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice
 from interlock.world.notices.webhook import Webhook
 from work.threads.benches import FAIL as REFUSED
 from work.threads.benches import Bench
@@ -26,7 +26,7 @@ class Broken:
 
     name, is_here = "broken", True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         raise RuntimeError("a fault")
 
 
@@ -42,7 +42,7 @@ def test_a_stuck_thread_tells_people_and_waits_for_nobody(tmp_path: Path) -> Non
             answering, silent = Webhook(there.url, SECRET), Webhook(hanging.url, SECRET, name="silent")
             posts = [Post(journal, one, ALL) for one in (answering, silent, Broken())]
             with sending(posts, grace=SECONDS):
-                assert drive(bench.workshop(journal), id_).state == "Stuck"  # while one of them hangs
+                assert drive(bench.context(journal), id_).state == "Stuck"  # while one of them hangs
                 assert hanging.arrived.wait(SECONDS)
                 assert there.arrived.wait(SECONDS)
                 hanging.release.set()

@@ -26,12 +26,12 @@ from interlock.work.orchestration.rules import Context
 from interlock.work.orchestration.values import (
     Category,
     Confidence,
-    Criterion,
-    Found,
+    CriterionResult,
+    DiscoveredTask,
     Plan,
     Priority,
     Question,
-    Standing,
+    QuestionStatus,
     Task,
     Verdict,
 )
@@ -99,7 +99,7 @@ def questions(draw: st.DrawFn, number: int) -> Question:
         draw(WORDS),
         draw(st.sampled_from(Category)),
         draw(st.sampled_from(Priority)),
-        draw(st.sampled_from(Standing)),
+        draw(st.sampled_from(QuestionStatus)),
         draw(TEXTS),
         draw(WORDS),
         draw(WORDS),
@@ -124,7 +124,7 @@ def questioners(draw: st.DrawFn) -> QuestionerAnswer:
 
 
 FOUND = st.lists(
-    st.builds(Found, st.integers(10, 99).map(lambda number: f"task-{number}"), WORDS, WORDS),
+    st.builds(DiscoveredTask, st.integers(10, 99).map(lambda number: f"task-{number}"), WORDS, WORDS),
     max_size=3,
     unique_by=lambda one: one.id,
 ).map(tuple)
@@ -134,7 +134,7 @@ FOUND = st.lists(
 def executors(draw: st.DrawFn) -> ExecutorAnswer:
     status = draw(st.sampled_from(ExecutorStatus))
     met = status is ExecutorStatus.COMPLETED
-    results = tuple(Criterion(one, met or draw(st.booleans()), draw(TEXTS), draw(TEXTS)) for one in TASK.criteria)
+    results = tuple(CriterionResult(one, met or draw(st.booleans()), draw(TEXTS), draw(TEXTS)) for one in TASK.criteria)
     return ExecutorAnswer(
         status,
         TASK.id,
@@ -154,7 +154,9 @@ def reviewers(draw: st.DrawFn) -> ReviewerAnswer:
     status = draw(st.sampled_from(ReviewerStatus))
     verdict = draw(st.sampled_from(Verdict)) if status is ReviewerStatus.COMPLETED else None
     is_met = verdict is Verdict.QUALIFIED
-    results = tuple(Criterion(one, is_met or draw(st.booleans()), draw(WORDS), draw(TEXTS)) for one in TASK.criteria)
+    results = tuple(
+        CriterionResult(one, is_met or draw(st.booleans()), draw(WORDS), draw(TEXTS)) for one in TASK.criteria
+    )
     return ReviewerAnswer(
         status,
         TASK.id,

@@ -71,7 +71,7 @@ class Goal:
     def begun(cls, bench: Bench, roles: Mapping[str, str] = ROLES) -> Goal:
         journal = bench.open()
         try:
-            return cls(bench, begin(bench.workshop(journal), "All parts are there", SESSION, roles))
+            return cls(bench, begin(bench.context(journal), "All parts are there", SESSION, roles))
         finally:
             journal.close()
 
@@ -92,7 +92,7 @@ class Goal:
 
         self.bench.hear = hear
         try:
-            return drive(self.bench.workshop(journal), self.id)
+            return drive(self.bench.context(journal), self.id)
         finally:
             self.bench.hear = heard
             self.bench.pausing.clear()
@@ -107,7 +107,7 @@ class Goal:
         """Go on as a person's `resume` does, up to the first rest; a new run is this one's from now on."""
         journal = self.bench.open()
         try:
-            self.id = resume(self.bench.workshop(journal), ANN, known_run(journal, self.id))
+            self.id = resume(self.bench.context(journal), ANN, known_run(journal, self.id))
         finally:
             journal.close()
         return self.settle()

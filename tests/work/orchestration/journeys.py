@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from interlock.journal import Entry, Journal
-from interlock.work.leases import is_present
+from interlock.work.driver.lease_holders import is_present
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of

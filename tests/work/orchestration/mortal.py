@@ -15,11 +15,11 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
-from interlock.work.hashing import sha256_of
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.session import Session, rendered
+from interlock.work.orchestration.session import SessionContent, rendered
 from interlock.work.orchestration.store import SessionFiles
-from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Question, Report, Task, Verdict
+from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Question, Task, TaskReport, Verdict
 from world.failing import failing
 
 __all__ = ["AFTER", "BEFORE", "ID", "MOST", "files_at", "is_ours", "project", "start"]
@@ -29,14 +29,14 @@ MOST = 400
 """More calls than there are."""
 ID = "260131-144400"
 _TASK = Task("task-1", "Lay the ground", "A floor", ("It holds",), ("floor.py",), mark=Mark.PENDING)
-_REPORT = Report("task-1", 1, Part1("A floor"))
+_REPORT = TaskReport("task-1", 1, Part1("A floor"))
 _DONE = dict.fromkeys(PLANNING, Mark.DONE)
 _CYCLE = Cycle(1, (Question(1, "Which colour?"),))
 BEFORE = rendered(
-    Session(ID, Plan("A house", "", (_TASK,)), _DONE, cycles=(_CYCLE,), reports=(_REPORT,), transitions="{}\n")
+    SessionContent(ID, Plan("A house", "", (_TASK,)), _DONE, cycles=(_CYCLE,), reports=(_REPORT,), transitions="{}\n")
 )
 AFTER = rendered(
-    Session(
+    SessionContent(
         ID,
         Plan("A house", "## Context & Analysis\nSand", (replace(_TASK, mark=Mark.DONE), Task("task-2", "Walls"))),
         _DONE,

@@ -23,11 +23,11 @@ from typing import Any
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.context import DriverContext
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import MACHINE, known_run
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add, begin_goal, resume, resume_directory, roles_of, stop
-from interlock.work.workshop import Workshop
 from interlock.world.agents.happenings import Said
 from mortality import Fate, MortalStore, watch
 from work.threads.benches import Bench
@@ -49,28 +49,28 @@ def _said(journal: Journal, verb: str) -> int:
     return notes.count("stopped") if verb == "stop" else len(runs)
 
 
-def _say(workshop: Workshop, options: dict[str, Any]) -> str:
+def _say(context: DriverContext, options: dict[str, Any]) -> str:
     """What a person says; gives the run that it is about."""
-    journal, verb, text = workshop.journal, options["verb"], options["text"]
+    journal, verb, text = context.journal, options["verb"], options["text"]
     is_said = _said(journal, verb) > options["since"]
     if verb == "begin" and not is_said:
-        return begin_goal(workshop, text, roles_of(workshop.settings, {}))
+        return begin_goal(context, text, roles_of(context.settings, {}))
     if verb == "resume directory" and not is_said:
-        return resume_directory(workshop, text, roles_of(workshop.settings, {})) or ""
+        return resume_directory(context, text, roles_of(context.settings, {})) or ""
     run = known_run(journal)
     if verb == "add" and not is_said:
         add(journal, PERSON, run, text)
     elif verb == "stop" and not is_said:
         stop(journal, PERSON, run, text)
     elif verb == "resume" or (is_said and verb != "stop" and run.outcome != "failure"):
-        return _resume(workshop, run, text if verb == "resume" and text not in run.wishes else "")
+        return _resume(context, run, text if verb == "resume" and text not in run.wishes else "")
     return run.id
 
 
-def _resume(workshop: Workshop, run: Run, wish: str) -> str:
+def _resume(context: DriverContext, run: Run, wish: str) -> str:
     """Go on with a run; that there is nothing to go on with is no fault here."""
     try:
-        return resume(workshop, PERSON, run, wish)
+        return resume(context, PERSON, run, wish)
     except Refusal as refusal:
         if refusal.code != "terminal":
             raise
@@ -95,11 +95,11 @@ def _drive(options: dict[str, Any], fate: Fate) -> None:
             bench.pausing.set()
 
     bench.hear = hear
-    workshop = bench.workshop(journal)
+    context = bench.context(journal)
     watch(fate)
-    id_ = _say(workshop, options)
+    id_ = _say(context, options)
     if id_ and options["verb"] != "stop":
-        drive(workshop, id_)
+        drive(context, id_)
 
 
 def _child(options: dict[str, Any], told: Path) -> None:

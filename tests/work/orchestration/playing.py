@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates import stage
 from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import resume
-from interlock.work.workshop import Workshop
 from journal.histories import Clock
 from work.threads.benches import Bench, Steps
 
@@ -200,8 +200,8 @@ class Stage(Bench):
     def __post_init__(self) -> None:
         self.now = self.clock
 
-    def workshop(self, journal: Journal) -> Workshop:
-        return replace(super().workshop(journal), wait=self._wait)
+    def context(self, journal: Journal) -> DriverContext:
+        return replace(super().context(journal), wait=self._wait)
 
     def _wait(self, seconds: float) -> None:
         self.waited.append(seconds)
@@ -230,25 +230,25 @@ class Stage(Bench):
 
 
 @contextmanager
-def opened(bench: Bench) -> Iterator[tuple[Journal, Workshop]]:
+def opened(bench: Bench) -> Iterator[tuple[Journal, DriverContext]]:
     """The journal and the workshop of a repository, as one command has them."""
     journal = bench.open()
     try:
-        yield journal, bench.workshop(journal)
+        yield journal, bench.context(journal)
     finally:
         journal.close()
 
 
 def begun(bench: Bench, goal: str = GOAL, session: str = SESSION) -> str:
     """A run that nobody has driven yet."""
-    with opened(bench) as (_, workshop):
-        return begin(workshop, goal, session, ROLES)
+    with opened(bench) as (_, context):
+        return begin(context, goal, session, ROLES)
 
 
 def driven(bench: Bench, id_: str) -> Run:
     """A run, driven as far as it goes by itself; the journal is in order afterwards."""
-    with opened(bench) as (journal, workshop):
-        ended = drive(workshop, id_)
+    with opened(bench) as (journal, context):
+        ended = drive(context, id_)
         assert journal.verify() == []
         return ended
 
@@ -280,6 +280,6 @@ def run(bench: Bench) -> Run:
 
 def run_again(bench: Bench, ended: Run) -> Run:
     """What a person's `resume` makes of a run: that one, or a new one on its directory."""
-    with opened(bench) as (_, workshop):
-        id_ = resume(workshop, bench.person.actor, ended)
+    with opened(bench) as (_, context):
+        id_ = resume(context, bench.person.actor, ended)
     return driven(bench, id_)

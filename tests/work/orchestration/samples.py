@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from interlock.work.orchestration.values import (
     Category,
     Confidence,
-    Criterion,
+    CriterionResult,
     Cycle,
-    Found,
+    DiscoveredTask,
     Mark,
     Part1,
     Part2,
     Plan,
     Priority,
     Question,
-    Report,
-    Standing,
+    QuestionStatus,
     Task,
+    TaskReport,
     Verdict,
 )
 
@@ -88,7 +88,7 @@ _questions = st.builds(
     texts.filter(lambda text: any(one.isalnum() for one in text)),  # an answer with an empty question is refused
     st.sampled_from(Category),
     st.sampled_from(Priority),
-    st.sampled_from(Standing),
+    st.sampled_from(QuestionStatus),
     texts,
     texts,
     texts,
@@ -105,8 +105,8 @@ cycles = st.lists(
     max_size=2,
     unique_by=lambda one: one.number,
 )
-_criteria = st.lists(st.builds(Criterion, texts, st.booleans(), texts, texts), max_size=3).map(tuple)
-_found = st.lists(st.builds(Found, texts, texts, texts), max_size=2).map(tuple)
+_criteria = st.lists(st.builds(CriterionResult, texts, st.booleans(), texts, texts), max_size=3).map(tuple)
+_found = st.lists(st.builds(DiscoveredTask, texts, texts, texts), max_size=2).map(tuple)
 _part1 = st.builds(Part1, texts, _criteria, texts, texts, _found, texts)
 _part2 = st.builds(Part2, st.sampled_from(Verdict), texts, _criteria, texts, _some, _some, texts, texts, _found)
-reports = st.builds(Report, ids, st.integers(1, 9), _part1, st.none() | _part2)
+reports = st.builds(TaskReport, ids, st.integers(1, 9), _part1, st.none() | _part2)

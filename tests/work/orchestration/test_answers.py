@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.orchestration.answers import MAX_SAID, Complaint, Trouble, read_answer
+from interlock.work.orchestration.answers import MAX_SAID, Complaint, ComplaintKind, read_answer
 from interlock.work.orchestration.contracts import Answer, ExecutorAnswer, PlannerAnswer, Role
 from interlock.work.orchestration.examples import EXAMPLES
 from interlock.work.orchestration.rules import MAX_BYTES, Context
@@ -103,7 +103,7 @@ def test_any_part_of_an_answer_is_no_answer(made: tuple[Role, Answer], data: st.
     cut = data.draw(st.integers(0, len(said) - 1))
     found = read_answer(role, said[:cut], CONTEXTS[role])
     assert isinstance(found, Complaint)
-    assert found.trouble in (Trouble.EMPTY, Trouble.NO_JSON, Trouble.HALF_JSON)
+    assert found.trouble in (ComplaintKind.EMPTY, ComplaintKind.NO_JSON, ComplaintKind.HALF_JSON)
 
 
 def executed(**changed: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interlock.work.orchestration.contracts import ANSWERS, Answer, ReviewerAnswer, ReviewerStatus, Role, schema_of
 from interlock.work.orchestration.examples import EXAMPLES
 from interlock.work.orchestration.shapes import fit
-from interlock.work.orchestration.values import TASK_ID, Criterion, Mark, Plan, Report, Task, Verdict
+from interlock.work.orchestration.values import TASK_ID, CriterionResult, Mark, Plan, Task, TaskReport, Verdict
 from work.orchestration.answers_made import answered, executors, plain, questioners, reviewers
 
 VALIDATORS = {role: jsonschema.Draft202012Validator(schema_of(role)) for role in Role}
@@ -133,8 +133,8 @@ def test_a_cycle_has_all_that_was_answered(answer: Any) -> None:
 
 @given(executors(), reviewers())
 def test_a_report_has_both_parts_and_comes_back_from_json_the_same(first: Any, second: Any) -> None:
-    report = Report("task-1", 2, first.part1(), second.part2())
-    assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
+    report = TaskReport("task-1", 2, first.part1(), second.part2())
+    assert msgspec.json.decode(msgspec.json.encode(report), type=TaskReport) == report
     assert report.part2 is not None
     for part, answer in ((report.part1, first), (report.part2, second)):
         shared = set(part.__struct_fields__) & set(answer.__struct_fields__) - {"verdict"}
@@ -153,7 +153,7 @@ def test_the_holistic_check_is_the_reviewers() -> None:
 def test_values_come_back_from_json_the_same() -> None:
     plan = Plan("g", "t", tuple(Task(f"task-{mark.name}", "d", mark=mark, attempt=2) for mark in Mark), 3)
     assert msgspec.json.decode(msgspec.json.encode(plan), type=Plan) == plan
-    assert msgspec.json.encode(Criterion("c", False)) == b'{"criterion":"c","met":false}'
+    assert msgspec.json.encode(CriterionResult("c", False)) == b'{"criterion":"c","met":false}'
 
 
 @pytest.mark.parametrize("good", ["task-1", "task-add-login", "task-A1-b2", "task-" + "9" * 59])

@@ -24,8 +24,8 @@ from interlock.work.orchestration.changes import (
 )
 from interlock.work.orchestration.edits import MOST, Edits, read_back
 from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.papers.questions import Overview, parse_questions, render_questions
-from interlock.work.orchestration.session import Session, beside_of, rendered
+from interlock.work.orchestration.run_files.questions import QuestionsHeader, parse_questions, render_questions
+from interlock.work.orchestration.session import SessionContent, beside_of, rendered
 from interlock.work.orchestration.values import (
     Category,
     Confidence,
@@ -35,9 +35,9 @@ from interlock.work.orchestration.values import (
     Part2,
     Plan,
     Question,
-    Report,
-    Standing,
+    QuestionStatus,
     Task,
+    TaskReport,
     Verdict,
 )
 
@@ -57,13 +57,15 @@ CYCLE = Cycle(
     1,
     (
         Question(1, "Which colour?", Category.REQUIREMENTS, impact="the paint"),
-        Question(2, "How high?", status=Standing.ANSWERED, answer="3 m", source="the plan", confidence=Confidence.LOW),
+        Question(
+            2, "How high?", status=QuestionStatus.ANSWERED, answer="3 m", source="the plan", confidence=Confidence.LOW
+        ),
     ),
     "Two things are not known",
     ("It must stand",),
 )
-REPORT = Report("task-1", 1, Part1("A floor"), Part2(Verdict.QUALIFIED))
-SESSION = Session(
+REPORT = TaskReport("task-1", 1, Part1("A floor"), Part2(Verdict.QUALIFIED))
+SESSION = SessionContent(
     "260131-144400",
     Plan("Build a house", "## Goal & Success Criteria\nA house", TASKS),
     dict.fromkeys(PLANNING, Mark.DONE),
@@ -109,7 +111,7 @@ def _line(file: str, text: str) -> int:
         (T, "(depends on task-1)", "(depends on task-1, task-6)",
          Changed(replace(TASKS[1], depends_on=("task-1", "task-6")))),
         (Q, "the paint\n    - **Answer**:", "the paint\n    - **Answer**: Red,\n        - or\n        - blue",
-         Answered(1, replace(CYCLE.questions[0], answer="Red,\n- or\n- blue", status=Standing.ANSWERED,
+         Answered(1, replace(CYCLE.questions[0], answer="Red,\n- or\n- blue", status=QuestionStatus.ANSWERED,
                              confidence=Confidence.HIGH))),
         (Q, "**Answer**: 3 m\n    - **Source**: the plan", "**Answer**: 4 m\n    - **Source**: me",
          Answered(1, replace(CYCLE.questions[1], answer="4 m", source="me", confidence=Confidence.HIGH))),
@@ -280,7 +282,9 @@ Bye
 
 def _again(tasks: Sequence[Task], file: str, text: str) -> str:
     kept = {file: beside_of(file, text)}
-    return rendered(Session(SESSION.id, Plan("Build a house", "", tuple(tasks)), SESSION.planning, beside=kept))[file]
+    return rendered(SessionContent(SESSION.id, Plan("Build a house", "", tuple(tasks)), SESSION.planning, beside=kept))[
+        file
+    ]
 
 
 def test_what_people_write_around_stays_where_it_is() -> None:
@@ -305,7 +309,7 @@ def test_what_was_written_to_a_task_that_is_gone_is_under_notes() -> None:
 @example(Plan("", ""), [(13, "```"), (13, "Dear reader"), (13, "```")])
 def test_a_file_with_anything_in_it_becomes_stable_and_loses_nothing(plan: Plan, put: list[tuple[int, str]]) -> None:
     tasks = plan.tasks
-    files = rendered(Session("260131-144400", plan, SESSION.planning))
+    files = rendered(SessionContent("260131-144400", plan, SESSION.planning))
     for file in (P, T):
         lines = files[file].split("\n")
         for place, line in put:
@@ -320,7 +324,7 @@ def test_a_file_with_anything_in_it_becomes_stable_and_loses_nothing(plan: Plan,
 
 @pytest.mark.parametrize("indent", range(0, 14, 2))
 def test_what_people_write_anywhere_in_the_steps_of_planning_stays(indent: int) -> None:
-    lines = rendered(Session("260131-144400", Plan("", ""), SESSION.planning))[T].split("\n")
+    lines = rendered(SessionContent("260131-144400", Plan("", ""), SESSION.planning))[T].split("\n")
     space, first = " " * indent, lines.index("- plan-init: Write the plan") + 1
     for at in range(first, first + 6):
         for put in ([f"{space}Dear reader"], [f"{space}```", f"{space}Dear reader", f"{space}```"]):
@@ -346,7 +350,7 @@ def test_questions_with_anything_around_them_become_stable_and_stay_what_they_ar
     asked: list[Cycle], put: list[tuple[int, str]]
 ) -> None:
     def written(text: str) -> str:
-        return render_questions(Overview("260131-144400"), asked, "A title", beside_of(Q, text))
+        return render_questions(QuestionsHeader("260131-144400"), asked, "A title", beside_of(Q, text))
 
     first = written("")
     lines = first.split("\n")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from interlock.journal import open_journal
-from interlock.work.orchestration.exposition import BUCKETS, prometheus_text
 from interlock.work.orchestration.ledger import all_runs
 from interlock.work.orchestration.metrics import Overall, over
-from interlock.work.orchestration.tally import Used
+from interlock.work.orchestration.metrics_text import BUCKETS, prometheus_text
+from interlock.work.orchestration.tally import RoleUsage
 from journal.histories import Clock
 from work.orchestration.runs_made import Made
 
@@ -79,7 +79,7 @@ _NAMES = st.text(max_size=20)
 
 @given(_DURATIONS, st.dictionaries(st.tuples(_NAMES, _NAMES), st.integers(0, 10**12), max_size=4))
 def test_any_numbers_and_names_are_read_back(ends: list[tuple[str, int]], used: dict[tuple[str, str], int]) -> None:
-    overall = Overall(run_ends=tuple(ends), used={key: Used(tokens=tokens) for key, tokens in used.items()})
+    overall = Overall(run_ends=tuple(ends), used={key: RoleUsage(tokens=tokens) for key, tokens in used.items()})
     text = prometheus_text(overall)
     assert text.endswith("\n")
     samples, _ = _parsed(text)

@@ -64,7 +64,7 @@ def found(bench: Bench, files: Mapping[str, str | bytes]) -> Goal:
         (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     journal = bench.open()
     try:
-        made = resume_directory(bench.workshop(journal), SESSION, ROLES)
+        made = resume_directory(bench.context(journal), SESSION, ROLES)
         assert made is not None
         return Goal(bench, made)
     finally:
@@ -170,7 +170,7 @@ def test_a_directory_of_ours_whose_journal_is_lost_goes_on_byte_for_byte(bench: 
     for one in bench.state_directory.glob("journal.db*"):
         one.unlink()
     journal = bench.open()
-    made = resume_directory(bench.workshop(journal), SESSION, ROLES)
+    made = resume_directory(bench.context(journal), SESSION, ROLES)
     journal.close()
     assert made is not None
     again = Goal(bench, made)
@@ -226,6 +226,6 @@ def test_what_is_no_directory_of_a_session_is_none(bench: Bench, session: str) -
     (bench.root / ".ralph-sessions" / "notes").mkdir(parents=True)
     journal = bench.open()
     try:
-        assert resume_directory(bench.workshop(journal), session, ROLES) is None
+        assert resume_directory(bench.context(journal), session, ROLES) is None
     finally:
         journal.close()

@@ -7,7 +7,7 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.journal import Journal, open_journal
 from interlock.machine import Event
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.orchestration.ledger import RUNS, all_runs, runs_of_session
 from interlock.work.orchestration.metrics import measured
 from interlock.work.orchestration.tally import tally_of

@@ -8,11 +8,11 @@ from itertools import count
 from pathlib import Path
 
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add
-from interlock.work.steering import Pressed, Steering
 from work.orchestration.playing import MET, begun, done, plan, qualified, task, updated
 from work.threads.benches import Bench
 
@@ -33,8 +33,10 @@ def test_what_is_added_between_two_steps_is_planned_at_once(tmp_path: Path) -> N
     bench.hear = speak
     with closing(bench.open()) as journal:
         seconds = count()  # the journal is looked at each time
-        steering = Steering(journal, lambda one: one.event == "requirements_added", lambda: float(next(seconds)))
-        steered = replace(bench.workshop(journal), stop=steering, pausing=Pressed(steering), heed=steering.listen_again)
+        interrupts = Interrupts(journal, lambda one: one.event == "requirements_added", lambda: float(next(seconds)))
+        steered = replace(
+            bench.context(journal), stop=interrupts, pausing=PauseRequested(interrupts), refresh=interrupts.listen_again
+        )
         run = drive(steered, id_)
     assert run.outcome == "success", run.state
     assert run.wishes == ["and in Welsh"]

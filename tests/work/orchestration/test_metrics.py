@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from interlock.journal import Entry, Journal, open_journal
 from interlock.journal.ids import time_text
+from interlock.work.formats.times import milliseconds_of
 from interlock.work.orchestration.changes import Added, Closed, Unticked
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.examples import EXAMPLES
 from interlock.work.orchestration.loop import begin, drive
-from interlock.work.orchestration.metrics import Metrics, measured, over, rate, sessions_of
+from interlock.work.orchestration.metrics import RunMetrics, measured, over, rate, sessions_of
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.tally import Tally, take, tally_of
 from interlock.work.orchestration.values import Task
 from interlock.work.orchestration.verbs import resume
-from interlock.work.times import milliseconds_of
 from journal.histories import Clock
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.orchestration.runs_made import Made, note
@@ -55,11 +55,11 @@ def _at_work(told: object) -> str:
     return told.at_work.role if isinstance(told, Run) and told.at_work is not None else ""
 
 
-def _found(journal: Journal, id_: str) -> Metrics:
+def _found(journal: Journal, id_: str) -> RunMetrics:
     return measured(id_, tally_of(journal.history(id_)), round(journal.now() * 1000))
 
 
-def _thousands(run: Metrics) -> dict[str, int]:
+def _thousands(run: RunMetrics) -> dict[str, int]:
     """The time in each state in thousands of seconds; what the clock's own milliseconds add is far less than one."""
     return {state: rounded for state, spent in run.states.items() if (rounded := round(spent / 1e6))}
 
@@ -73,8 +73,8 @@ def test_a_run_is_counted_as_it_was_driven(bench: Bench) -> None:
     bench.judge(qualified(1, "Failed"), qualified(1), qualified(2), MET)
     journal = bench.open()
     try:
-        workshop = bench.workshop(journal)
-        ended = drive(workshop, begin(workshop, "All parts are there", "261115-120000", ROLES))
+        context = bench.context(journal)
+        ended = drive(context, begin(context, "All parts are there", "261115-120000", ROLES))
         assert ended.outcome == "success", ended.reason
         run = _found(journal, ended.id)
     finally:
@@ -105,14 +105,14 @@ def test_a_session_goes_on_over_its_runs(bench: Bench, clock: Clock) -> None:
     bench.play(plan(task(1)), done(1), done(1), done(1))
     journal = bench.open()
     try:
-        workshop = bench.workshop(journal)
-        failed = drive(workshop, begin(workshop, "All parts are there", "261115-120000", ROLES))
+        context = bench.context(journal)
+        failed = drive(context, begin(context, "All parts are there", "261115-120000", ROLES))
         assert failed.outcome == "failure"
         clock.forward(50_000)
         (bench.root / "mended").write_text("")
         bench.play(done(1))
         bench.judge(qualified(1), MET)
-        ended = drive(workshop, resume(workshop, bench.person.actor, failed))
+        ended = drive(context, resume(context, bench.person.actor, failed))
         assert ended.outcome == "success", ended.reason
         runs = [_found(journal, failed.id), _found(journal, ended.id)]
     finally:
@@ -141,13 +141,13 @@ def test_time_without_a_driver_is_rest(bench: Bench, clock: Clock) -> None:
     bench.hear = hear
     journal = bench.open()
     try:
-        workshop = bench.workshop(journal)
-        id_ = begin(workshop, "All parts are there", "261115-120000", ROLES)
-        assert drive(workshop, id_).outcome is None
+        context = bench.context(journal)
+        id_ = begin(context, "All parts are there", "261115-120000", ROLES)
+        assert drive(context, id_).outcome is None
         clock.forward(20_000)
         bench.pausing.clear()
         bench.hear = heard
-        assert drive(workshop, id_).outcome == "success"
+        assert drive(context, id_).outcome == "success"
         run = _found(journal, id_)
     finally:
         journal.close()
@@ -364,7 +364,7 @@ def test_a_tally_that_was_put_aside_goes_on(entries: list[Entry], place: int) ->
 
 @given(st.lists(_histories(), max_size=4), st.lists(_histories(), max_size=4))
 def test_what_runs_add_up_to_is_the_sum_of_its_parts(some: list[list[Entry]], others: list[list[Entry]]) -> None:
-    def runs(name: str, several: list[list[Entry]]) -> list[Metrics]:
+    def runs(name: str, several: list[list[Entry]]) -> list[RunMetrics]:
         found = [(f"{name}{number}", tally_of(entries)) for number, entries in enumerate(several)]
         for id_, tally in found:
             tally.session = id_

@@ -9,7 +9,7 @@ from interlock.journal import Entry
 from interlock.machine import Evidence
 from interlock.work.orchestration.needs import Cause, need_of
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.values import Criterion, Part1, Part2, Plan, Report, Task, Verdict
+from interlock.work.orchestration.values import CriterionResult, Part1, Part2, Plan, Task, TaskReport, Verdict
 
 
 def _failed(event: str, reason: str, facts: dict[str, str], **data: object) -> Entry:
@@ -65,10 +65,10 @@ def test_every_way_to_fail_has_a_need_that_says_what_helps(
 
 
 def test_a_task_that_was_refused_says_by_whom_and_why() -> None:
-    unmet = (Criterion("it is polite", met=False), Criterion("it greets", met=True))
+    unmet = (CriterionResult("it is polite", met=False), CriterionResult("it greets", met=True))
     part2 = Part2(Verdict.FAILED, feedback="It is rude.\nMend line 3.", criteria_results=unmet)
     run = Run(
-        plan=Plan("g", tasks=(Task("task-1", "greet"),)), reports={"task-1": [Report("task-1", 3, Part1(), part2)]}
+        plan=Plan("g", tasks=(Task("task-1", "greet"),)), reports={"task-1": [TaskReport("task-1", 3, Part1(), part2)]}
     )
     need = need_of(run, _failed("reviewer_completed", "x", {"verdict": "Failed"}, task="task-1", attempt=3))
     assert need.says == "task-1 (greet) failed in attempt 3, its last: the reviewer refuses it."

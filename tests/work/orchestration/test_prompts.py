@@ -29,16 +29,16 @@ from interlock.work.orchestration.prompts import MAX_PROMPT, Knowledge, prompt
 from interlock.work.orchestration.roles import parse_role, shipped_role
 from interlock.work.orchestration.rules import Context
 from interlock.work.orchestration.values import (
-    Criterion,
+    CriterionResult,
     Cycle,
     Mark,
     Part1,
     Part2,
     Plan,
     Question,
-    Report,
-    Standing,
+    QuestionStatus,
     Task,
+    TaskReport,
     Verdict,
 )
 
@@ -62,11 +62,13 @@ KNOWN = Knowledge(
     ),
     task=Task("task-2", "SECOND", "OBJECTIVE", ("CRITERION-2",), ("f.py",), ("task-1",), ("task-1",), note="NOTE"),
     reports=(
-        Report("task-1", 1, Part1(summary_of_changes="INHERITED"), Part2(Verdict.QUALIFIED, "GOOD")),
-        Report("task-2", 1, Part1(summary_of_changes="ATTEMPT-1"), Part2(Verdict.FAILED, feedback="FEEDBACK")),
-        Report("task-2", 2, Part1("R", (Criterion("CRITERION-2", True, "EVIDENCE"),), "ATTEMPT-2", "TESTED")),
+        TaskReport("task-1", 1, Part1(summary_of_changes="INHERITED"), Part2(Verdict.QUALIFIED, "GOOD")),
+        TaskReport("task-2", 1, Part1(summary_of_changes="ATTEMPT-1"), Part2(Verdict.FAILED, feedback="FEEDBACK")),
+        TaskReport("task-2", 2, Part1("R", (CriterionResult("CRITERION-2", True, "EVIDENCE"),), "ATTEMPT-2", "TESTED")),
     ),
-    cycles=(Cycle(1, (Question(1, "ASKED", status=Standing.ANSWERED, answer="ANSWERED"),), findings=("FINDING",)),),
+    cycles=(
+        Cycle(1, (Question(1, "ASKED", status=QuestionStatus.ANSWERED, answer="ANSWERED"),), findings=("FINDING",)),
+    ),
     asked=("WANTED",),
     receipt="RECEIPT",
 )
@@ -186,11 +188,11 @@ def outside(text: str) -> str:
 def everywhere(text: str) -> Knowledge:
     """The same text wherever a text can stand."""
     task = Task("task-2", text, text, (text,), (text,), note=text)
-    found = Criterion(text, True, text, text)
+    found = CriterionResult(text, True, text, text)
     first = Part1(text, (found,), text, text, (), text)
-    report = Report("task-2", 1, first, Part2(Verdict.FAILED, text, (found,), text, (text,), (text,), text, text))
+    report = TaskReport("task-2", 1, first, Part2(Verdict.FAILED, text, (found,), text, (text,), (text,), text, text))
     asked = Question(1, text, impact=text, answer=text, source=text)
-    cycle = Cycle(1, (asked, replace(asked, status=Standing.ANSWERED)), text, *[(text,)] * 5)
+    cycle = Cycle(1, (asked, replace(asked, status=QuestionStatus.ANSWERED)), text, *[(text,)] * 5)
     other = replace(report, task="task-1")
     return Knowledge(text, Plan(text, text, (task,)), task, (other, report, report), (cycle,), (text,), True, text)
 

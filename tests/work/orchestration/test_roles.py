@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from interlock.errors import InterlockError, UsageError
 from interlock.work.orchestration.contracts import ANSWERS, ExecutorStatus, PlannerMode, PlannerStatus, Role
 from interlock.work.orchestration.roles import RoleFile, parse_role, role_file, role_name, shipped_role
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 
 OWN = """\
 ---

@@ -13,7 +13,7 @@ from _pytest.mark.structures import ParameterSet
 from interlock.errors import InterlockError
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Transition
 from interlock.machine.form import RefusalForm
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.orchestration.record import Run
 from seeds.manifest import TRANSITIONS
 from work.orchestration.playing import (

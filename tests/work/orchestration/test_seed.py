@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.machine import Accepted, Event, Evidence, Snapshot, step
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.record import Run
 from work.orchestration.playing import GOAL, Stage, begun, opened

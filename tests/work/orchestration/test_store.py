@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.work.hashing import sha256_of
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.edits import read_back
 from interlock.work.orchestration.store import Restored, SessionFiles
 from interlock.work.orchestration.values import Mark, Task

@@ -11,7 +11,7 @@ import pytest
 from interlock.errors import UsageError
 from interlock.machine import Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.orchestration.beginning import roles_of
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.loop import begin
@@ -56,9 +56,9 @@ def begun(bench: Bench, **given: str) -> Goal:
     """A run whose roles are who the settings and the files say."""
     journal = bench.open()
     try:
-        workshop = bench.workshop(journal)
-        roles = roles_of(workshop.settings, given, bench.root)
-        return Goal(bench, begin(workshop, "All parts are there", SESSION, roles))
+        context = bench.context(journal)
+        roles = roles_of(context.settings, given, bench.root)
+        return Goal(bench, begin(context, "All parts are there", SESSION, roles))
     finally:
         journal.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock.journal import Entry
 from interlock.machine import Accepted, Event, Machine, Snapshot, Transition, load_shipped, start, step
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add
 from work.orchestration.playing import (

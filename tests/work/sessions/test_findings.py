@@ -10,7 +10,7 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
-from interlock.work.sessions.findings import Written, of_others, of_session
+from interlock.work.sessions.findings import WrittenFile, of_others, of_session
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.upkeep import written_beside, written_since
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
@@ -212,8 +212,8 @@ def test_a_file_that_a_hook_did_see_is_not_found_twice(sqlite_journal: Journal, 
     clock.forward(30)
     sqlite_journal.transact(note(session, "file_change", HOOK, {"file": "/repo/src/app.py"}))
     record = record_of(sqlite_journal.history(session))
-    seen = [Written("src/app.py", sqlite_journal.now() - 10)]
-    other = [Written("pp.py", sqlite_journal.now() - 10)]
+    seen = [WrittenFile("src/app.py", sqlite_journal.now() - 10)]
+    other = [WrittenFile("pp.py", sqlite_journal.now() - 10)]
     clock.forward(30)
     machine, now = load_shipped("session"), sqlite_journal.now()
     assert of_session(record, machine, now, seen, False) == []

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.machine import load_shipped
-from interlock.work.sessions.policy import Need, denial, made_session, need_of, protected, runs_tests, tools_of
+from interlock.work.sessions.policy import ToolNeed, denial, made_session, need_of, protected, runs_tests, tools_of
 from patience import SECONDS
 
 MACHINE = load_shipped("session")
@@ -580,7 +580,7 @@ def test_a_state_that_says_nothing_of_tools_allows_all() -> None:
 @pytest.mark.parametrize("kind", ["write", "run", "other"])
 @pytest.mark.parametrize("state", MACHINE.states)
 def test_a_refusal_is_one_line_that_names_the_state_and_what_is_right(kind: str, state: str) -> None:
-    need = Need(kind, "a\nb\x1b[31m " + "x" * 500, "it is so")
+    need = ToolNeed(kind, "a\nb\x1b[31m " + "x" * 500, "it is so")
     outcome = MACHINE.states[state].outcome if MACHINE.states[state].terminal else None
     for driven in (True, False):
         said = denial("01abc", state, outcome, _definition(), need, driven)
@@ -596,7 +596,7 @@ def test_a_refusal_is_one_line_that_names_the_state_and_what_is_right(kind: str,
 
 def test_a_way_that_does_not_exist_is_not_named() -> None:
     definition = {"states": {"a": {"tools": ["read"]}}, "transitions": []}
-    said = denial("01abc", "a", None, definition, Need("write", "x"), driven=False)
+    said = denial("01abc", "a", None, definition, ToolNeed("write", "x"), driven=False)
     assert "update_session_state" not in said
     assert "allowed here: read" in said
 
@@ -609,7 +609,7 @@ def test_a_way_does_not_lead_off_the_path() -> None:
         {"from": "a", "to": "c", "on": "complete_ralph_session"},
     ]
     states = {"a": {"tools": []}, "b": {"tools": ["read"]}, "c": {"tools": ["write"]}}
-    said = denial("01abc", "a", None, {"states": states, "transitions": rows}, Need("write", "x"), driven=False)
+    said = denial("01abc", "a", None, {"states": states, "transitions": rows}, ToolNeed("write", "x"), driven=False)
     assert re.findall(r'"state": "(\w)"', said) == ["b", "c"]
 
 

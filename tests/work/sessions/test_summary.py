@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.journal.ids import time_text
 from interlock.machine import load_shipped
-from interlock.work.sessions.record import Record, Stay
+from interlock.work.sessions.record import ReportedState, SessionRecord
 from interlock.work.sessions.summary import shares_of, summary_of
 
 MACHINE = load_shipped("session")
@@ -18,16 +18,16 @@ STATES = [name for name, state in MACHINE.states.items() if not state.terminal]
 BEGAN = 1_700_000_000
 
 
-def _record(stays: list[tuple[str, int]], outcome: str | None = None) -> Record:
+def _record(stays: list[tuple[str, int]], outcome: str | None = None) -> SessionRecord:
     """A session that stayed in these states, so many seconds in each."""
     at, found = BEGAN, []
     for state, seconds in stays:
-        found.append(Stay(state, time_text(at * 10**9), {}))
+        found.append(ReportedState(state, time_text(at * 10**9), {}))
         at += seconds
     if outcome is not None:
-        found.append(Stay("done", time_text(at * 10**9), {}))
+        found.append(ReportedState("done", time_text(at * 10**9), {}))
     last = time_text(at * 10**9)
-    return Record(
+    return SessionRecord(
         id="x",
         state=found[-1].state,
         outcome=outcome,

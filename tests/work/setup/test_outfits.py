@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from faces.programs import RALPH, run
-from interlock.work.setup.outfits import outfit_for
+from interlock.work.setup.agent_tools import tools_for
 
 ENVIRONMENT = {"PATH": f"{RALPH.parent}:{os.environ['PATH']}"}
 NAMES = ("claude", "codex", "opencode")
@@ -25,7 +25,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def _outfit(agent: str, root: Path) -> tuple[tuple[str, ...], str] | None:
-    outfit = outfit_for(agent, root, ENVIRONMENT)
+    outfit = tools_for(agent, root, ENVIRONMENT)
     return None if outfit is None else (outfit.server, outfit.hook)
 
 
@@ -45,7 +45,7 @@ def test_an_agent_that_takes_no_server_gets_nothing(agent: str, repository: Path
 
 
 def test_programs_that_are_not_on_the_path_are_called_by_their_path(repository: Path) -> None:
-    outfit = outfit_for("claude", repository, {"PATH": "/nowhere"})
+    outfit = tools_for("claude", repository, {"PATH": "/nowhere"})
     assert outfit is not None
     assert (outfit.server, outfit.hook) == ((str(RALPH), "mcp"), str(RALPH.with_name("ralph-hook")))
 
@@ -72,11 +72,11 @@ def test_codex_leaves_out_our_hooks_of_the_repository_and_no_others(repository: 
     (repository / ".codex").mkdir()
     mine = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "mine"}]}]}}
     (repository / ".codex" / "hooks.json").write_text(json.dumps(mine))
-    plain = outfit_for("codex", repository, ENVIRONMENT)
+    plain = tools_for("codex", repository, ENVIRONMENT)
     assert plain is not None
     assert plain.instead == ()
     run("init", "--yes", "--agent", "codex", cwd=repository, env=ENVIRONMENT)
-    outfit = outfit_for("codex", repository, ENVIRONMENT)
+    outfit = tools_for("codex", repository, ENVIRONMENT)
     assert outfit is not None
     file = repository / ".codex" / "hooks.json"
     assert f"{file}:pre_tool_use:1:0" in outfit.instead

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exhaustive import examples
-from interlock.work.setup.agents import EVENTS, Agent, Supplies
-from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
+from interlock.work.setup.agents import EVENTS, SetupTarget, Supplies
+from interlock.work.setup.plan import Edit, PlanFault, SetupRecord, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import supplies
 from interlock.work.setup.targets import all_targets, directories, targets
 from interlock.world import jsonc
@@ -57,10 +57,10 @@ TEXTS: dict[str, st.SearchStrategy[str]] = {
     **dict.fromkeys(OURS.claude, st.sampled_from(["", "Mine.\n"])),
 }
 PLACES = st.fixed_dictionaries({file: st.none() | text for file, text in TEXTS.items()})
-SETS = st.sets(st.sampled_from(Agent), min_size=1)
+SETS = st.sets(st.sampled_from(SetupTarget), min_size=1)
 
 
-def _wanted(agents: set[Agent], texts: dict[str, str | None], brought: Supplies = OURS) -> list[Any]:
+def _wanted(agents: set[SetupTarget], texts: dict[str, str | None], brought: Supplies = OURS) -> list[Any]:
     return list(targets(agents, brought, [file for file, text in texts.items() if text is not None]))
 
 
@@ -69,22 +69,22 @@ def _after(texts: dict[str, str | None], edits: list[Edit]) -> dict[str, str | N
 
 
 def _set_up(
-    texts: dict[str, str | None], agents: set[Agent], record: Record | None = None, brought: Supplies = OURS
-) -> tuple[dict[str, str | None], Record]:
+    texts: dict[str, str | None], agents: set[SetupTarget], record: SetupRecord | None = None, brought: Supplies = OURS
+) -> tuple[dict[str, str | None], SetupRecord]:
     edits, new = plan(_wanted(agents, texts, brought), texts, record, directories(EVERYTHING))
     kept = decoded(encoded(new))
     assert kept == new
     return _after(texts, edits), new
 
 
-def _undone(texts: dict[str, str | None], record: Record | None) -> dict[str, str | None]:
+def _undone(texts: dict[str, str | None], record: SetupRecord | None) -> dict[str, str | None]:
     return _after(texts, plan_undo(EVERYTHING, texts, record))
 
 
 @pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS)
-def test_setting_up_twice_is_setting_up_once(texts: dict[str, str | None], agents: set[Agent]) -> None:
+def test_setting_up_twice_is_setting_up_once(texts: dict[str, str | None], agents: set[SetupTarget]) -> None:
     first, record = _set_up(texts, agents)
     assert _set_up(first, agents, record) == (first, record)
 
@@ -92,7 +92,9 @@ def test_setting_up_twice_is_setting_up_once(texts: dict[str, str | None], agent
 @pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS, SETS)
-def test_undo_gives_every_byte_from_before(texts: dict[str, str | None], some: set[Agent], others: set[Agent]) -> None:
+def test_undo_gives_every_byte_from_before(
+    texts: dict[str, str | None], some: set[SetupTarget], others: set[SetupTarget]
+) -> None:
     first, record = _set_up(texts, some)
     second, record = _set_up(first, others, record)
     assert _undone(second, record) == texts
@@ -102,7 +104,7 @@ def test_undo_gives_every_byte_from_before(texts: dict[str, str | None], some: s
 @MODEST
 @given(PLACES, SETS)
 def test_undo_in_a_fresh_clone_leaves_nothing_of_ours_and_all_that_others_have(
-    texts: dict[str, str | None], agents: set[Agent]
+    texts: dict[str, str | None], agents: set[SetupTarget]
 ) -> None:
     after, _ = _set_up(texts, agents)
     undone = _undone(after, None)
@@ -129,7 +131,7 @@ def _pruned(value: object) -> object:
 @pytest.mark.exhaustive
 @MODEST
 @given(PLACES, SETS)
-def test_another_installation_takes_our_entries_over(texts: dict[str, str | None], agents: set[Agent]) -> None:
+def test_another_installation_takes_our_entries_over(texts: dict[str, str | None], agents: set[SetupTarget]) -> None:
     other = {file: f"Another {text}" for file, text in OURS.claude.items()}
     elsewhere = Supplies("/opt/a b/ralph", "/opt/a b/ralph-hook", OURS.settings, "Other guide.\n", other)
     first, record = _set_up(texts, agents, brought=elsewhere)
@@ -139,10 +141,10 @@ def test_another_installation_takes_our_entries_over(texts: dict[str, str | None
 
 
 def test_what_is_written_is_what_each_agent_reads() -> None:
-    after, _ = _set_up(NOTHING, set(Agent))
+    after, _ = _set_up(NOTHING, set(SetupTarget))
     claude = jsonc.get(after[".claude/settings.json"] or "")
     assert isinstance(claude, dict)
-    assert claude["hooks"].keys() == EVENTS[Agent.CLAUDE].keys()
+    assert claude["hooks"].keys() == EVENTS[SetupTarget.CLAUDE].keys()
     assert claude["hooks"]["PostToolUseFailure"] == [
         {"hooks": [{"type": "command", "command": OURS.hook, "args": ["post-tool-use-failure"], "timeout": 10}]}
     ]
@@ -162,7 +164,7 @@ def test_what_is_written_is_what_each_agent_reads() -> None:
 
 def test_a_path_with_spaces_is_quoted_where_a_shell_reads_it() -> None:
     brought = Supplies("/a b/ralph", "/a b/ralph-hook", OURS.settings, OURS.guide)
-    after, _ = _set_up(NOTHING, set(Agent), brought=brought)
+    after, _ = _set_up(NOTHING, set(SetupTarget), brought=brought)
     command = jsonc.get(after[".codex/hooks.json"] or "", ("hooks", "Stop", 0, "hooks", 0, "command"))
     assert shlex.split(str(command)) == ["/a b/ralph-hook", "stop"]
     assert 'const HOOK = "/a b/ralph-hook"\n' in (after[".opencode/plugins/ralph.js"] or "")
@@ -174,20 +176,20 @@ def _with(file: str, text: str) -> dict[str, str | None]:
 
 def test_what_people_added_to_our_entries_stays() -> None:
     entry = {"command": "/old/ralph", "args": ["mcp"], "env": {"A": "b"}}
-    after, _ = _set_up(_with(".mcp.json", json.dumps({"mcpServers": {"ralph": entry}})), {Agent.CLAUDE})
+    after, _ = _set_up(_with(".mcp.json", json.dumps({"mcpServers": {"ralph": entry}})), {SetupTarget.CLAUDE})
     assert jsonc.get(after[".mcp.json"] or "", ("mcpServers", "ralph")) == {**entry, "command": OURS.ralph}
     block = "# ralph:begin v1\n[mcp_servers.ralph]\n{}startup_timeout_sec = 20\n# ralph:end\n"
-    ours, _ = _set_up(NOTHING, {Agent.CODEX})
+    ours, _ = _set_up(NOTHING, {SetupTarget.CODEX})
     inner = (ours[".codex/config.toml"] or "").split("[mcp_servers.ralph]\n")[1].split("# ralph:end")[0]
     mine = block.format(inner)
-    assert _set_up(_with(".codex/config.toml", mine), {Agent.CODEX})[0][".codex/config.toml"] == mine
+    assert _set_up(_with(".codex/config.toml", mine), {SetupTarget.CODEX})[0][".codex/config.toml"] == mine
 
 
 def test_an_older_hook_is_brought_up_to_date_in_its_place() -> None:
     old = {
         "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "/old/ralph-hook stop", "statusMessage": "…"}]}]}
     }
-    after, _ = _set_up(_with(".claude/settings.json", json.dumps(old)), {Agent.CLAUDE})
+    after, _ = _set_up(_with(".claude/settings.json", json.dumps(old)), {SetupTarget.CLAUDE})
     [group] = jsonc.get(after[".claude/settings.json"] or "", ("hooks", "Stop"))  # type: ignore[misc]
     [entry] = group["hooks"]  # type: ignore[has-type]
     assert entry == {
@@ -202,37 +204,37 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place() -> None:
 @pytest.mark.parametrize("command", [["uvx", "--from", "interlock", "ralph", "mcp"], ["uv", "run", "ralph", "mcp"]])
 def test_who_calls_us_in_a_way_of_their_own_keeps_it(command: list[str]) -> None:
     text = json.dumps({"mcpServers": {"ralph": {"command": command[0], "args": command[1:]}}})
-    after, _ = _set_up(_with(".mcp.json", text), {Agent.CLAUDE})
+    after, _ = _set_up(_with(".mcp.json", text), {SetupTarget.CLAUDE})
     assert after[".mcp.json"] == text
 
 
 def test_an_older_block_is_replaced_in_its_place() -> None:
     old = "# Guide\n\n<!-- ralph:begin v0 -->\nold\n<!-- ralph:end -->\n\nmore\n"
-    after, _ = _set_up(_with("AGENTS.md", old), {Agent.CLAUDE})
+    after, _ = _set_up(_with("AGENTS.md", old), {SetupTarget.CLAUDE})
     assert after["AGENTS.md"] == f"# Guide\n\n<!-- ralph:begin v1 -->\n{OURS.guide}<!-- ralph:end -->\n\nmore\n"
 
 
 @pytest.mark.parametrize("line", ["@AGENTS.md", "See @./AGENTS.md.", "a\r\n@AGENTS.md\r\n"])
 def test_a_memory_that_refers_to_the_guide_is_left_alone(line: str) -> None:
-    after, _ = _set_up(_with("CLAUDE.md", line), {Agent.CLAUDE})
+    after, _ = _set_up(_with("CLAUDE.md", line), {SetupTarget.CLAUDE})
     assert after["CLAUDE.md"] == line
 
 
 @pytest.mark.parametrize("line", ["me@AGENTS.md.org is an address", "AGENTS.md", "@AGENTS.mdx"])
 def test_a_memory_that_only_looks_like_it_gets_the_reference(line: str) -> None:
-    after, _ = _set_up(_with("CLAUDE.md", line), {Agent.CLAUDE})
+    after, _ = _set_up(_with("CLAUDE.md", line), {SetupTarget.CLAUDE})
     assert after["CLAUDE.md"] == f"{line}\n\n<!-- ralph:begin v1 -->\n@AGENTS.md\n<!-- ralph:end -->"
 
 
 def test_the_other_name_of_opencodes_file_is_used_where_it_is_there() -> None:
-    after, record = _set_up(_with("opencode.jsonc", "{} // mine\n"), {Agent.OPENCODE})
+    after, record = _set_up(_with("opencode.jsonc", "{} // mine\n"), {SetupTarget.OPENCODE})
     assert after["opencode.json"] is None
     assert "mcp" in (after["opencode.jsonc"] or "")
     assert _undone(after, record)["opencode.jsonc"] == "{} // mine\n"
 
 
 def test_what_others_add_meanwhile_stays_at_undo() -> None:
-    after, record = _set_up(NOTHING, set(Agent))
+    after, record = _set_up(NOTHING, set(SetupTarget))
     after[".mcp.json"] = jsonc.put(after[".mcp.json"] or "", ("mcpServers", "docs"), {"command": "docs"})
     after["AGENTS.md"] = f"{after['AGENTS.md']}\nMine.\n"
     after["ralph.toml"] = f"{after['ralph.toml']}# mine\n"
@@ -262,19 +264,19 @@ SKILL = ".claude/skills/ralph-plan/SKILL.md"
 
 def test_a_skill_that_nobody_changed_follows_the_machine_and_one_that_somebody_did_is_theirs() -> None:
     later = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, {SKILL: "Later.\n"})
-    after, record = _set_up(NOTHING, {Agent.CLAUDE})
-    renewed, record_of_renewed = _set_up(after, {Agent.CLAUDE}, record, later)
+    after, record = _set_up(NOTHING, {SetupTarget.CLAUDE})
+    renewed, record_of_renewed = _set_up(after, {SetupTarget.CLAUDE}, record, later)
     assert renewed[SKILL] == "Later.\n"
     assert _undone(renewed, record_of_renewed) == NOTHING
     mine = {**after, SKILL: f"{after[SKILL]}\nMine.\n"}
-    kept, record = _set_up(mine, {Agent.CLAUDE}, record, later)
+    kept, record = _set_up(mine, {SetupTarget.CLAUDE}, record, later)
     assert kept[SKILL] == mine[SKILL]
     assert {file for file, text in _undone(kept, record).items() if text is not None} == {SKILL}
 
 
 def test_a_skill_that_was_there_before_us_is_left_alone() -> None:
     texts = _with(SKILL, "Mine.\n")
-    after, record = _set_up(texts, {Agent.CLAUDE})
+    after, record = _set_up(texts, {SetupTarget.CLAUDE})
     assert after[SKILL] == "Mine.\n"
     assert _undone(after, record) == texts
     assert _undone(after, None) == texts
@@ -283,7 +285,7 @@ def test_a_skill_that_was_there_before_us_is_left_alone() -> None:
 def test_a_skill_of_a_machine_that_is_no_longer_in_force_goes_with_the_rest() -> None:
     file = ".claude/skills/ralph-deploy/SKILL.md"
     other = Supplies(OURS.ralph, OURS.hook, OURS.settings, OURS.guide, {**OURS.claude, file: "Deploy.\n"})
-    after, record = _set_up({**NOTHING, file: None}, {Agent.CLAUDE}, brought=other)
+    after, record = _set_up({**NOTHING, file: None}, {SetupTarget.CLAUDE}, brought=other)
     known = all_targets(OURS, record.files)
     assert [target.file for target in known if target.file not in FILES] == [file]
     assert _after(after, plan_undo(known, after, record)) == {**NOTHING, file: None}
@@ -299,9 +301,9 @@ def test_a_record_that_somebody_wrote_names_no_file_of_others(file: str) -> None
 
 
 def test_what_was_set_up_anew_after_somebody_took_it_out_is_undone_to_what_it_was_then() -> None:
-    _, record = _set_up(NOTHING, {Agent.CLAUDE})
+    _, record = _set_up(NOTHING, {SetupTarget.CLAUDE})
     texts = _with(".mcp.json", '{"mcpServers": { }}')
-    after, record = _set_up(texts, {Agent.CLAUDE}, record)
+    after, record = _set_up(texts, {SetupTarget.CLAUDE}, record)
     assert _undone(after, record) == texts
 
 
@@ -323,7 +325,7 @@ def test_a_record_that_cannot_be_read_is_none(record: bytes | None) -> None:
 
 
 def test_a_record_that_somebody_wrote_cannot_put_anything_into_a_file() -> None:
-    after, record = _set_up(_with(".mcp.json", "{}"), {Agent.CLAUDE})
+    after, record = _set_up(_with(".mcp.json", "{}"), {SetupTarget.CLAUDE})
     text = encoded(record).replace(b'"": "{}"', b'"": "{\\"evil\\": 1}"')
     forged = decoded(text)
     assert forged is not None
@@ -371,7 +373,7 @@ FAULTS = {
 @pytest.mark.parametrize(("file", "text"), [(file, text) for file, texts in FAULTS.items() for text in texts])
 def test_what_cannot_be_edited_safely_is_refused_by_name(file: str, text: str) -> None:
     with pytest.raises(PlanFault) as fault:
-        _set_up(_with(file, text), set(Agent))
+        _set_up(_with(file, text), set(SetupTarget))
     assert fault.value.file == file
     assert str(fault.value)
 

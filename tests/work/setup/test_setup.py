@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.work.setup import Agent, carry_out, propose, propose_undo
+from interlock.work.setup import SetupTarget, carry_out, propose, propose_undo
 from interlock.work.setup.surroundings import find_agents, supplies, work_tree
 from patience import SECONDS
 
@@ -44,8 +44,8 @@ def _files(root: Path) -> dict[str, bytes | None]:
     }
 
 
-def _set_up(root: Path, *agents: Agent) -> None:
-    carry_out(propose(root, agents or tuple(Agent), NOWHERE))
+def _set_up(root: Path, *agents: SetupTarget) -> None:
+    carry_out(propose(root, agents or tuple(SetupTarget), NOWHERE))
 
 
 def _undo(root: Path) -> None:
@@ -59,18 +59,21 @@ def test_an_agent_is_found_by_its_command_or_by_its_files(repository: Path, tmp_
     assert find_agents(repository, NOWHERE) == {}
     (repository / ".codex").mkdir()
     (repository / "opencode.jsonc").touch()
-    assert find_agents(repository, NOWHERE) == {Agent.CODEX: ".codex is here", Agent.OPENCODE: "opencode.jsonc is here"}
+    assert find_agents(repository, NOWHERE) == {
+        SetupTarget.CODEX: ".codex is here",
+        SetupTarget.OPENCODE: "opencode.jsonc is here",
+    }
     command = tmp_path / "claude"
     command.touch(0o755)
     found = find_agents(repository, {"PATH": str(tmp_path)})
-    assert list(found) == list(Agent)
-    assert found[Agent.CLAUDE] == f"its command is {command}"
+    assert list(found) == list(SetupTarget)
+    assert found[SetupTarget.CLAUDE] == f"its command is {command}"
 
 
 @pytest.mark.parametrize("name", ["CLAUDE.md", ".mcp.json", ".claude"])
 def test_claude_code_is_found_by_any_of_its_files(repository: Path, name: str) -> None:
     (repository / name).touch()
-    assert list(find_agents(repository, NOWHERE)) == [Agent.CLAUDE]
+    assert list(find_agents(repository, NOWHERE)) == [SetupTarget.CLAUDE]
 
 
 def test_our_programs_are_called_by_name_only_if_the_name_finds_them(tmp_path: Path) -> None:
@@ -91,7 +94,7 @@ def test_the_main_work_tree_is_set_up_whichever_it_is_called_in(repository: Path
     deep = tmp_path / "linked" / "deep"
     deep.mkdir()
     assert work_tree(deep) == repository
-    carry_out(propose(deep, [Agent.CLAUDE], NOWHERE))
+    carry_out(propose(deep, [SetupTarget.CLAUDE], NOWHERE))
     assert (repository / ".mcp.json").exists()
     assert (repository / ".ralf" / "init.json").exists()
     assert {*(tmp_path / "linked").iterdir()} == {tmp_path / "linked" / ".git", deep}
@@ -104,7 +107,7 @@ def test_a_submodule_is_set_up_in_its_own_work_tree(repository: Path, tmp_path: 
     _git("-C", inner, *identity, "commit", "-q", "--allow-empty", "-m", "first")
     _git("-C", repository, *identity, "submodule", "add", "-q", inner, "part")
     before = _files(repository)
-    _set_up(repository / "part", Agent.CLAUDE)
+    _set_up(repository / "part", SetupTarget.CLAUDE)
     assert (repository / "part" / "AGENTS.md").exists()
     assert not (repository / "AGENTS.md").exists()
     _undo(repository / "part")
@@ -114,7 +117,7 @@ def test_a_submodule_is_set_up_in_its_own_work_tree(repository: Path, tmp_path: 
 def test_a_repository_without_a_work_tree_cannot_be_set_up(tmp_path: Path) -> None:
     _git("init", "-q", "--bare", tmp_path / "bare")
     with pytest.raises(InterlockError) as error:
-        propose(tmp_path / "bare", [Agent.CLAUDE], NOWHERE)
+        propose(tmp_path / "bare", [SetupTarget.CLAUDE], NOWHERE)
     assert error.value.code == "no_repository"
 
 
@@ -124,7 +127,7 @@ def test_a_repository_without_a_work_tree_cannot_be_set_up(tmp_path: Path) -> No
 def test_everything_is_written_once_and_taken_out_again(repository: Path) -> None:
     _set_up(repository)
     after = _files(repository)
-    assert not propose(repository, list(Agent), NOWHERE).is_needed
+    assert not propose(repository, list(SetupTarget), NOWHERE).is_needed
     _undo(repository)
     assert _files(repository) == {}
     assert not propose_undo(repository, NOWHERE).is_needed
@@ -133,7 +136,7 @@ def test_everything_is_written_once_and_taken_out_again(repository: Path) -> Non
 
 
 def test_git_sees_what_is_to_be_committed_and_not_our_record(repository: Path) -> None:
-    _set_up(repository, Agent.CLAUDE)
+    _set_up(repository, SetupTarget.CLAUDE)
     done = subprocess.run(
         ["git", "-C", repository, "status", "--porcelain", "-uall"], check=True, capture_output=True, timeout=SECONDS
     )
@@ -155,7 +158,7 @@ def test_directories_and_files_that_were_there_stay(repository: Path) -> None:
 
 
 def test_of_our_directories_those_go_that_nobody_else_put_something_in(repository: Path) -> None:
-    _set_up(repository, Agent.CLAUDE)
+    _set_up(repository, SetupTarget.CLAUDE)
     (repository / ".claude" / "skills" / "ralph-plan" / "notes.md").touch()
     (repository / ".claude" / "agents" / "ralph-planner.md").write_text("Mine.\n", encoding="utf-8")
     _undo(repository)
@@ -181,7 +184,7 @@ def test_a_file_keeps_its_mode_and_a_new_one_has_the_usual(repository: Path) -> 
     guide = repository / "AGENTS.md"
     guide.touch()
     guide.chmod(0o640)
-    _set_up(repository, Agent.CLAUDE)
+    _set_up(repository, SetupTarget.CLAUDE)
     assert stat.S_IMODE(guide.stat().st_mode) == 0o640
     usual = repository / "usual"
     usual.touch()
@@ -192,7 +195,7 @@ def test_a_link_within_the_work_tree_stays_a_link(repository: Path) -> None:
     (repository / "docs").mkdir()
     (repository / "docs" / "guide.md").write_text("# Guide\n", encoding="utf-8")
     (repository / "AGENTS.md").symlink_to("docs/guide.md")
-    _set_up(repository, Agent.CLAUDE)
+    _set_up(repository, SetupTarget.CLAUDE)
     assert (repository / "AGENTS.md").is_symlink()
     assert "ralph:begin" in (repository / "docs" / "guide.md").read_text(encoding="utf-8")
     _undo(repository)
@@ -205,9 +208,9 @@ def test_a_guide_and_a_memory_that_are_one_file_get_one_block(repository: Path, 
     (repository / file).write_text("# Guide\n", encoding="utf-8")
     (repository / link).symlink_to(file)
     before = _files(repository)
-    _set_up(repository, Agent.CLAUDE)
+    _set_up(repository, SetupTarget.CLAUDE)
     assert (repository / file).read_text(encoding="utf-8").count("ralph:begin") == 1
-    assert not propose(repository, [Agent.CLAUDE], NOWHERE).is_needed
+    assert not propose(repository, [SetupTarget.CLAUDE], NOWHERE).is_needed
     _undo(repository)
     assert _files(repository) == before
 
@@ -291,7 +294,7 @@ def test_one_bad_file_keeps_all_others_from_being_written(repository: Path) -> N
 
 
 def test_a_file_that_was_changed_since_it_was_shown_is_not_overwritten(repository: Path) -> None:
-    proposal = propose(repository, list(Agent), NOWHERE)
+    proposal = propose(repository, list(SetupTarget), NOWHERE)
     (repository / "opencode.json").write_bytes(b"{}")
     with pytest.raises(InterlockError) as error:
         carry_out(proposal)
@@ -300,7 +303,7 @@ def test_a_file_that_was_changed_since_it_was_shown_is_not_overwritten(repositor
 
 
 def test_a_failure_while_files_are_staged_leaves_no_trace(repository: Path) -> None:
-    proposal = propose(repository, list(Agent), NOWHERE)
+    proposal = propose(repository, list(SetupTarget), NOWHERE)
     (repository / ".codex").touch()
     with pytest.raises(InterlockError) as error:
         carry_out(proposal)

@@ -55,7 +55,7 @@ def main(directory: Path, options: dict[str, Any]) -> None:
             say(happening.text if isinstance(happening, Said) else happening)
 
     ground.hear = tell
-    yard = ground.yard(
+    context = ground.context(
         Journal(store),
         agents=[Scripted(Path(options["agent"]), "implementer")],
         judge=Scripted(Path(options["judge"]), "judge"),
@@ -63,7 +63,7 @@ def main(directory: Path, options: dict[str, Any]) -> None:
         memory=FileMemory(directory / "memory"),
     )
     watch(fate)
-    drive(yard, begin(yard))
+    drive(context, begin(context))
     for moment in fate.lived:
         say(f"{LIVED}{moment}")
 

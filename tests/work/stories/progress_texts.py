@@ -6,7 +6,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from interlock.work.stories.progress import SHOWN, Iteration, Metrics, Progress, Status, StoryProgress
+from interlock.work.stories.progress import SHOWN, IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
 
 SPEC: Final = """\
 # progress.txt
@@ -127,12 +127,12 @@ _FIELDS: Final = {
 }
 
 
-def _story_of(status: Status) -> st.SearchStrategy[StoryProgress]:
+def _story_of(status: StoryStatus) -> st.SearchStrategy[StoryProgress]:
     fields = {name: _FIELDS[name] for name in SHOWN[status] if name in _FIELDS}
     return st.builds(StoryProgress, id=ids, status=st.just(status), **fields)
 
 
-stories = st.sampled_from(Status).flatmap(_story_of)
+stories = st.sampled_from(StoryStatus).flatmap(_story_of)
 progresses = st.builds(
     Progress,
     project=words,
@@ -141,7 +141,7 @@ progresses = st.builds(
     workflow=words,
     stories=st.lists(stories, max_size=5, unique_by=lambda one: one.id).map(tuple),
     current_iteration=st.builds(
-        Iteration,
+        IterationStatus,
         ralph_instance_id=st.none() | words,
         start_time=st.none() | words,
         brooks_context_window_used=st.none() | words | st.just("45%"),
@@ -149,7 +149,7 @@ progresses = st.builds(
         pending_neo4j_logs=counts,
     ),
     metrics=st.builds(
-        Metrics,
+        LoopMetrics,
         tasks_completed_this_session=counts,
         blockers_encountered=counts,
         avg_iteration_time_ms=counts,

@@ -28,9 +28,9 @@ def test_many_who_begin_at_once_begin_one_loop(tmp_path: Path) -> None:
     def one(_: int) -> str:
         journal = ground.journal()
         try:
-            yard = ground.yard(journal)
+            context = ground.context(journal)
             barrier.wait(SECONDS)
-            return begin(yard)
+            return begin(context)
         finally:
             journal.close()
 

@@ -22,12 +22,12 @@ def test_the_loop_at_hand_is_that_of_all_entries_at_every_step(tmp_path: Path) -
         if isinstance(happening, Loop):
             if len(seen) % 3 == 0:  # a person, by another process
                 ground.note("context_added", text=f"hint {len(seen)}")
-            assert yard.desk.loop(journal, happening.id) == loop_of(other.history(happening.id))
+            assert context.desk.loop(journal, happening.id) == loop_of(other.history(happening.id))
             seen.append(happening.state)
 
     ground.hear = look
-    yard = ground.yard(journal, agents=[ground.agent(WORK, IDLE, WORK)], tests=TESTS)
-    driven = drive(yard, begin(yard))
+    context = ground.context(journal, agents=[ground.agent(WORK, IDLE, WORK)], tests=TESTS)
+    driven = drive(context, begin(context))
     assert driven.ended
     assert driven.loop == loop_of(other.history(driven.loop.id))
     assert len(driven.loop.context) + sum(one.role == "implementer" for one in driven.loop.attempts) > 2
@@ -39,12 +39,12 @@ def test_the_loop_at_hand_is_that_of_all_entries_at_every_step(tmp_path: Path) -
 def test_a_loop_that_was_handed_out_can_be_changed_without_harm(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
     journal = ground.journal()
-    yard = ground.yard(journal)
-    id_ = drive(yard, begin(yard)).loop.id
-    first = yard.desk.loop(journal, id_)
+    context = ground.context(journal)
+    id_ = drive(context, begin(context)).loop.id
+    first = context.desk.loop(journal, id_)
     for one in fields(Loop):
         value = getattr(first, one.name)
         if isinstance(value, dict | list | set):
             value.clear()
-    assert yard.desk.loop(journal, id_) == loop_of(journal.history(id_))
+    assert context.desk.loop(journal, id_) == loop_of(journal.history(id_))
     journal.close()

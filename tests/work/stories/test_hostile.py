@@ -8,9 +8,9 @@ import pytest
 
 from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
+from interlock.work.stories.context import Limits
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import Limits
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from work.stories.yards import FINE, IDLE, MET, WORK, Ground, Steps, shell
 from world.agents.runs import are_gone
 
@@ -38,7 +38,7 @@ def test_what_an_agent_says_of_its_work_counts_for_nothing(ground: Ground) -> No
 
 def test_a_prompt_that_is_printed_back_is_no_answer(ground: Ground) -> None:
     echo: Steps = [{"echo": True}, {"promise": "COMPLETED"}, {"finish": True}]
-    judge = Command(("/bin/cat",), "judge")
+    judge = CommandAgent(("/bin/cat",), "judge")
     ground.drive(agents=[ground.agent([*WORK[:1], *echo])], judge=judge)
     assert "criteria_met" not in ground.moves()
     assert ground.commits() == ["progress: the loop ends after 3 iterations"]
@@ -197,7 +197,7 @@ def test_tests_that_an_agent_weakens_are_named_to_people_and_to_the_judge(tmp_pa
     ground.git("add", "-A")
     ground.git("commit", "-qm", "a test")
     answers = "cat > ../asked; echo 'AC-1: It can greet - ✗ its test is gone'"
-    judge = Command(("/bin/sh", "-c", answers), "judge")
+    judge = CommandAgent(("/bin/sh", "-c", answers), "judge")
     ground.drive(agents=[ground.agent([shell(command), *WORK])], judge=judge, limits=Limits(iterations=1))
     [written] = ground.brought("code_written")
     assert sentence in written["tests"] if sentence else not written["tests"]
@@ -266,7 +266,7 @@ def test_the_limit_of_a_judge_is_waited_for_too(ground: Ground) -> None:
 
 def test_an_agent_that_is_not_installed_changes_nothing(ground: Ground) -> None:
     with pytest.raises(InterlockError) as raised:
-        ground.drive(agents=[Command(("surely-no-such-agent-here",), "missing")])
+        ground.drive(agents=[CommandAgent(("surely-no-such-agent-here",), "missing")])
     assert raised.value.code == "agent_missing"
     assert ground.commits() == []
     assert ground.git("status", "--porcelain").split() == ["M", "progress.txt"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from interlock.work.budget import Amount
 from interlock.work.budget.books import Books
+from interlock.work.stories.context import DRIVER, Limits
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.verbs import limit, unblocked
-from interlock.work.stories.yard import DRIVER, Limits
 from work.stories.yards import IDLE, WORK, Ground, Steps
 
 PAID: Steps = [{"usage": {"input": 1, "output": 1, "cached": 0}}, {"cost": 0.5}, *WORK]

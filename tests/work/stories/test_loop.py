@@ -13,10 +13,10 @@ import pytest
 from _pytest.mark.structures import ParameterSet
 
 from interlock.machine import Accepted, Event, Evidence, load_shipped, start, step
+from interlock.work.stories.context import DRIVER
 from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import DRIVER
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from seeds.manifest import ENTRIES, TRANSITIONS
 from work.stories.yards import DETACH, FINE, IDLE, MET, UNMET, WORK, Ground, Steps, UnsteadyMemory, shell, wrote
 
@@ -344,7 +344,7 @@ def test_a_memory_out_of_reach_is_asked_once_more_and_gets_everything_later(tmp_
 
 def test_what_went_wrong_and_what_is_known_is_told_to_the_next_agent(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
-    agent = Command(("/bin/sh", "-c", "cat > prompt-$(ls prompt-* 2>/dev/null | wc -l)"), "reader")
+    agent = CommandAgent(("/bin/sh", "-c", "cat > prompt-$(ls prompt-* 2>/dev/null | wc -l)"), "reader")
     ground.drive(agents=[agent], tests=("echo the sky fell; test -f prompt-1",))
     first, second = ((ground.root / f"prompt-{n}").read_text() for n in range(2))
     assert "attempt 1 of 3" in first

@@ -15,7 +15,7 @@ import pytest
 from faces.programs import run_here
 from interlock.errors import InterlockError
 from interlock.journal import Holder
-from interlock.work.leases import lease_name, process_holder
+from interlock.work.driver.lease_holders import lease_name, process_holder
 from interlock.work.stories.progress import template
 from interlock.work.stories.unsent import waiting
 from interlock.world.memory import MemoryEvent

@@ -12,7 +12,7 @@ import pytest
 from faces.programs import HOOK
 from interlock.work.sessions.record import record_of
 from interlock.world.agents.claude import Claude
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from work.stories.yards import Ground
 
 AGENT = """#!{python}
@@ -86,7 +86,7 @@ def test_a_command_of_ones_own_is_told_to_report_where_init_has_run(ground: Grou
     if has_init:
         (ground.root / ".ralf").mkdir()
         (ground.root / ".ralf" / "init.json").write_text("{}")
-    ground.drive(agents=[Command((_program(ground),))])
+    ground.drive(agents=[CommandAgent((_program(ground),))])
     started = _started(ground, "implementer")
     assert ("Progress Reporting" in started["prompt"]) is has_init
     assert started["argv"] == []

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from interlock.work.stories.context import Limits
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import Limits
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from work.stories.yards import IDLE, WORK, Ground, Steps
 
 TWO = {"1-1": ("greet",), "1-2": ("leave",)}
@@ -184,7 +184,7 @@ def test_a_new_loop_does_not_forget_the_attempts_that_the_file_knows_of(ground: 
 @pytest.mark.requirement("story:context:injected")
 def test_what_a_person_adds_is_told_to_the_next_agent_that_works_and_to_no_other(ground: Ground) -> None:
     reads = "n=$(git rev-list --count HEAD); cat > prompt-$n"
-    reader = Command(("/bin/sh", "-c", reads), "reader")
+    reader = CommandAgent(("/bin/sh", "-c", reads), "reader")
     ground.meddle = lambda loop: ground.stop.set()
     ground.drive()
     ground.note("context_added", text="Use the blue one.")

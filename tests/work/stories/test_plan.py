@@ -14,25 +14,25 @@ from interlock.machine.demand import is_task
 from interlock.work.stories.plan import (
     AllComplete,
     Chosen,
-    Closed,
     Lost,
     OnlyBlocked,
     Reprieved,
     Selection,
+    StoryComplete,
     select,
     task_name,
 )
-from interlock.work.stories.progress import Progress, Status, StoryProgress
-from interlock.work.stories.stories import Criterion, Story, Task
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
+from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 
 
-def entry(id_: str, status: Status, blocker_type: str | None = None) -> StoryProgress:
+def entry(id_: str, status: StoryStatus, blocker_type: str | None = None) -> StoryProgress:
     return StoryProgress(id_, status, current_task="1", blocker_reason="because", blocker_type=blocker_type)
 
 
 def story(id_: str, *done: bool) -> Story:
-    tasks = tuple(Task(f"1.{place}", "do it", is_done) for place, is_done in enumerate(done or (False,), 1))
-    return Story(id_, id_, (Criterion(1, "It works"),), tasks)
+    tasks = tuple(Subtask(f"1.{place}", "do it", is_done) for place, is_done in enumerate(done or (False,), 1))
+    return Story(id_, id_, (StoryCriterion(1, "It works"),), tasks)
 
 
 def progress(*entries: StoryProgress) -> Progress:
@@ -43,19 +43,19 @@ def stories(*ids: str) -> Mapping[str, Story | str]:
     return {id_: story(id_) for id_ in ids}
 
 
-RANK = {Status.IN_PROGRESS: 0, Status.NOT_STARTED: 1}
+RANK = {StoryStatus.IN_PROGRESS: 0, StoryStatus.NOT_STARTED: 1}
 
 
 @pytest.mark.requirement("story:select:order")
-@pytest.mark.parametrize("statuses", list(product(Status, repeat=3)), ids=lambda found: "-".join(found))
-def test_what_is_in_progress_comes_first_then_what_is_not_started(statuses: tuple[Status, ...]) -> None:
+@pytest.mark.parametrize("statuses", list(product(StoryStatus, repeat=3)), ids=lambda found: "-".join(found))
+def test_what_is_in_progress_comes_first_then_what_is_not_started(statuses: tuple[StoryStatus, ...]) -> None:
     entries = [entry(f"s{place}", status) for place, status in enumerate(statuses)]
     found = select(progress(*entries), stories("s0", "s1", "s2"))
     ready = sorted((one for one in entries if one.status in RANK), key=lambda one: RANK[one.status])
     if ready:
         assert found == Chosen(story(ready[0].id), story(ready[0].id).tasks[0])
-    elif Status.BLOCKED in statuses:
-        assert found == OnlyBlocked(tuple(one for one in entries if one.status is Status.BLOCKED))
+    elif StoryStatus.BLOCKED in statuses:
+        assert found == OnlyBlocked(tuple(one for one in entries if one.status is StoryStatus.BLOCKED))
     else:
         assert found == AllComplete()
 
@@ -65,8 +65,8 @@ def test_what_is_in_progress_comes_first_then_what_is_not_started(statuses: tupl
 def test_the_first_open_subtask_is_chosen_and_without_one_the_story_is_complete(done: tuple[bool, ...]) -> None:
     one = story("s", *done)
     known: dict[str, Story | str] = {"s": one}
-    found = select(progress(entry("s", Status.NOT_STARTED)), known)
-    assert found == (Closed(one) if all(done) else Chosen(one, one.tasks[done.index(False)]))
+    found = select(progress(entry("s", StoryStatus.NOT_STARTED)), known)
+    assert found == (StoryComplete(one) if all(done) else Chosen(one, one.tasks[done.index(False)]))
 
 
 def test_no_stories_are_all_complete() -> None:
@@ -74,7 +74,7 @@ def test_no_stories_are_all_complete() -> None:
 
 
 def test_a_story_without_a_file_is_lost_and_says_why() -> None:
-    lost = entry("s", Status.IN_PROGRESS)
+    lost = entry("s", StoryStatus.IN_PROGRESS)
     assert select(progress(lost), {}) == Lost(lost, "there is no story file for it")
     assert select(progress(lost), {"s": "s.md has no acceptance criteria"}) == Lost(
         lost, "s.md has no acceptance criteria"
@@ -82,7 +82,7 @@ def test_a_story_without_a_file_is_lost_and_says_why() -> None:
 
 
 def test_a_skipped_story_is_left_for_a_person() -> None:
-    first, second = entry("a", Status.IN_PROGRESS), entry("b", Status.NOT_STARTED)
+    first, second = entry("a", StoryStatus.IN_PROGRESS), entry("b", StoryStatus.NOT_STARTED)
     found = select(progress(first, second), stories("a", "b"), skipped=frozenset({"a"}))
     assert isinstance(found, Chosen)
     assert found.story.id == "b"
@@ -91,8 +91,8 @@ def test_a_skipped_story_is_left_for_a_person() -> None:
 
 # Transient blockers
 
-BLOCKED = entry("blocked", Status.BLOCKED, "transient")
-OPEN = entry("open", Status.NOT_STARTED)
+BLOCKED = entry("blocked", StoryStatus.BLOCKED, "transient")
+OPEN = entry("open", StoryStatus.NOT_STARTED)
 
 
 @pytest.mark.requirement("story:select:transient")
@@ -122,7 +122,7 @@ def test_it_is_retried_once(iteration: int) -> None:
 
 
 def test_a_permanent_or_skipped_blocker_is_never_retried() -> None:
-    permanent = entry("p", Status.BLOCKED, "permanent")
+    permanent = entry("p", StoryStatus.BLOCKED, "permanent")
     assert select(progress(permanent), {}, blocked_at={"p": 0}, iteration=99) == OnlyBlocked((permanent,))
     assert select(progress(BLOCKED), {}, skipped=frozenset({"blocked"})) == OnlyBlocked((BLOCKED,))
 
@@ -130,7 +130,7 @@ def test_a_permanent_or_skipped_blocker_is_never_retried() -> None:
 # What holds for every file
 
 _ids = st.sampled_from(["a", "b", "c", "d", "e"])
-_entries = st.builds(entry, _ids, st.sampled_from(Status), st.sampled_from([None, "transient", "permanent"]))
+_entries = st.builds(entry, _ids, st.sampled_from(StoryStatus), st.sampled_from([None, "transient", "permanent"]))
 _sets = st.frozensets(_ids)
 _texts = st.one_of(st.just("lost"), st.lists(st.booleans(), min_size=1, max_size=3).map(lambda done: story("x", *done)))
 
@@ -166,7 +166,7 @@ def test_only_what_may_be_worked_on_is_selected(
             assert by_id[chosen.id].status in RANK
             assert chosen.id not in skipped
             assert not task.done
-        case Closed(closed):
+        case StoryComplete(closed):
             assert by_id[closed.id].status in RANK
             assert closed.id not in skipped
         case Lost(lost, why):
@@ -174,14 +174,14 @@ def test_only_what_may_be_worked_on_is_selected(
             assert lost.id not in skipped
             assert why
         case Reprieved(one, why):
-            assert (one.status, one.blocker_type) == (Status.BLOCKED, "transient")
+            assert (one.status, one.blocker_type) == (StoryStatus.BLOCKED, "transient")
             assert one.id not in retried | skipped
             assert why
         case OnlyBlocked(left):
             assert left
-            assert all(one.status is Status.BLOCKED or one.id in skipped for one in left)
+            assert all(one.status is StoryStatus.BLOCKED or one.id in skipped for one in left)
         case AllComplete():
-            assert all(one.status is Status.COMPLETE for one in entries)
+            assert all(one.status is StoryStatus.COMPLETE for one in entries)
 
 
 # Names

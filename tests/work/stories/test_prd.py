@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlock.errors import InterlockError, Refusal
 from interlock.work.stories.prd import PRD, parse_prd, passed
-from interlock.work.stories.stories import Criterion, Story, Task
+from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 
 RALPH = """\
 {
@@ -42,12 +42,14 @@ FEATURES = """\
 @pytest.mark.requirement("story:prd:loaded")
 def test_user_stories_are_read_in_the_order_of_their_priority() -> None:
     assert parse_prd(RALPH) == (
-        Story("US-001", "Store it", (Criterion(1, "A column"),), (Task("1", "Store it", True, (1,)),), "", PRD, 1),
+        Story(
+            "US-001", "Store it", (StoryCriterion(1, "A column"),), (Subtask("1", "Store it", True, (1,)),), "", PRD, 1
+        ),
         Story(
             "US-002",
             "Show it",
-            (Criterion(1, "Badge is shown"), Criterion(2, "Typecheck passes")),
-            (Task("1", "Show it", False, (1, 2)),),
+            (StoryCriterion(1, "Badge is shown"), StoryCriterion(2, "Typecheck passes")),
+            (Subtask("1", "Show it", False, (1, 2)),),
             "As a user…",
             PRD,
             2,

@@ -16,11 +16,11 @@ from exhaustive import examples
 from interlock.errors import InterlockError, Refusal
 from interlock.work.stories.progress import (
     SHOWN,
-    Iteration,
-    Metrics,
+    IterationStatus,
+    LoopMetrics,
     Progress,
-    Status,
     StoryProgress,
+    StoryStatus,
     parse,
     template,
     written,
@@ -57,30 +57,30 @@ def test_every_field_of_the_specification_is_read() -> None:
         iteration=47,
         last_updated="2026-02-08T14:30:00Z",
         stories=(
-            StoryProgress("story-1-1", Status.COMPLETE, tasks_completed=5, tasks_total=5, last_commit="abc123"),
+            StoryProgress("story-1-1", StoryStatus.COMPLETE, tasks_completed=5, tasks_total=5, last_commit="abc123"),
             StoryProgress(
-                "story-2-1", Status.IN_PROGRESS, current_task="task-3", retry_count=1, last_action="implement"
+                "story-2-1", StoryStatus.IN_PROGRESS, current_task="task-3", retry_count=1, last_action="implement"
             ),
             StoryProgress(
                 "story-2-2",
-                Status.BLOCKED,
+                StoryStatus.BLOCKED,
                 blocker_reason="No test framework: `vitest` is missing",
                 blocker_type="permanent",
                 blocker_logged_to_neo4j=True,
                 neo4j_event_id="evt-99",
                 requires_human=True,
             ),
-            StoryProgress("story-2-3", Status.NOT_STARTED),
+            StoryProgress("story-2-3", StoryStatus.NOT_STARTED),
         ),
-        current_iteration=Iteration("ralph-47", "2026-02-08T14:00:00Z", "45%", True, 2),
-        metrics=Metrics(3, 1, 180_000),
+        current_iteration=IterationStatus("ralph-47", "2026-02-08T14:00:00Z", "45%", True, 2),
+        metrics=LoopMetrics(3, 1, 180_000),
     )
 
 
 @pytest.mark.requirement("story:progress:query")
 def test_the_seeds_query_finds_the_stories_in_progress() -> None:
     """`yq '.stories[] | select(.status == "in_progress")' progress.txt`, in Python."""
-    text = changed(SPEC, "story-2-3", status=Status.IN_PROGRESS, current_task="1")
+    text = changed(SPEC, "story-2-3", status=StoryStatus.IN_PROGRESS, current_task="1")
     loaded = YAML(typ="safe", pure=True).load(text)
     assert [one["id"] for one in loaded["stories"] if one["status"] == "in_progress"] == ["story-2-1", "story-2-3"]
 
@@ -92,7 +92,7 @@ def test_ids_and_texts_are_read_as_they_are_written() -> None:
 
 def test_a_field_of_another_status_is_not_read() -> None:
     assert parse(STYLES["fields of another status"]).stories == (
-        StoryProgress("a", Status.IN_PROGRESS, current_task="1"),
+        StoryProgress("a", StoryStatus.IN_PROGRESS, current_task="1"),
     )
 
 
@@ -211,7 +211,10 @@ def test_a_text_that_says_it_already_is_left_alone(text: str) -> None:
 @pytest.mark.exhaustive
 @settings(max_examples=examples(300))
 @given(st.sampled_from(list(STYLES)), progresses)
-@example("comments everywhere", Progress(current_iteration=Iteration(pending_neo4j_logs=1), metrics=Metrics(1, 2, 3)))
+@example(
+    "comments everywhere",
+    Progress(current_iteration=IterationStatus(pending_neo4j_logs=1), metrics=LoopMetrics(1, 2, 3)),
+)
 def test_what_was_written_is_read_again(style: str, progress: Progress) -> None:
     result = written(STYLES[style], progress)
     assert parse(result) == progress
@@ -272,7 +275,7 @@ def test_a_committed_subtask_moves_the_task_on_and_resets_the_retries() -> None:
 @pytest.mark.requirement("story:blocker:progress")
 def test_a_blocked_story_says_why_and_keeps_what_is_not_ours() -> None:
     fields = {"blocker_reason": "vitest: not found", "blocker_type": "permanent", "requires_human": True}
-    after = changed(SPEC, "story-2-1", status=Status.BLOCKED, retry_count=3, **fields)
+    after = changed(SPEC, "story-2-1", status=StoryStatus.BLOCKED, retry_count=3, **fields)
     assert differences(SPEC, after) == [
         "-     status: in_progress      # since Monday",
         "+     status: blocked      # since Monday",
@@ -286,7 +289,7 @@ def test_a_blocked_story_says_why_and_keeps_what_is_not_ours() -> None:
 
 @pytest.mark.requirement("story:blocker:resolution")
 def test_an_unblocked_story_loses_its_blocker_lines() -> None:
-    after = changed(SPEC, "story-2-2", status=Status.IN_PROGRESS, current_task="1")
+    after = changed(SPEC, "story-2-2", status=StoryStatus.IN_PROGRESS, current_task="1")
     assert [line for line in differences(SPEC, after) if line.startswith("-")] == [
         "-     status: blocked",
         '-     blocker_reason: "No test framework: `vitest` is missing"',
@@ -298,7 +301,9 @@ def test_an_unblocked_story_loses_its_blocker_lines() -> None:
 
 
 def test_a_complete_story_shows_what_was_done_and_no_task() -> None:
-    after = changed(SPEC, "story-2-1", status=Status.COMPLETE, tasks_completed=4, tasks_total=4, last_commit="def456")
+    after = changed(
+        SPEC, "story-2-1", status=StoryStatus.COMPLETE, tasks_completed=4, tasks_total=4, last_commit="def456"
+    )
     assert "    owner: sabir             # a key of our own\n" in after
     assert [line for line in differences(SPEC, after) if line.startswith("+")] == [
         "+     status: complete      # since Monday",
@@ -319,7 +324,7 @@ def test_stories_move_with_the_comments_above_them() -> None:
 def test_a_new_story_stands_like_the_others() -> None:
     text = STYLES["a list that is not indented"]
     before = parse(text)
-    after = replace(before, stories=(*before.stories, StoryProgress("c", Status.NOT_STARTED, "c.md")))
+    after = replace(before, stories=(*before.stories, StoryProgress("c", StoryStatus.NOT_STARTED, "c.md")))
     assert written(text, after) == text + "- id: c\n  status: not_started\n  file: c.md\n"
 
 
@@ -330,7 +335,7 @@ def test_a_story_that_is_not_wanted_is_taken_out() -> None:
 
 def test_a_missing_part_is_made_in_the_style_around_it() -> None:
     text = STYLES["one line"]
-    after = replace(parse(text), metrics=Metrics(1))
+    after = replace(parse(text), metrics=LoopMetrics(1))
     assert written(text, after) == text.replace("}]}", '}], "metrics": {"tasks_completed_this_session": 1}}')
 
 
@@ -354,8 +359,8 @@ def test_the_template_is_read_as_stories_that_are_not_started() -> None:
         project="my project",
         last_updated=NOW,
         stories=(
-            StoryProgress("story-1", Status.NOT_STARTED, "docs/story-1.md"),
-            StoryProgress("story-2", Status.NOT_STARTED),
+            StoryProgress("story-1", StoryStatus.NOT_STARTED, "docs/story-1.md"),
+            StoryProgress("story-2", StoryStatus.NOT_STARTED),
         ),
     )
     assert text.startswith("# Where the stories stand.")

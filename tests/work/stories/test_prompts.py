@@ -9,17 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.work.stories.prompts import VARIABLES, Judgement, filled, implement, judge, judgements
-from interlock.work.stories.stories import Criterion, Story, Task
+from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 
-LOGIN = Criterion(1, "A user logs in")
-REFUSED = Criterion(2, "A wrong password is refused")
-TRICKY = Criterion(3, "A row shows - ✓ for done - ✗ for open")
+LOGIN = StoryCriterion(1, "A user logs in")
+REFUSED = StoryCriterion(2, "A wrong password is refused")
+TRICKY = StoryCriterion(3, "A row shows - ✓ for done - ✗ for open")
 CRITERIA = (LOGIN, REFUSED, TRICKY)
-TASK = Task("1.1", "The form", criteria=(1,))
-STORY = Story("story-1", "Log in", CRITERIA, (TASK, Task("1.2", "The check")), "As a user…\n")
+TASK = Subtask("1.1", "The form", criteria=(1,))
+STORY = Story("story-1", "Log in", CRITERIA, (TASK, Subtask("1.2", "The check")), "As a user…\n")
 
 
-def verdicts(said: str, *criteria: Criterion) -> list[tuple[bool, str]]:
+def verdicts(said: str, *criteria: StoryCriterion) -> list[tuple[bool, str]]:
     return [(one.met, one.said) for one in judgements(criteria or (LOGIN,), said)]
 
 
@@ -143,19 +143,21 @@ def test_of_several_lines_the_worst_counts() -> None:
 
 _words = st.text(st.characters(exclude_categories=["C", "Z"]) | st.sampled_from(" -✓✗[]:"), min_size=1, max_size=20)
 _criteria = st.lists(_words.map(lambda text: " ".join(text.split())).filter(bool), min_size=1, max_size=3).map(
-    lambda texts: [Criterion(number, text) for number, text in enumerate(texts, 1)]
+    lambda texts: [StoryCriterion(number, text) for number, text in enumerate(texts, 1)]
 )
 
 
 @given(_criteria, st.data())
-def test_any_criterion_is_judged_as_it_was_written(criteria: list[Criterion], data: st.DataObject) -> None:
+def test_any_criterion_is_judged_as_it_was_written(criteria: list[StoryCriterion], data: st.DataObject) -> None:
     marks = data.draw(st.lists(st.booleans(), min_size=len(criteria), max_size=len(criteria)))
     given = [Judgement(one, met, "tests/a.py:1") for one, met in zip(criteria, marks, strict=True)]
     assert judgements(criteria, "\n".join(map(str, given))) == given
 
 
 @given(_criteria, st.text())
-def test_every_criterion_has_an_answer_and_none_is_met_without_evidence(criteria: list[Criterion], said: str) -> None:
+def test_every_criterion_has_an_answer_and_none_is_met_without_evidence(
+    criteria: list[StoryCriterion], said: str
+) -> None:
     found = judgements(criteria, said)
     assert [one.criterion for one in found] == criteria
     assert not any(one.met for one in found if "✓" not in said)

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from interlock.work.stories.progress import Progress, Status, StoryProgress, parse
+from interlock.work.stories.context import Limits
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse
 from interlock.work.stories.record import Loop
-from interlock.work.stories.yard import Limits
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EventType, MemoryEvent
 from interlock.world.memory.memory import Value
 from work.stories.yards import IDLE, MET, UNMET, WORK, Ground, Recorded, Steps, UnsteadyMemory, shell
@@ -251,8 +251,8 @@ def test_a_box_that_is_ticked_is_not_worked_on_and_without_an_open_one_a_story_i
 def test_what_is_blocked_or_complete_is_passed_over(troubled: Watched) -> None:
     for state, iteration, progress in troubled.views:
         if state == "IMPLEMENT" and iteration:
-            assert [one.status for one in progress.stories].count(Status.IN_PROGRESS) == 1
-    assert troubled.seen("IMPLEMENT", 12).stories[2].status is Status.BLOCKED
+            assert [one.status for one in progress.stories].count(StoryStatus.IN_PROGRESS) == 1
+    assert troubled.seen("IMPLEMENT", 12).stories[2].status is StoryStatus.BLOCKED
 
 
 @pytest.mark.requirement("story:select:transient")
@@ -506,7 +506,7 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     answers = "".join(
         f"*'1 {kind}**'*) {f'echo {said}' if said else 'touch part'};;" for kind, (said, _) in KINDS.items()
     )
-    agent = Command(("/bin/sh", "-c", f'case "$(cat)" in {answers} esac'), "speaker")
+    agent = CommandAgent(("/bin/sh", "-c", f'case "$(cat)" in {answers} esac'), "speaker")
 
     def look(loop: Loop) -> None:
         if len(loop.blocked_at) == len(KINDS):

@@ -13,7 +13,7 @@ from exhaustive import examples
 from interlock.errors import Refusal
 from interlock.work.stories.document import is_allowed
 from interlock.work.stories.document import read as read_any
-from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, template, written
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse, template, written
 from interlock.work.stories.sheet import Sheet
 from interlock.work.stories.simple import simply
 
@@ -139,7 +139,7 @@ def test_one_story_among_many_is_written_where_it_stands() -> None:
     text = text.replace("  - id: story-7\n", "  # the one that matters\n  - id: story-7\n")
     sheet, progress = Sheet(), parse(text)
     for place in (7, 0, 49, 7):
-        working = StoryProgress(f"story-{place}", Status.IN_PROGRESS, current_task="1", last_action="test")
+        working = StoryProgress(f"story-{place}", StoryStatus.IN_PROGRESS, current_task="1", last_action="test")
         stories = (*progress.stories[:place], working, *progress.stories[place + 1 :])
         progress = replace(progress, stories=stories, iteration=progress.iteration + 1)
         assert sheet.written(text, progress) == written(text, progress)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError, Refusal
-from interlock.work.stories.stories import Criterion, Task
+from interlock.work.stories.stories import StoryCriterion, Subtask
 from interlock.work.stories.story_files import checked, parse_story, recorded, with_status
 
 TEMPLATE = """\
@@ -98,19 +98,19 @@ def test_the_template_is_read(newline: str) -> None:
     story = parse_story("1-2-user-authentication", TEMPLATE.replace("\n", newline), "docs/1-2.md")
     assert (story.id, story.title, story.file) == ("1-2-user-authentication", "User Authentication", "docs/1-2.md")
     assert story.criteria == (
-        Criterion(1, "A user logs in with email and password."),
-        Criterion(
+        StoryCriterion(1, "A user logs in with email and password."),
+        StoryCriterion(
             2,
             "A wrong password is refused, with the same message as an unknown user: "
             "- no hint which of them was wrong - after 5 attempts a pause",
         ),
-        Criterion(3, "A session ends after 30 minutes."),
+        StoryCriterion(3, "A session ends after 30 minutes."),
     )
     assert story.tasks == (
-        Task("1.1", "The form", False, (1, 2)),
-        Task("1.2", "The check", True, (2,)),
-        Task("2.1", "Subtask 2.1", False, (3,)),
-        Task("3", "Words", True),
+        Subtask("1.1", "The form", False, (1, 2)),
+        Subtask("1.2", "The check", True, (2,)),
+        Subtask("2.1", "Subtask 2.1", False, (3,)),
+        Subtask("3", "Words", True),
     )
 
 
@@ -182,7 +182,9 @@ def test_criteria_are_found_however_they_are_written(text: str, expected: list[t
     ],
 )
 def test_the_section_is_found_however_it_is_called(heading: str) -> None:
-    assert parse_story("s", f"# T\n\n{heading}\n\n- One\n\n**Tasks:**\n\n- [ ] Do\n").criteria == (Criterion(1, "One"),)
+    assert parse_story("s", f"# T\n\n{heading}\n\n- One\n\n**Tasks:**\n\n- [ ] Do\n").criteria == (
+        StoryCriterion(1, "One"),
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.work.stories.context import Limits
 from interlock.work.stories.stuck import Facts, NoProgress, failing_tests, fingerprint, standstill
-from interlock.work.stories.yard import Limits
 from work.stories.yards import IDLE, MET, WORK, Ground, Steps, shell
 
 BASE = "base"
@@ -109,9 +109,9 @@ def test_facts_are_told_to_people_to_the_next_agent_and_in_the_blocker(tmp_path:
     prompts = tmp_path / "prompts"
 
     listens = f"cat >> {prompts}; cat work.txt 2>/dev/null | wc -l >> work.txt"
-    from interlock.world.agents.command import Command
+    from interlock.world.agents.command import CommandAgent
 
-    agent = Command(("/bin/sh", "-c", listens), "implementer")
+    agent = CommandAgent(("/bin/sh", "-c", listens), "implementer")
     ground.drive(agents=[agent], tests=(FAILS,))
     same = "the same 2 tests fail as after attempt {}: t.py::a, t.py::b"
     assert [(one.attempt, one.facts) for one in heard] == [(2, (same.format(1),)), (3, (same.format(2),))]

@@ -14,18 +14,18 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
-from interlock.work.settings import Settings
-from interlock.work.stories.loop import Driven, begin, drive
+from interlock.work.settings.journal_trust import truster
+from interlock.work.settings.values import Settings
+from interlock.work.stories.context import Limits, StoryContext
+from interlock.work.stories.loop import LoopResult, begin, drive
 from interlock.work.stories.progress import Progress, StoryProgress, parse, template
 from interlock.work.stories.reading import open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.work.stories.yard import Limits, Yard
-from interlock.work.trusting import truster
 from interlock.world.agents.agent import Launch
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.scripted.adapter import Scripted
-from interlock.world.memory import EmbeddedMemory, Memory, MemoryEvent, Node
+from interlock.world.memory import EmbeddedMemory, Memory, MemoryEvent, MemoryNode
 from journal.histories import Clock
 
 __all__ = [
@@ -78,11 +78,11 @@ class UnsteadyMemory:
             self.fails -= 1
             raise InterlockError("memory_unreachable", "The memory does not answer.", "Start it.")
 
-    def agent_context(self) -> list[Node]:
+    def agent_context(self) -> list[MemoryNode]:
         self._answer()
         return self.inner.agent_context()
 
-    def known_issues(self) -> list[Node]:
+    def known_issues(self) -> list[MemoryNode]:
         self._answer()
         return self.inner.known_issues()
 
@@ -189,7 +189,7 @@ class Ground:
         now = self.clock if self.uses_clock else time.time_ns
         return open_journal(state / "journal.db", now=now, created=truster(state, os.environ))
 
-    def yard(
+    def context(
         self,
         journal: Journal,
         *,
@@ -200,8 +200,8 @@ class Ground:
         limits: Limits | None = None,
         is_server: bool | None = None,
         **more: Any,
-    ) -> Yard:
-        return Yard(
+    ) -> StoryContext:
+        return StoryContext(
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
@@ -229,12 +229,12 @@ class Ground:
         self.waited.append(seconds)
         self.clock.forward(seconds)
 
-    def drive(self, **options: Any) -> Driven:
+    def drive(self, **options: Any) -> LoopResult:
         """Drive the open loop, or a new one, as far as it goes."""
         journal = self.journal()
         try:
-            yard = self.yard(journal, **options)
-            return drive(yard, begin(yard))
+            context = self.context(journal, **options)
+            return drive(context, begin(context))
         finally:
             journal.close()
 
@@ -266,12 +266,12 @@ class Ground:
 
     def note(self, type_: str, **data: Any) -> None:
         """What a person tells the open loop."""
-        from interlock.work.stories.yard import note
+        from interlock.work.stories.context import note
 
         journal = self.journal()
         loop = open_loop(journal)
         assert loop is not None
-        note(self.yard(journal), loop, None, type_, **data)
+        note(self.context(journal), loop, None, type_, **data)
         journal.close()
 
     def commits(self) -> list[str]:

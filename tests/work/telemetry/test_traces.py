@@ -16,13 +16,13 @@ from faces.journals import settle
 from faces.programs import RALPH, SECONDS, clean_environment, run_here
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.errands import DRIVER
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.notifying.delivery import lease_of
 from interlock.work.notifying.sending import sending
-from interlock.work.outgoing import lease_of
-from interlock.work.sessions.runs import RUN, Ran, data_of
+from interlock.work.sessions.runs import RUN, RunSummary, data_of
 from interlock.work.sessions.verbs import Caller, complete, create, note
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.telemetry.exporting import WEEK, Export, export_of
 from interlock.work.threads.loop import drive
 from interlock.world.telemetry.collector import collector_of
@@ -78,7 +78,7 @@ def _session(journal: Journal, parent: str | None = None, agent: str = "claude")
 def _ended(journal: Journal) -> str:
     """A session that has ended, with what its driver wrote down."""
     session = _session(journal)
-    journal.transact(note(session, RUN, DRIVER, data_of(Ran("claude", "finished"))))
+    journal.transact(note(session, RUN, DRIVER, data_of(RunSummary("claude", "finished"))))
     journal.transact(complete(session, "success", DRIVER))
     return session
 
@@ -103,7 +103,7 @@ def test_a_thread_is_a_trace_of_its_runs_and_their_tools(tmp_path: Path) -> None
             export = _export(journal, plain)
             bench.act(id_, "finalize", drives=False)
             with sending([export], grace=60):
-                assert drive(bench.workshop(journal), id_).state == "PendingReview"
+                assert drive(bench.context(journal), id_).state == "PendingReview"
             bench.act(id_, "approve", "commit")
             assert export.turn() == 1
             _again(journal)
@@ -187,7 +187,7 @@ def test_what_hooks_saw_of_tools_is_told_with_its_times_and_its_ends(journal: Jo
         journal.transact(complete(session, "success", Actor(ActorKind.AGENT, "claude", Channel.MCP)))
         assert export.turn() == 0, "its driver has not written down what came of the run"
         clock.forward(20)
-        journal.transact(note(session, RUN, DRIVER, data_of(Ran("claude", "timed_out_idle", "opus"))))
+        journal.transact(note(session, RUN, DRIVER, data_of(RunSummary("claude", "timed_out_idle", "opus"))))
         assert export.turn() == 6
     spans = read(there.got)
     whole = spans[0]
@@ -211,7 +211,7 @@ def test_what_works_for_a_ticket_is_in_the_tickets_trace(journal: Journal) -> No
     with receiver() as there:
         export = _export(journal, there)
         ticket = journal.transact(create(Caller(DRIVER, "claude"), ticket="7", role="triage"))
-        journal.transact(note(ticket.session_id, RUN, DRIVER, data_of(Ran("claude", "failed"))))
+        journal.transact(note(ticket.session_id, RUN, DRIVER, data_of(RunSummary("claude", "failed"))))
         journal.transact(complete(ticket.session_id, "failure", DRIVER))
         run_in(journal, "Failed")
         thread_in(journal, "Abandoned")
@@ -294,7 +294,7 @@ def test_a_flood_of_tools_is_cut_and_counted(journal: Journal) -> None:
                 note(session, "tool_end", HOOK, {"tool": "Bash", "call": f"c{number}", "success": True})(transaction)
 
         journal.transact(flood)
-        journal.transact(note(session, RUN, DRIVER, data_of(Ran("claude", "finished"))))
+        journal.transact(note(session, RUN, DRIVER, data_of(RunSummary("claude", "finished"))))
         journal.transact(complete(session, "success", DRIVER))
         assert export.turn() == 1_001
     assert [len(read([one])) for one in there.got] == [200, 200, 200, 200, 200, 1]

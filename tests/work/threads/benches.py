@@ -18,15 +18,15 @@ from typing import Any, Self
 
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates import stage, staged
-from interlock.work.settings import Settings
+from interlock.work.settings.journal_trust import truster
+from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
-from interlock.work.trusting import truster
-from interlock.work.workshop import Workshop
 from interlock.world.repository import exclude_state
 
 __all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "STORY_MET", "WORK", "Bench", "Steps", "WaitingClock", "shell"]
@@ -175,8 +175,8 @@ class Bench:
         now = time.time_ns if self.now is None else self.now  # a clock may be empty, and so false
         return open_journal(path, now=now, created=truster(self.state_directory, os.environ))
 
-    def workshop(self, journal: Journal) -> Workshop:
-        return Workshop(
+    def context(self, journal: Journal) -> DriverContext:
+        return DriverContext(
             journal=journal,
             root=self.root,
             state_directory=self.state_directory,
@@ -203,10 +203,10 @@ class Bench:
     def new(self, text: str | None = SPEC, *, mode: str = "methodical", ticket: int | None = None) -> str:
         journal = self.open()
         try:
-            workshop = self.workshop(journal)
-            made = new_thread(workshop, self.person.actor, "Greet people", mode, ticket)
+            context = self.context(journal)
+            made = new_thread(context, self.person.actor, "Greet people", mode, ticket)
             if text is not None:
-                revise_spec(workshop, made.id, self.person.actor, text)
+                revise_spec(context, made.id, self.person.actor, text)
             return made.id
         finally:
             journal.close()
@@ -215,10 +215,10 @@ class Bench:
         """Make moves of a person, and let the thread go on by itself after each."""
         journal = self.open()
         try:
-            workshop = self.workshop(journal)
+            context = self.context(journal)
             for event in events:
                 act(
-                    workshop,
+                    context,
                     id_,
                     self.person,
                     event,
@@ -226,7 +226,7 @@ class Bench:
                     shown=partial(_shown, self.root, event),
                 )
                 if drives:
-                    drive(workshop, id_)
+                    drive(context, id_)
             return read_thread(journal, id_)
         finally:
             journal.close()
@@ -234,7 +234,7 @@ class Bench:
     def drive(self, id_: str) -> Thread:
         journal = self.open()
         try:
-            return drive(self.workshop(journal), id_)
+            return drive(self.context(journal), id_)
         finally:
             journal.close()
 

@@ -16,8 +16,8 @@ from typing import Any
 from exhaustive import EXHAUSTIVE
 from faces.forking import run_module
 from interlock.journal import Entry, Journal, open_journal
+from interlock.work.driver.lease_holders import is_present
 from interlock.work.gates import audit
-from interlock.work.leases import is_present
 from interlock.work.threads.phases import load
 from interlock.work.threads.reading import read_thread
 from mortality import moments_in

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from interlock.work.hashing import sha256_of
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.threads.phases import Iterated, Phase, ThreadView, written
-from interlock.work.threads.projection import Projection, project
+from interlock.work.threads.projection import ThreadProjection, project
 from interlock.work.threads.store import ThreadFiles
 from work.threads.views import ANSWERED, ASKED, HEADING, RUN, view
 from world.failing import failing
@@ -30,9 +30,9 @@ AFTER = view(phase=Phase("Verifying", Iterated(3)))
 OURS = {sha256_of(written(BEFORE)), sha256_of(written(AFTER))}
 
 
-def whole(one: ThreadView = AFTER) -> Projection:
+def whole(one: ThreadView = AFTER) -> ThreadProjection:
     """All that can be projected of a thread."""
-    return Projection(one, {1: "# One\n", 2: "# Two\n"}, (RUN,), (HEADING, (ASKED, ANSWERED)), OURS.__contains__)
+    return ThreadProjection(one, {1: "# One\n", 2: "# Two\n"}, (RUN,), (HEADING, (ASKED, ANSWERED)), OURS.__contains__)
 
 
 def start(path: Path) -> ThreadFiles:

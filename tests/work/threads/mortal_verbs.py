@@ -20,6 +20,7 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.journal.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates.trust import Key
 from interlock.work.threads.loop import drive
 from interlock.work.threads.polishing import ask_for
@@ -28,7 +29,6 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import Person, act, new_thread, pause, revise_spec
-from interlock.work.workshop import Workshop
 from interlock.world.ssh import Signature
 from mortality import LIVED, Fate, MortalStore, say, watch
 from work.threads.benches import SPEC, Bench
@@ -64,29 +64,29 @@ class Somebody:
 PERSON = Person(Somebody.actor, Somebody, lambda: True)
 
 
-def _begin(workshop: Workshop) -> str:
+def _begin(context: DriverContext) -> str:
     """The only thread of the journal, made where it is not there, with its spec."""
-    there = workshop.journal.instances("thread")
-    id_ = there[0].id if there else new_thread(workshop, PERSON.actor, "Greet people", "methodical").id
-    revise_spec(workshop, id_, PERSON.actor, SPEC)
+    there = context.journal.instances("thread")
+    id_ = there[0].id if there else new_thread(context, PERSON.actor, "Greet people", "methodical").id
+    revise_spec(context, id_, PERSON.actor, SPEC)
     return id_
 
 
-def _say(workshop: Workshop, id_: str, verb: str) -> None:
+def _say(context: DriverContext, id_: str, verb: str) -> None:
     def shown(thread: Thread) -> str:
-        return shown_at(thread, verb, workshop.root)
+        return shown_at(thread, verb, context.root)
 
     match verb:
         case "drive":
             return
         case "pause":
-            pause(workshop, id_, PERSON)
+            pause(context, id_, PERSON)
         case "ask for polish":
-            ask_for(workshop, id_, "write down what it does")
+            ask_for(context, id_, "write down what it does")
         case "undo":
-            undo_reset(workshop, read_thread(workshop.journal, id_))
+            undo_reset(context, read_thread(context.journal, id_))
         case _:
-            act(workshop, id_, PERSON, verb, reason="it was said so", shown=shown)
+            act(context, id_, PERSON, verb, reason="it was said so", shown=shown)
 
 
 def _is_said(journal: Journal, id_: str, verb: str, since: int) -> bool:
@@ -110,16 +110,16 @@ def main(root: Path, options: dict[str, Any]) -> None:
     if options["rests"]:
         bench.pausing.set()
     journal = Journal(MortalStore(bench.state_directory / "journal.db", time.time_ns, fate))
-    workshop, verb = bench.workshop(journal), options["verb"]
+    context, verb = bench.context(journal), options["verb"]
     watch(fate)
     if verb == "new":
-        _begin(workshop)
+        _begin(context)
     else:
         id_ = journal.instances("thread")[0].id
         if not _is_said(journal, id_, verb, options["since"]):
-            _say(workshop, id_, verb)
+            _say(context, id_, verb)
         if verb != "undo":
-            drive(workshop, id_)
+            drive(context, id_)
     for moment in fate.lived:
         say(f"{LIVED}{moment}")
 

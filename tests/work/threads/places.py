@@ -11,9 +11,9 @@ from typing import Any
 
 from interlock.journal import Journal
 from interlock.machine import Snapshot
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import configure, pause
-from interlock.work.threads.visit import default_config
 from work.threads.benches import DONE, FAIL, PASS, Bench
 
 __all__ = ["Facts", "Places", "drive_until", "rest", "with_config"]
@@ -48,7 +48,7 @@ def rest(bench: Bench, id_: str) -> None:
     """Let a thread pause, as `ralph thread pause` does."""
     journal = bench.open()
     try:
-        pause(bench.workshop(journal), id_, bench.person)
+        pause(bench.context(journal), id_, bench.person)
     finally:
         journal.close()
 
@@ -59,9 +59,9 @@ def with_config(bench: Bench, id_: str, **chosen: Any) -> None:
 
     journal = bench.open()
     try:
-        workshop = bench.workshop(journal)
-        known = bench.thread(id_).config or default_config(workshop.settings)
-        configure(workshop, id_, bench.person, replace(known, **chosen))
+        context = bench.context(journal)
+        known = bench.thread(id_).config or default_config(context.settings)
+        configure(context, id_, bench.person, replace(known, **chosen))
     finally:
         journal.close()
 

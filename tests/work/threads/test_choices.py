@@ -6,7 +6,7 @@ import pytest
 
 from interlock.machine import ActorKind, load_shipped
 from interlock.work.threads.choices import choices
-from interlock.work.threads.verbs import Need, need_of
+from interlock.work.threads.verbs import PersonNeed, need_of
 
 _MACHINE = load_shipped("thread")
 _PART_OF_PAUSING = "verification_stopped"
@@ -29,7 +29,7 @@ def test_every_edge_of_a_person_is_a_choice_and_nothing_else_is(state: str) -> N
         if one.event:
             assert one.leads_to in _MACHINE.states
             assert one.need is need_of(_MACHINE, state, one.event)
-            assert ("gate" in one.needs) == (one.need is Need.GATE)
+            assert ("gate" in one.needs) == (one.need is PersonNeed.GATE)
 
 
 @pytest.mark.parametrize("state", ["Stuck", "Paused"])

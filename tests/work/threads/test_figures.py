@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from interlock.work.formats.times import milliseconds_of
 from interlock.work.threads.verbs import revise_spec
-from interlock.work.times import milliseconds_of
 from work.threads.benches import DONE, FAIL, IDLE, PASS, Bench, shell
 
 FOUR = """\
@@ -144,7 +144,7 @@ def test_a_run_has_an_end_once_it_is_over_and_the_spec_that_it_built_from(bench:
     assert (run["status"], run["ended_at"] is None) == ("Stuck", False)
     bench.act(id_, "revise", reason="another way")
     journal = bench.open()
-    revise_spec(bench.workshop(journal), id_, bench.person.actor, FOUR)
+    revise_spec(bench.context(journal), id_, bench.person.actor, FOUR)
     journal.close()
     assert _run(bench, id_) == run, "a later revision is not what it built from"
     bench.act(id_, "finalize", "run", drives=False)

@@ -68,7 +68,7 @@ def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary
     back = bench.act(first, "revise")
     assert back.state == "Drafting"
     journal = bench.open()
-    undo_reset(bench.workshop(journal), back, None)
+    undo_reset(bench.context(journal), back, None)
     journal.close()
     assert not canary.exists(), canary.read_text()
     if isolation == "none":  # what came back is in the way of the next one
@@ -112,9 +112,9 @@ def test_an_index_that_an_agent_forged_decides_nothing(tmp_path: Path) -> None:
     assert verbs.contents(bench.root, done.commit, ["greeting.txt"]) == {"greeting.txt": b"hello\n"}
 
 
-def _base(bench: Bench) -> verbs.Baseline:
+def _base(bench: Bench) -> verbs.StartingPoint:
     commit = (bench.root / ".git" / "refs" / "heads" / "main").read_text().strip()
-    return verbs.Baseline("main", commit)
+    return verbs.StartingPoint("main", commit)
 
 
 ALTERED = {

@@ -11,16 +11,16 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.errors import Conflict
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.gates import staged
-from interlock.work.steering import Pressed, Steering
 from interlock.work.threads.attending import is_told
 from interlock.work.threads.dialogue import say
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import Person, act, add_context, configure, pause, revise_spec
-from interlock.work.threads.visit import default_config
-from interlock.work.workshop import Workshop
 from interlock.world.agents.happenings import Said
 from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, WaitingClock, shell
 
@@ -43,7 +43,7 @@ def _is_in(state: str) -> Callable[[object], bool]:
     return lambda told: isinstance(told, Thread) and told.state == state
 
 
-def _when(bench: Bench, happens: Callable[[object], bool], speak: Callable[[Workshop], object]) -> None:
+def _when(bench: Bench, happens: Callable[[object], bool], speak: Callable[[DriverContext], object]) -> None:
     """Let somebody speak from elsewhere, once, as soon as something is told."""
     spoken: list[object] = []
 
@@ -51,15 +51,15 @@ def _when(bench: Bench, happens: Callable[[object], bool], speak: Callable[[Work
         if not spoken and happens(told):
             spoken.append(told)
             with closing(bench.open()) as elsewhere:
-                speak(bench.workshop(elsewhere))
+                speak(bench.context(elsewhere))
 
     bench.hear = hear
 
 
-def _sizes(bench: Bench, id_: str, iterations: int) -> Callable[[Workshop], Thread]:
+def _sizes(bench: Bench, id_: str, iterations: int) -> Callable[[DriverContext], Thread]:
     """Somebody chooses how many iterations there are."""
-    return lambda workshop: configure(
-        workshop, id_, bench.person, replace(default_config(workshop.settings), iterations=iterations)
+    return lambda context: configure(
+        context, id_, bench.person, replace(default_config(context.settings), iterations=iterations)
     )
 
 
@@ -104,14 +104,16 @@ def test_who_resumes_while_the_judge_has_reached_its_limit_is_heard(bench: Bench
         def is_limited() -> float:  # the journal is looked at when the judge is done, and not before
             return float(bool(read_thread(journal, id_).limited))
 
-        steering = Steering(journal, lambda entry: entry.instance == id_ and is_told(entry), is_limited)
+        interrupts = Interrupts(journal, lambda entry: entry.instance == id_ and is_told(entry), is_limited)
 
-        def rest_and_go_on(workshop: Workshop) -> None:
-            pause(workshop, id_, bench.person)
-            act(workshop, id_, bench.person, "resume")
+        def rest_and_go_on(context: DriverContext) -> None:
+            pause(context, id_, bench.person)
+            act(context, id_, bench.person, "resume")
 
         _when(bench, _says("I begin."), rest_and_go_on)
-        steered = with_(bench.workshop(journal), stop=steering, pausing=Pressed(steering), heed=steering.listen_again)
+        steered = with_(
+            bench.context(journal), stop=interrupts, pausing=PauseRequested(interrupts), refresh=interrupts.listen_again
+        )
         thread = drive(steered, id_)
     assert thread.state == "PendingReview", thread.reason
     assert sum(clock) == pytest.approx(300, abs=1)
@@ -130,7 +132,7 @@ def test_what_an_agent_was_told_that_came_to_nothing_is_told_to_the_next(bench: 
     bench.judge(STORY_MET)
     id_ = bench.new(mode="quick")
     with closing(bench.open()) as journal:
-        add_context(bench.workshop(journal), id_, bench.person, "Greet the cat as well.")
+        add_context(bench.context(journal), id_, bench.person, "Greet the cat as well.")
     _when(bench, _says("I begin."), lambda _: _press(bench))
     assert bench.act(id_, "finalize").state == "Paused"
     bench.stop.clear()
@@ -144,10 +146,10 @@ def test_what_an_agent_was_told_that_came_to_nothing_is_told_to_the_next(bench: 
 def test_an_assessment_of_a_spec_that_is_another_now_is_none_of_it(bench: Bench) -> None:
     id_ = bench.new()
 
-    def write_anew(workshop: Workshop) -> None:
-        act(workshop, id_, bench.person, "revise")
-        revise_spec(workshop, id_, bench.person.actor, LATER)
-        act(workshop, id_, bench.person, "assess")
+    def write_anew(context: DriverContext) -> None:
+        act(context, id_, bench.person, "revise")
+        revise_spec(context, id_, bench.person.actor, LATER)
+        act(context, id_, bench.person, "assess")
 
     bench.play([{"say": "It is rude.\nVERDICT: REVISE"}, {"finish": True}], READY)
     _when(bench, _says("It is rude"), write_anew)
@@ -173,7 +175,7 @@ def test_who_is_asked_whether_work_is_put_away_answers_for_what_was_there_then(b
             return True
 
     with closing(bench.open()) as journal, pytest.raises(Conflict) as caught:
-        act(bench.workshop(journal), id_, Person(presence.actor, Reads, lambda: True), "revise")
+        act(bench.context(journal), id_, Person(presence.actor, Reads, lambda: True), "revise")
     assert caught.value.code == "conflict"
     assert bench.thread(id_).state == "PendingReview"
 
@@ -181,9 +183,9 @@ def test_who_is_asked_whether_work_is_put_away_answers_for_what_was_there_then(b
 def test_a_draft_takes_no_spec_back_that_somebody_wrote_meanwhile(bench: Bench) -> None:
     id_ = bench.new()
     bench.play([{"say": f"Here:\n\n```markdown\n{DRAFTS}\n```"}, {"finish": True}])
-    _when(bench, _says("Here:"), lambda workshop: revise_spec(workshop, id_, bench.person.actor, LATER))
+    _when(bench, _says("Here:"), lambda context: revise_spec(context, id_, bench.person.actor, LATER))
     with closing(bench.open()) as journal:
-        thread = say(bench.workshop(journal), id_, bench.person.actor, "Shorter.")
+        thread = say(bench.context(journal), id_, bench.person.actor, "Shorter.")
     assert thread.revision is not None
     assert thread.revision.text == LATER
     assert "it is short" in thread.messages[-1].content

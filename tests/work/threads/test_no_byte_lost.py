@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exhaustive import EXHAUSTIVE
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
-from interlock.world.git import Baseline
+from interlock.world.git import StartingPoint
 from work.threads.benches import Bench, Steps
 from world.git.plans import PLANS, Plan, be_dirty, commit, go_on, whole
 from world.git.repositories import git, made, write
@@ -53,7 +53,7 @@ def _whole(bench: Bench) -> tuple[object, ...]:
 def _undo(bench: Bench, thread: Thread) -> None:
     journal = bench.open()
     try:
-        undo_reset(bench.workshop(journal), thread)
+        undo_reset(bench.context(journal), thread)
     finally:
         journal.close()
 
@@ -75,7 +75,7 @@ def test_a_thread_that_goes_back_gives_everything_back_or_touches_nothing(plan: 
             return
         assert thread.state == state, thread.reason
         assert thread.baseline is not None
-        base = Baseline(thread.baseline.branch, thread.baseline.commit)
+        base = StartingPoint(thread.baseline.branch, thread.baseline.commit)
         for number, change in enumerate(plan.agents):
             commit(bench.root, change, f"agent {number}")
         go_on(bench.root, place, base, plan)

@@ -14,7 +14,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.machine import Event, Evidence
 from interlock.machine.model import NOTED, SUPERSEDED
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.orchestration.loop import begin
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
@@ -308,9 +308,9 @@ def test_other_agents_take_over_what_a_run_has_done(bench: Bench, journal: Journ
     rests_at(bench, at_work)
     id_, thread = begun(bench)
     goes_on(bench)
-    workshop = bench.workshop(journal)
+    context = bench.context(journal)
     assert thread.config is not None
-    configure(workshop, id_, bench.person, replace(thread.config, agents=("scripted:other",)))
+    configure(context, id_, bench.person, replace(thread.config, agents=("scripted:other",)))
     rests_at(bench, lambda run: run.state == "Reviewing")
     assert bench.act(id_, "resume").state == "Paused"
     first, second = runs(journal)
@@ -324,7 +324,7 @@ def test_what_a_person_adds_to_a_thread_that_rests_is_planned(bench: Bench, jour
     id_, thread = begun(bench)
     goes_on(bench)
     bench.play(more(2))
-    add_context(bench.workshop(journal), id_, bench.person, "and in Welsh")
+    add_context(bench.context(journal), id_, bench.person, "and in Welsh")
     rests_at(bench, at_work)
     thread = bench.act(id_, "resume")
     assert (thread.state, thread.context) == ("Paused", []), thread.reason
@@ -363,14 +363,14 @@ def test_a_run_of_a_thread_is_steered_by_the_thread_alone(bench: Bench, journal:
     rests_at(bench, at_work)
     id_, _ = begun(bench)
     goes_on(bench)
-    workshop, person = bench.workshop(journal), bench.person.actor
+    context, person = bench.context(journal), bench.person.actor
     run = known_run(journal)
     assert run.parent == id_
     for verb in (
         lambda: add(journal, person, run, "more"),
         lambda: stop(journal, person, run),
-        lambda: resume(workshop, person, run),
-        lambda: begin_goal(workshop, "Something else", ROLES),
+        lambda: resume(context, person, run),
+        lambda: begin_goal(context, "Something else", ROLES),
     ):
         with pytest.raises(InterlockError) as caught:
             verb()
@@ -381,7 +381,7 @@ def test_a_run_of_a_thread_is_steered_by_the_thread_alone(bench: Bench, journal:
 
 
 def test_without_a_name_a_run_of_ones_own_is_meant_and_not_a_threads(bench: Bench, journal: Journal) -> None:
-    own = begin(bench.workshop(journal), "All parts are there", "261115-120000", ROLES)
+    own = begin(bench.context(journal), "All parts are there", "261115-120000", ROLES)
     rests_at(bench, at_work)
     begun(bench)
     assert known_run(journal).id == own
@@ -417,7 +417,7 @@ def test_a_thread_that_takes_another_driver_closes_its_run(bench: Bench, journal
     id_, thread = begun(bench)
     goes_on(bench)
     assert thread.config is not None
-    configure(bench.workshop(journal), id_, bench.person, replace(thread.config, driver="plain"))
+    configure(bench.context(journal), id_, bench.person, replace(thread.config, driver="plain"))
     assert [one.outcome for one in runs(journal)] == [SUPERSEDED]
     bench.play([shell("echo hello > greeting.txt"), {"promise": "COMPLETE"}, {"finish": True}])
     bench.judge(PASS)
@@ -428,7 +428,7 @@ def test_a_thread_that_is_ended_elsewhere_while_its_run_works_is_left_alone(benc
     def abandon(told: object) -> None:
         if isinstance(told, Run) and at_work(told):
             bench.hear = lambda told: None
-            act(bench.workshop(journal), told.parent or "", bench.person, "abandon")
+            act(bench.context(journal), told.parent or "", bench.person, "abandon")
 
     bench.hear = abandon
     _, thread = begun(bench)
@@ -470,7 +470,7 @@ def test_a_driver_that_is_killed_leaves_a_run_that_is_gone_on_with(bench: Bench,
 def test_a_run_that_was_begun_and_not_noted_is_not_begun_twice(bench: Bench, journal: Journal) -> None:
     id_ = bench.new(mode="quick")
     bench.act(id_, "finalize", drives=False)
-    begin(bench.workshop(journal), "Greet people", "261115-120000", ROLES, parent=id_)
+    begin(bench.context(journal), "Greet people", "261115-120000", ROLES, parent=id_)
     rests_at(bench, at_work)
     thread = bench.drive(id_)
     assert thread.state == "Paused", thread.reason

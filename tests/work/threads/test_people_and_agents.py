@@ -30,13 +30,13 @@ from interlock.journal import Instance, Journal
 from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
 from interlock.work.gates import at_terminal, audit
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
 from interlock.work.threads.preflight import OWNING
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import Person, act, configure, new_thread, pause, revise_spec
-from interlock.work.threads.visit import default_config
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, SPEC, WORK, Bench, Steps, shell
 
 MACHINE = load_shipped("thread")
@@ -102,7 +102,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
         self.bench.now = lambda: self.time
         self.bench.settings["thread.iterations"] = 2
         self.journal = self.bench.open()
-        self.workshop = self.bench.workshop(self.journal)
+        self.context = self.bench.context(self.journal)
         self.main = self.bench.git("rev-parse", "main")
         self.new(mode, "Greet")
 
@@ -118,16 +118,16 @@ class PeopleAndAgents(RuleBasedStateMachine):
     @rule(mode=st.sampled_from(["quick", "methodical"]), title=st.sampled_from(["Greet", "Greet again"]))
     @precondition(lambda self: len(self.journal.instances("thread")) < 2)
     def new(self, mode: str, title: str) -> None:
-        made = new_thread(self.workshop, self.bench.person.actor, title, mode)
-        revise_spec(self.workshop, made.id, self.bench.person.actor, SPEC)
+        made = new_thread(self.context, self.bench.person.actor, title, mode)
+        revise_spec(self.context, made.id, self.bench.person.actor, SPEC)
 
     # People
 
     def say(self, id_: str, name: str) -> None:
         with suppress(InterlockError):
-            act(self.workshop, id_, self.bench.person, name, reason="it was said so")
+            act(self.context, id_, self.bench.person, name, reason="it was said so")
         with suppress(InterlockError):
-            drive(self.workshop, id_)
+            drive(self.context, id_)
 
     @rule(which=WHICH)
     def go_forward(self, which: int) -> None:
@@ -149,19 +149,19 @@ class PeopleAndAgents(RuleBasedStateMachine):
     @rule(which=WHICH, limit=st.integers(1, LIMIT), mode=st.sampled_from([None, "quick", "methodical"]))
     def choose(self, which: int, limit: int, mode: str | None) -> None:
         with suppress(InterlockError):
-            config = self.thread(which).config or default_config(self.workshop.settings)
+            config = self.thread(which).config or default_config(self.context.settings)
             chosen = msgspec.structs.replace(config, iterations=limit)
-            configure(self.workshop, self.thread(which).id, self.bench.person, chosen, mode)
+            configure(self.context, self.thread(which).id, self.bench.person, chosen, mode)
 
     @rule(which=WHICH)
     def interrupt(self, which: int) -> None:
         with suppress(InterlockError):
-            pause(self.workshop, self.thread(which).id, self.bench.person)
+            pause(self.context, self.thread(which).id, self.bench.person)
 
     @rule(which=WHICH)
     def undo(self, which: int) -> None:
         with suppress(InterlockError):
-            undo_reset(self.workshop, self.thread(which))
+            undo_reset(self.context, self.thread(which))
 
     @rule(name=FILES, text=st.sampled_from(["hello\n", "bye\n"]))
     def edit(self, name: str, text: str) -> None:
@@ -189,7 +189,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
     @rule(command=st.sampled_from(["true", "grep -q hello greeting.txt", "false"]))
     def verify_by(self, command: str) -> None:
         self.bench.settings["verify.commands"] = (command,)
-        self.workshop = self.bench.workshop(self.journal)
+        self.context = self.bench.context(self.journal)
 
     # Agents
 
@@ -203,7 +203,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
         id_, before = self.thread(which).id, self.thread(which).state
         agent = Person(AGENT, lambda: at_terminal({"CLAUDECODE": "1"}, self.bench.root), lambda: True)
         with pytest.raises(InterlockError):
-            act(self.workshop, id_, agent, name, reason="I think so")
+            act(self.context, id_, agent, name, reason="I think so")
         assert self.thread(which).state in (before, "PendingReview"), "at most, what it changed was seen"
 
     @rule(which=WHICH, name=st.sampled_from(GATES), kind=st.sampled_from([AGENT, None]))
@@ -225,7 +225,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
         said = json.loads(path.read_text())
         path.write_text(json.dumps({**said, "phase": {"type": state}}))
         with suppress(InterlockError):
-            drive(self.workshop, thread.id)
+            drive(self.context, thread.id)
 
     # What always holds
 

@@ -18,7 +18,7 @@ from interlock.work.threads.phases import (
     MIGRATIONS,
     SCHEMA_VERSION,
     Diagnosed,
-    Diagnosis,
+    DiagnosisView,
     Iterated,
     Mode,
     Phase,
@@ -118,8 +118,8 @@ def test_the_phases_are_those_of_the_machine_with_what_they_carry() -> None:
 
 
 def test_a_diagnosis_is_said_in_the_source_systems_words() -> None:
-    assert str(Diagnosis(5, ("claude",), 2, 3)) == "2/3 criteria (5 iterations)"
-    assert str(Diagnosis(1, (), 0, 1)) == "0/1 criteria (1 iteration)"
+    assert str(DiagnosisView(5, ("claude",), 2, 3)) == "2/3 criteria (5 iterations)"
+    assert str(DiagnosisView(1, (), 0, 1)) == "0/1 criteria (1 iteration)"
 
 
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -129,7 +129,7 @@ _DATA = st.one_of(
     st.tuples(st.sampled_from(["PreflightFailed", "Abandoned"]), _TEXT.map(Reasoned)),
     st.tuples(
         st.just("Stuck"),
-        st.builds(Diagnosis, _COUNT, st.lists(_TEXT, max_size=3).map(tuple), _COUNT, _COUNT, st.none() | _TEXT).map(
+        st.builds(DiagnosisView, _COUNT, st.lists(_TEXT, max_size=3).map(tuple), _COUNT, _COUNT, st.none() | _TEXT).map(
             Diagnosed
         ),
     ),

@@ -13,7 +13,7 @@ import pytest
 
 from interlock.work.threads.conversation import line
 from interlock.work.threads.phases import written
-from interlock.work.threads.projection import Edited, Projection, project
+from interlock.work.threads.projection import EditedFile, ThreadProjection, project
 from interlock.work.threads.store import ThreadFiles
 from world.failing import failing
 
@@ -31,8 +31,8 @@ def files(tmp_path: Path) -> ThreadFiles:
     return ThreadFiles(tmp_path / ".ralf")
 
 
-def _projected(files: ThreadFiles, *projections: Projection) -> list[Edited]:
-    told: list[Edited] = []
+def _projected(files: ThreadFiles, *projections: ThreadProjection) -> list[EditedFile]:
+    told: list[EditedFile] = []
     assert project(files, projections, told.append) == []
     return told
 
@@ -103,7 +103,7 @@ def test_a_revision_that_nobody_saved_is_set_aside(files: ThreadFiles) -> None:
     [told] = _projected(files, whole())
     assert (told.file, files.revisions("abc123")) == ("threads/abc123/spec/v3.md", (1, 2))
     files.folder.write(files.revision_name("abc123", 3), b"# Not asked about\n")
-    assert _projected(files, Projection(AFTER)) == []
+    assert _projected(files, ThreadProjection(AFTER)) == []
     assert files.revisions("abc123") == (1, 2, 3)
 
 
@@ -112,7 +112,7 @@ def test_a_conversation_goes_on_where_a_crash_cut_it(files: ThreadFiles) -> None
     said = line(HEADING) + line(ASKED) + line(ANSWERED)
     for cut in range(0, len(said), 7):
         files.folder.write(TALK, said[:cut])
-        assert _projected(files, Projection(AFTER, conversation=(HEADING, (ASKED, ANSWERED)))) == []
+        assert _projected(files, ThreadProjection(AFTER, conversation=(HEADING, (ASKED, ANSWERED)))) == []
         assert files.folder.read(TALK) == said
 
 
@@ -121,8 +121,8 @@ def test_a_thread_that_cannot_be_written_stops_nobody(files: ThreadFiles, tmp_pa
     outside.mkdir()
     (files.folder.path / "threads").mkdir(parents=True)
     (files.folder.path / "threads" / "abc123").symlink_to(outside)
-    told: list[Edited] = []
-    [failed] = project(files, [whole(), Projection(view("other"))], told.append)
+    told: list[EditedFile] = []
+    [failed] = project(files, [whole(), ThreadProjection(view("other"))], told.append)
     assert (failed.id, failed.error.code, told) == ("abc123", "file_unsafe", [])
     assert files.load("other") == view("other")
     assert list(outside.iterdir()) == []

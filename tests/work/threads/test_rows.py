@@ -15,7 +15,7 @@ from interlock.journal import Entry
 from interlock.machine import ActorKind, Event, Evidence, Transition, load_shipped
 from interlock.machine.form import RefusalForm
 from interlock.machine.model import BUILTIN
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
 from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
@@ -63,13 +63,13 @@ def _append(kind: ActorKind, name: str, *, edits: bool = False, reason: str | No
             _edit(bench)
         journal = bench.open()
         try:
-            workshop = bench.workshop(journal)
-            look(visit_of(workshop, id_, None))
+            context = bench.context(journal)
+            look(visit_of(context, id_, None))
             tree = journal.instance(id_).snapshot.subjects.get("tree")
             evidence = Evidence(subjects={"tree": tree}) if tree is not None else None
             actor = {ActorKind.SYSTEM: DRIVER, ActorKind.AGENT: AGENT}[kind]
             journal.append(id_, Event(name, actor, reason=reason, evidence=evidence))
-            project(workshop, read_thread(journal, id_))
+            project(context, read_thread(journal, id_))
         finally:
             journal.close()
 
@@ -292,7 +292,7 @@ def _check_git(row: Transition, before: Facts, after: Facts, bench: Bench, id_: 
 def _bring_back(bench: Bench, id_: str) -> None:
     journal = bench.open()
     try:
-        undo_reset(bench.workshop(journal), bench.thread(id_))
+        undo_reset(bench.context(journal), bench.thread(id_))
     finally:
         journal.close()
 
@@ -330,7 +330,7 @@ def _attempt(bench: Bench, id_: str, event: str, kind: ActorKind) -> None:
     journal = bench.open()
     try:
         if kind is ActorKind.HUMAN:
-            act(bench.workshop(journal), id_, bench.person, event, reason="because")
+            act(bench.context(journal), id_, bench.person, event, reason="because")
         else:
             evidence = Evidence(data={"reason": "because"})
             journal.append(id_, Event(event, _OF_KIND[kind], reason="because", evidence=evidence))
@@ -357,7 +357,7 @@ def test_no_verb_moves_a_thread_for_an_agent(places: Places, state: str) -> None
         journal = bench.open()
         try:
             with pytest.raises(InterlockError) as caught:
-                act(bench.workshop(journal), id_, _nobody(), event, reason="because")
+                act(bench.context(journal), id_, _nobody(), event, reason="because")
         finally:
             journal.close()
         assert caught.value.code == "person_needed", event

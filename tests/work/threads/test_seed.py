@@ -199,7 +199,7 @@ def stuck(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bench, str]:
     id_ = bench.new(SPEC, mode="quick")
     journal = bench.open()
     try:
-        revise_spec(bench.workshop(journal), id_, bench.person.actor, FOUR)
+        revise_spec(bench.context(journal), id_, bench.person.actor, FOUR)
     finally:
         journal.close()
     said: Steps = [{"promise": "COMPLETE"}, {"finish": True}]
@@ -331,7 +331,7 @@ def test_a_reset_asks_first_and_a_no_changes_nothing(places: Places, state: str)
     try:
         shown = partial(shown_at, event="revise", root=bench.root)
         with pytest.raises(Refusal) as caught:
-            act(bench.workshop(journal), id_, person, "revise", shown=shown)
+            act(bench.context(journal), id_, person, "revise", shown=shown)
     finally:
         journal.close()
     assert caught.value.code == "gate_declined"
@@ -363,7 +363,7 @@ def test_a_reset_checks_out_the_baseline_and_deletes_the_branch_and_no_commit_of
     assert made in bench.git("log", "--all", "--format=%H")
     journal = bench.open()
     try:
-        undo_reset(bench.workshop(journal), thread)
+        undo_reset(bench.context(journal), thread)
     finally:
         journal.close()
     back = Facts.of(bench, id_)
@@ -468,7 +468,7 @@ def test_a_checkpoint_always_needs_a_person(places: Places, gate: str, mode: str
         journal = bench.open()
         try:
             with pytest.raises(InterlockError) as caught:
-                act(bench.workshop(journal), id_, _agent(), event)
+                act(bench.context(journal), id_, _agent(), event)
         finally:
             journal.close()
         assert caught.value.code == "person_needed"

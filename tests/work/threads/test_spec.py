@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.threads.spec import Criterion, Spec, faults, parse_spec, template
+from interlock.work.threads.spec import Spec, SpecCriterion, faults, parse_spec, template
 
 GREET = """\
 # Greet by name
@@ -67,12 +67,12 @@ def test_a_spec_says_what_has_to_be_true() -> None:
     assert spec.title == "Greet by name"
     assert (spec.promise, spec.claim) == ("COMPLETE", "COMPLETE")
     assert spec.criteria == (
-        Criterion(1, "Names of any length"),
-        Criterion(2, "Names with accents"),
-        Criterion(3, "No network"),
-        Criterion(4, '`greet Ann` prints "Hello, Ann"', "pytest tests/test_greet.py::test_ann -q"),
-        Criterion(5, "The help says so, in one line"),
-        Criterion(6, "Nothing else changes: no other command; no setting"),
+        SpecCriterion(1, "Names of any length"),
+        SpecCriterion(2, "Names with accents"),
+        SpecCriterion(3, "No network"),
+        SpecCriterion(4, '`greet Ann` prints "Hello, Ann"', "pytest tests/test_greet.py::test_ann -q"),
+        SpecCriterion(5, "The help says so, in one line"),
+        SpecCriterion(6, "Nothing else changes: no other command; no setting"),
     )
     assert spec.protected == ("Makefile", "ci/", "tests/data/names.txt", "setup.cfg", "tests/test_greet.py")
     assert spec.named == ("tests/test_greet.py",)
@@ -98,7 +98,7 @@ def test_the_spec_that_the_docs_show_has_no_faults() -> None:
     ],
 )
 def test_a_heading_of_the_second_level_opens_a_section(heading: str) -> None:
-    assert parse_spec(f"{heading}\n- one").criteria == (Criterion(1, "one"),)
+    assert parse_spec(f"{heading}\n- one").criteria == (SpecCriterion(1, "one"),)
 
 
 @pytest.mark.parametrize(
@@ -152,14 +152,14 @@ def test_a_block_of_code_in_an_item_is_left_out() -> None:
     ],
 )
 def test_a_line_below_a_criterion_names_its_command(line: str, command: str) -> None:
-    assert _spec(f"- one\n{line}\n- two").criteria == (Criterion(1, "one", command), Criterion(2, "two"))
+    assert _spec(f"- one\n{line}\n- two").criteria == (SpecCriterion(1, "one", command), SpecCriterion(2, "two"))
 
 
 def test_a_command_alone_is_a_criterion_by_itself() -> None:
     spec = _spec("- verify: `make check`\n- verify: `make test`")
     assert spec.criteria == (
-        Criterion(1, "`make check` passes", "make check"),
-        Criterion(2, "`make test` passes", "make test"),
+        SpecCriterion(1, "`make check` passes", "make check"),
+        SpecCriterion(2, "`make test` passes", "make test"),
     )
 
 
@@ -256,7 +256,7 @@ def test_a_template_lacks_nothing_but_a_criterion() -> None:
     assert ["no completion criteria" in fault for fault in faults(parse_spec(empty))] == [True]
     assert parse_spec(empty).title == "Greet by name"
     spec = parse_spec(empty.replace("- [ ]\n", "- [ ] It greets\n"))
-    assert (spec.criteria, faults(spec)) == ((Criterion(1, "It greets"),), [])
+    assert (spec.criteria, faults(spec)) == ((SpecCriterion(1, "It greets"),), [])
 
 
 @given(st.text(max_size=60))

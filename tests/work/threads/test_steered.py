@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlock.journal import Journal
-from interlock.work.steering import Pressed, Steering
+from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.threads.attending import is_told
 from interlock.work.threads.loop import drive
 from interlock.work.threads.record import Thread
@@ -31,13 +31,13 @@ DRIVERS: dict[str, tuple[list[Steps], list[Steps]]] = {
 def _steered(bench: Bench, id_: str, *words: str) -> Thread:
     """Drive a thread; as soon as its agent is at work, a person says these words to it from elsewhere."""
     journal = bench.open()
-    steering = Steering(journal, lambda entry: entry.instance == id_ and is_told(entry))
-    workshop = replace(
-        bench.workshop(journal),
-        stop=steering,
-        pausing=Pressed(steering),
-        wait=steering.wait,
-        heed=steering.listen_again,
+    interrupts = Interrupts(journal, lambda entry: entry.instance == id_ and is_told(entry))
+    context = replace(
+        bench.context(journal),
+        stop=interrupts,
+        pausing=PauseRequested(interrupts),
+        wait=interrupts.wait,
+        refresh=interrupts.listen_again,
     )
 
     def speak(told: object) -> None:
@@ -48,7 +48,7 @@ def _steered(bench: Bench, id_: str, *words: str) -> Thread:
 
     bench.hear = speak
     try:
-        return drive(workshop, id_)
+        return drive(context, id_)
     finally:
         journal.close()
 
@@ -56,9 +56,9 @@ def _steered(bench: Bench, id_: str, *words: str) -> Thread:
 def _say(bench: Bench, journal: Journal, id_: str, words: tuple[str, ...]) -> None:
     for word in words:
         if word == "pause":
-            pause(bench.workshop(journal), id_, bench.person)
+            pause(bench.context(journal), id_, bench.person)
         else:
-            act(bench.workshop(journal), id_, bench.person, word)
+            act(bench.context(journal), id_, bench.person, word)
 
 
 def _begun(directory: Path, driver: str) -> tuple[Bench, str]:

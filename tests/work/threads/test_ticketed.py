@@ -14,19 +14,19 @@ from interlock.errors import Refusal
 from interlock.journal import Instance, Transaction
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.attention.waiting import waiting
-from interlock.work.leases import process_holder
+from interlock.work.driver.lease_holders import process_holder
+from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.ticketed import ticket_of
+from interlock.work.threads.ticket_link import ticket_of
 from interlock.work.threads.verbs import act, pause
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.queries import view
 from interlock.work.tickets.verbs import create
-from interlock.work.watching import Watch
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, Bench
 
 PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
@@ -81,7 +81,7 @@ def test_a_ticket_follows_its_thread_to_the_commit(bench: Bench) -> None:
     assert stands(bench) == ("In Review", None)
     assert moves(bench) == [("In Progress", "human"), ("In Review", "human")]
     with closing(bench.open()) as journal:
-        [wait], _ = waiting(journal, Watch(), None)
+        [wait], _ = waiting(journal, RecordCaches(), None)
         assert journal.verify() == []
     assert wait.command == f"ralph work {NUMBER}", "it is built, and that says what to merge"
     assert move(bench, "Done").new_state == "Done"
@@ -250,11 +250,11 @@ def test_paused_and_verified_threads_keep_their_ticket(bench: Bench) -> None:
     bench.act(id_, "finalize", "run")
     bench.act(id_, "start", drives=False)
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
-        pause(workshop, id_, bench.person)
+        context = bench.context(journal)
+        pause(context, id_, bench.person)
         assert stands(bench) == ("In Progress", f"thread:{id_}")
-        act(workshop, id_, bench.person, "resume")
-        assert drive(workshop, id_).state == "Implemented"
+        act(context, id_, bench.person, "resume")
+        assert drive(context, id_).state == "Implemented"
     assert moves(bench) == [("In Progress", "human")]
 
 

@@ -123,22 +123,22 @@ def test_talk_makes_revisions_and_is_kept(bench: Bench) -> None:
     id_ = bench.new()
     journal = bench.open()
     try:
-        workshop, ann = bench.workshop(journal), bench.person.actor
-        thread = say(workshop, id_, ann, "be very polite")
+        context, ann = bench.context(journal), bench.person.actor
+        thread = say(context, id_, ann, "be very polite")
         assert [one.by for one in thread.revisions] == [ann.id, "scripted"]
         assert "very polite" in thread.revisions[-1].text
-        assert len(say(workshop, id_, ann, "and now?").revisions) == 2
+        assert len(say(context, id_, ann, "and now?").revisions) == 2
         with pytest.raises(InterlockError) as caught:
-            say(workshop, id_, ann, "hello?")
+            say(context, id_, ann, "hello?")
         assert caught.value.code == "agent_failed"
         said = [(one.role, one.content) for one in bench.thread(id_).messages]
         assert said[2:] == [("user", "and now?"), ("assistant", "Which hello?"), ("user", "hello?")]
         bench.act(id_, "finalize")
         with pytest.raises(InterlockError) as caught:
-            say(workshop, id_, ann, "more")
+            say(context, id_, ann, "more")
         assert caught.value.code == "not_allowed"
         with pytest.raises(InterlockError) as caught:
-            revise_spec(workshop, id_, ann, "# More")
+            revise_spec(context, id_, ann, "# More")
         assert caught.value.code == "not_allowed"
     finally:
         journal.close()
@@ -277,13 +277,13 @@ def test_polish_by_an_agent_is_proven_again_and_done_only_on_the_branch(places: 
     bench.play([shell("echo notes > NOTES"), {"finish": True}], BROKEN)
     journal = bench.open()
     try:
-        ask_for(bench.workshop(journal), id_, "write notes")
+        ask_for(bench.context(journal), id_, "write notes")
         with pytest.raises(InterlockError) as caught:
-            ask_for(bench.workshop(journal), id_, "write more")
+            ask_for(bench.context(journal), id_, "write more")
         assert caught.value.code == "agent_failed"
         bench.git("switch", "-q", "main")
         with pytest.raises(InterlockError) as caught:
-            ask_for(bench.workshop(journal), id_, "write more")
+            ask_for(bench.context(journal), id_, "write more")
         assert caught.value.code == "wrong_branch"
     finally:
         journal.close()
@@ -424,7 +424,7 @@ def test_two_threads_run_side_by_side_in_work_trees_of_their_own(bench: Bench) -
     assert bench.git("branch", "--format=%(refname:short)").split() == ["main", f"ralf/{ids[0]}"]
     journal = bench.open()
     try:
-        undo_reset(bench.workshop(journal), back)
+        undo_reset(bench.context(journal), back)
     finally:
         journal.close()
     assert (bench.state_directory / "worktrees" / ids[1] / "greeting.txt").read_text() == "hello\n"

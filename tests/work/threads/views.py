@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.work.threads.conversation import Heading, Message, Role
+from interlock.work.threads.conversation import ConversationHeader, Message, Speaker
 from interlock.work.threads.phases import (
-    Baseline,
+    BaselineView,
     Committed,
     Diagnosed,
-    Diagnosis,
+    DiagnosisView,
     Iterated,
     Mode,
     Phase,
@@ -17,7 +17,7 @@ from interlock.work.threads.phases import (
     RunConfig,
     ThreadView,
 )
-from interlock.work.threads.runs import RunIteration, RunView
+from interlock.work.threads.runs import RunFile, RunIteration
 
 __all__ = ["ANSWERED", "ASKED", "COMMIT", "HEADING", "PHASES", "RUN", "view"]
 
@@ -29,17 +29,17 @@ PHASES = (
     Phase("Running", Iterated(3)),
     Phase("Paused", Iterated(4)),
     Phase("Verifying", Iterated(5)),
-    Phase("Stuck", Diagnosed(Diagnosis(5, ("claude", "codex"), 2, 3, "it does not compile"))),
+    Phase("Stuck", Diagnosed(DiagnosisView(5, ("claude", "codex"), 2, 3, "it does not compile"))),
     *(Phase(name) for name in ("Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit")),
     Phase("Done", Committed(COMMIT)),
     Phase("Abandoned", Reasoned("not wanted any more")),
 )
-HEADING = Heading("abc123", "Greet", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
+HEADING = ConversationHeader("abc123", "Greet", "2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z")
 ASKED = Message(
-    Role.USER, "Please greet\nby name, with accents and everything that comes with them", "2026-01-02T03:05:00Z"
+    Speaker.USER, "Please greet\nby name, with accents and everything that comes with them", "2026-01-02T03:05:00Z"
 )
-ANSWERED = Message(Role.ASSISTANT, "Which accents?", "2026-01-02T03:06:00Z", "claude")
-RUN = RunView(
+ANSWERED = Message(Speaker.ASSISTANT, "Which accents?", "2026-01-02T03:06:00Z", "claude")
+RUN = RunFile(
     "run-001",
     "abc123",
     2,
@@ -61,7 +61,7 @@ def view(id_: str = "abc123", phase: Phase = Phase("Drafting"), **fields: Any) -
         "current_run_id": "run-001",
         "mode": Mode.QUICK,
         "run_config": RunConfig(7, ("claude", "codex")),
-        "baseline": Baseline("main", COMMIT, "2026-11-15T09:00:00.000Z"),
+        "baseline": BaselineView("main", COMMIT, "2026-11-15T09:00:00.000Z"),
         "extra": {"ticket": 12, "receipt": None},
     }
     return ThreadView(id=id_, phase=phase, **(whole | fields))

@@ -15,15 +15,15 @@ from interlock.errors import TrackerError
 from interlock.journal import Journal, open_journal
 from interlock.machine import Accepted, Actor, ActorKind, Channel, Event, Snapshot, load_shipped, start, step
 from interlock.work.sessions.verbs import Caller
-from interlock.work.tickets.card import Card
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.numbers import known_ticket
+from interlock.work.tickets.record import TicketRecord
 from interlock.work.tickets.settle import accept, restore
-from interlock.work.tickets.shelf import TICKETS, Line, card_of, line_of
-from interlock.work.tickets.sync import Report, set_up, synchronise
+from interlock.work.tickets.sync import SyncReport, set_up, synchronise
+from interlock.work.tickets.ticket_table import TICKETS, TicketRow, card_of, line_of
 from interlock.work.tickets.tracker import ESTIMATE, PRIORITY, STATE, said_since, written
 from interlock.work.tickets.verbs import comment, create, edit
-from interlock.world.github import GitHub, Place
+from interlock.world.github import BoardAddress, GitHub
 from interlock.world.github.transport import Transport
 from world.github_lines import connected
 from world.github_server import Check, GitHubServer
@@ -31,7 +31,7 @@ from world.github_state import US, GitHubState
 
 __all__ = ["MACHINE", "PERSON", "PLACE", "Office", "office_at", "opened_office", "way_to"]
 
-PLACE = Place("acme", "rocket", "acme", 7)
+PLACE = BoardAddress("acme", "rocket", "acme", 7)
 MACHINE = load_shipped("ticket")
 PERSON = Caller(Actor(ActorKind.HUMAN, "ada@example.org", Channel.CLI))
 
@@ -76,10 +76,10 @@ class Office:
     def set_up(self) -> None:
         set_up(self.board, MACHINE)
 
-    def sync(self, *, only_show: bool = False) -> Report:
+    def sync(self, *, only_show: bool = False) -> SyncReport:
         return synchronise(self.journal, self.board, MACHINE, only_show=only_show)
 
-    def quiet_sync(self) -> Report:
+    def quiet_sync(self) -> SyncReport:
         """Bring in step what is in step already: nothing is written, here or there."""
         head, there = self.journal.head(), self.there.snapshot()
         report = self.sync()
@@ -128,12 +128,12 @@ class Office:
     def id(self, number: int) -> str:
         return known_ticket(self.journal, number).id
 
-    def line(self, number: int) -> Line:
+    def line(self, number: int) -> TicketRow:
         ticket = self.id(number)
         with self.journal.projected(TICKETS) as sql:
             return line_of(sql, ticket)
 
-    def card(self, number: int) -> Card:
+    def card(self, number: int) -> TicketRecord:
         ticket = self.id(number)
         with self.journal.projected(TICKETS) as sql:
             return card_of(sql, ticket)

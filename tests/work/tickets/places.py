@@ -14,7 +14,7 @@ from interlock.work.sessions import verbs as sessions
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket, new_name
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.verbs import create
 from interlock.world.ancestry import started
 from interlock.world.processes import process_here, this_process

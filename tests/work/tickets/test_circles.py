@@ -10,13 +10,13 @@ import pytest
 from interlock.journal import Journal
 from interlock.machine import load_shipped
 from interlock.work.attention import attention
-from interlock.work.settings import Settings
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.settings.values import Settings
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.dashboard import dashboard
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.upcoming import next_ticket
 from interlock.work.tickets.verbs import create, edit, link
-from interlock.work.watching import Watch
 from journal.refusals import failed
 
 from .places import PERSON, circled, made, moved, person
@@ -137,7 +137,7 @@ def test_an_old_circle_is_named_wherever_one_looks_for_work(journal: Journal) ->
     (finding,) = [one for one in dashboard(journal, TICKET).health if one.code == "dependency_cycle"]
     assert (finding.severity, finding.tickets) == ("critical", [1, 2])
     assert way_out in finding.message
-    (stuck,) = attention(journal, Watch(), Settings(), None).stuck
+    (stuck,) = attention(journal, RecordCaches(), Settings(), None).stuck
     assert stuck.command == way_out
 
 

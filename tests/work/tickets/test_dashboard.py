@@ -8,7 +8,7 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.machine import load_shipped
-from interlock.work.tickets.dashboard import Dashboard, Finding, as_markdown, as_text, dashboard
+from interlock.work.tickets.dashboard import Dashboard, PipelineFinding, as_markdown, as_text, dashboard
 from journal.histories import Clock
 
 from .places import STATES, TABLE, held, made, moved, other_agent, person, place
@@ -21,7 +21,7 @@ def board(journal: Journal, **how: Any) -> Dashboard:
     return dashboard(journal, TICKET, **how)
 
 
-def found(journal: Journal, code: str, **how: Any) -> list[Finding]:
+def found(journal: Journal, code: str, **how: Any) -> list[PipelineFinding]:
     return [one for one in board(journal, **how).health if one.code == code]
 
 

@@ -14,7 +14,7 @@ from interlock.journal import Journal
 from interlock.machine import load_shipped
 from interlock.work.tickets.groups import group_lines, group_of, ordered
 from interlock.work.tickets.pipeline import convergence, distance, escalated, is_earlier, order, position
-from interlock.work.tickets.shelf import Line
+from interlock.work.tickets.ticket_table import TicketRow
 from interlock.work.tickets.verbs import link
 from journal.refusals import failed
 
@@ -24,7 +24,7 @@ TICKET = load_shipped("ticket")
 ORDER = [state for state in STATES if state not in ("Human Needed", "Canceled")]
 
 
-def line(number: int, state: str = "Backlog", **more: Any) -> Line:
+def line(number: int, state: str = "Backlog", **more: Any) -> TicketRow:
     ended = {"Done": "success", "Canceled": "canceled"}.get(state)
     given: dict[str, Any] = {
         "id": f"id-{number}",
@@ -48,10 +48,10 @@ def line(number: int, state: str = "Backlog", **more: Any) -> Line:
         "updated": "",
         "outside": None,
     }
-    return Line(**{**given, **more})
+    return TicketRow(**{**given, **more})
 
 
-def numbers(lines: list[Line]) -> list[int]:
+def numbers(lines: list[TicketRow]) -> list[int]:
     return [one.number for one in lines]
 
 

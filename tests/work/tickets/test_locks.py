@@ -14,7 +14,7 @@ import pytest
 from exhaustive import EXHAUSTIVE
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.leases import process_holder
+from interlock.work.driver.lease_holders import process_holder
 from interlock.work.sessions import verbs as sessions
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.locks import expire_lost, identities

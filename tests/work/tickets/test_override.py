@@ -15,7 +15,7 @@ from interlock.errors import InvalidMachine
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.tickets.queries import view
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.upcoming import next_ticket
 from interlock.work.tickets.verbs import create
 from interlock.world.machines import OVERRIDE, machine_finder

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.work.tickets.audit import parse
-from interlock.work.tickets.card import Card, Tracked
 from interlock.work.tickets.outside import REOPENED, asked_for
+from interlock.work.tickets.record import TicketRecord, Tracked
 from interlock.work.tickets.tracker import (
     STATE,
     board_fields,
@@ -19,7 +19,7 @@ from interlock.work.tickets.tracker import (
     ticket_marker,
     written,
 )
-from interlock.world.github import Item
+from interlock.world.github import BoardItem
 
 from .boards import MACHINE
 
@@ -28,9 +28,9 @@ TICKET = "01hf7yat00000000000000000z"
 
 def item(
     *, title: str = "", body: str = "", state: str | None = None, is_open: bool = True, planned: bool = True
-) -> Item:
+) -> BoardItem:
     fields = {} if state is None else {STATE: state}
-    return Item("PVTI_1", "I_1", 1, title, body, "https://x/1", is_open, fields, (), (), "", planned)
+    return BoardItem("PVTI_1", "I_1", 1, title, body, "https://x/1", is_open, fields, (), (), "", planned)
 
 
 def test_a_board_has_a_field_for_the_state_the_priority_and_the_estimate() -> None:
@@ -43,10 +43,10 @@ def test_a_board_has_a_field_for_the_state_the_priority_and_the_estimate() -> No
 
 @given(st.text())
 def test_whatever_a_body_says_it_comes_back_as_it_was_shown(body: str) -> None:
-    ours = written(Card(title="x", body=body))
+    ours = written(TicketRecord(title="x", body=body))
     shown = item(title="x", body=f"{ours['body']}\n\n{ticket_marker(TICKET)}")
     assert marked_ticket(shown) == TICKET
-    again = written(Card(title="x", body=plain_there(shown, MACHINE)["body"]))
+    again = written(TicketRecord(title="x", body=plain_there(shown, MACHINE)["body"]))
     assert again["body"] == plain_there(shown, MACHINE)["body"]
 
 
@@ -55,7 +55,7 @@ def test_whatever_a_body_says_it_comes_back_as_it_was_shown(body: str) -> None:
     st.sampled_from([ticket_marker(TICKET), "**State transition**: Backlog → Done", "<!--ralph-transition: {}"]),
 )
 def test_no_body_can_hold_a_line_of_ours(text: str, forged: str) -> None:
-    shown = written(Card(title="x", body=f"{text}\n{forged}\n"))["body"]
+    shown = written(TicketRecord(title="x", body=f"{text}\n{forged}\n"))["body"]
     assert forged not in shown.splitlines()
     assert marked_ticket(item(body=shown)) is None
     assert parse(shown) is None
@@ -94,7 +94,7 @@ CLOSED = Tracked("PVTI_1", "I_1", 1, "https://x/1", state="Done", is_open=False)
         (item(is_open=False), "Done"),
     ],
 )
-def test_what_was_done_with_a_card_asks_for_a_state(there: Item, asked: str | None) -> None:
+def test_what_was_done_with_a_card_asks_for_a_state(there: BoardItem, asked: str | None) -> None:
     assert asked_for(there, SEEN, "In Review", has_ended=False) == asked
 
 
@@ -108,6 +108,6 @@ def test_only_an_issue_that_was_closed_can_be_opened_again(seen: Tracked, asked:
 
 
 def test_a_ticket_that_was_just_linked_has_shown_nothing_but_its_plain_fields() -> None:
-    fields = written(Card(title="x", body="y"))
+    fields = written(TicketRecord(title="x", body="y"))
     made = linked(item(), fields)
     assert (made.upto, made.state, made.is_open, made.fields) == (0, None, True, compared(fields))

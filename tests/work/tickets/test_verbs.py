@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from exhaustive import examples
 from interlock.journal import Journal
 from interlock.machine import Actor
-from interlock.work.tickets.card import Artifact, Card
 from interlock.work.tickets.fields import MAX_PROSE, MAX_TITLE
 from interlock.work.tickets.numbers import known_ticket, ticket_or_stub
-from interlock.work.tickets.queries import View, view
-from interlock.work.tickets.shelf import TICKETS, card_of
-from interlock.work.tickets.verbs import Written, comment, create, edit, link
+from interlock.work.tickets.queries import TicketView, view
+from interlock.work.tickets.record import TicketDocument, TicketRecord
+from interlock.work.tickets.ticket_table import TICKETS, card_of
+from interlock.work.tickets.verbs import TicketWrite, comment, create, edit, link
 from journal.refusals import code_of, failed
 
 from .places import AGENT, LOCKS, PERSON, STATES, agent, entries_of, held, made, moved, place
@@ -34,17 +34,17 @@ FULL: dict[str, Any] = {
 }
 
 
-def shown(journal: Journal, number: int) -> View:
+def shown(journal: Journal, number: int) -> TicketView:
     return view(journal, number, with_group=False)
 
 
-def card(journal: Journal, number: int) -> Card:
+def card(journal: Journal, number: int) -> TicketRecord:
     ticket = known_ticket(journal, number).id
     with journal.projected(TICKETS) as sql:
         return card_of(sql, ticket)
 
 
-def written(journal: Journal, number: int, **changes: Any) -> Written:
+def written(journal: Journal, number: int, **changes: Any) -> TicketWrite:
     return journal.transact(edit(PERSON, number, **changes))
 
 
@@ -53,7 +53,7 @@ def refused_to_make(journal: Journal, *codes: str, actor: Actor = AGENT, **given
     failed(lambda: journal.transact(create(actor, "Part", **given)), *codes)
 
 
-def linked(journal: Journal, number: int, relation: str, other: int, **how: Any) -> Written:
+def linked(journal: Journal, number: int, relation: str, other: int, **how: Any) -> TicketWrite:
     return journal.transact(link(PERSON, number, relation, other, **how))
 
 
@@ -200,7 +200,7 @@ def test_fields_are_set_added_to_and_taken_away(journal: Journal) -> None:
     assert (found.title, found.estimate, found.priority) == ("Other", None, "P0")
     assert (found.labels, found.assignees) == (["bug", "urgent"], [])
     assert (found.commits, found.pull_requests) == (["abc1234"], ["https://example.org/1"])
-    assert found.artifacts == [Artifact("plan_document", "thoughts/shared/plans/2026-01-01-GH-1-door.md")]
+    assert found.artifacts == [TicketDocument("plan_document", "thoughts/shared/plans/2026-01-01-GH-1-door.md")]
     assert found.body == FULL["body"]
 
 
@@ -208,7 +208,7 @@ def test_an_artifact_is_attached_once(journal: Journal) -> None:
     number = made(journal)
     for kind in ("plan", "plan_document"):
         written(journal, number, artifacts={kind: "a.md"})
-    assert shown(journal, number).artifacts == [Artifact("plan_document", "a.md")]
+    assert shown(journal, number).artifacts == [TicketDocument("plan_document", "a.md")]
 
 
 @pytest.mark.parametrize("artifacts", [{"novel": "a.md"}, {"plan": ""}, {"plan": "a\nb"}, {"plan": "x" * 501}])

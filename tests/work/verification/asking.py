@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from interlock.work.verification.receipt import Heard
-from interlock.work.verification.request import Answer
+from interlock.work.verification.receipt import JudgeRun
+from interlock.work.verification.request import JudgeAnswer
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.happenings import Happening, Said
 from interlock.world.agents.result import Ending, Result
-from interlock.world.agents.running import Stop, run
+from interlock.world.agents.running import StopSignal, run
 
 __all__ = ["Asking", "heard_of"]
 
@@ -28,12 +28,12 @@ class Asking:
     environment: Mapping[str, str]
     marker: str
     tell: Callable[[object], None]
-    stop: Stop
+    stop: StopSignal
     time_outs: TimeOuts = field(default_factory=TimeOuts)
     model: str | None = None
     arguments: tuple[str, ...] = ()
 
-    def __call__(self, prompt: str, directory: Path) -> Answer | None:
+    def __call__(self, prompt: str, directory: Path) -> JudgeAnswer | None:
         said: list[str] = []
 
         def hear(happening: Happening) -> None:
@@ -54,13 +54,13 @@ class Asking:
         result = run(self.agent, assignment, hear, self.stop)
         if result.ending is Ending.STOPPED:
             return None
-        return Answer("\n".join(said)[-_HEARD:], heard_of(self.agent, result, self.log))
+        return JudgeAnswer("\n".join(said)[-_HEARD:], heard_of(self.agent, result, self.log))
 
 
-def heard_of(agent: Agent, result: Result, log: Path) -> Heard:
+def heard_of(agent: Agent, result: Result, log: Path) -> JudgeRun:
     """What a receipt says of the run of a judge."""
     last = " ".join(result.last_lines[-1:])[:200]
-    return Heard(
+    return JudgeRun(
         agent=agent.name,
         ending=str(result.ending),
         seconds=round(result.seconds, 3),

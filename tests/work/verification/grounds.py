@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.verification.receipt import Receipt
-from interlock.work.verification.request import Plan, Request, plan_of
+from interlock.work.verification.request import Request, VerificationPlan, plan_of
 from interlock.work.verification.verifying import verify
 from interlock.world.agents.scripted.adapter import Scripted
 from work.verification.asking import Asking
@@ -96,7 +96,7 @@ class Ground:
     def tell(self, said: object) -> None:
         self.told.append(said)
 
-    def plan(self, *commands: str, settings: str = "", **more: Any) -> Plan:
+    def plan(self, *commands: str, settings: str = "", **more: Any) -> VerificationPlan:
         whole = Settings.of(settings)
         return plan_of(whole, commands=commands or (PYTEST,), **more)
 

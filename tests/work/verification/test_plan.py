@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.verification.counting import checks, number_of_tests, skips
 from interlock.work.verification.globs import matching
-from interlock.work.verification.request import Plan, name_of, plan_of
+from interlock.work.verification.request import VerificationPlan, name_of, plan_of
 from interlock.work.verification.runners import part_that_differs, used_by
 
 DEFAULTS = Settings().texts("verify.tests")
 
 
-def _plan(text: str, **more: tuple[str, ...]) -> Plan:
+def _plan(text: str, **more: tuple[str, ...]) -> VerificationPlan:
     return plan_of(Settings.of(text), **more)
 
 

@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from interlock.work.verification.receipt import (
     MOST,
     Carried,
+    CommandRun,
     Counted,
-    Edited,
-    Heard,
     Judged,
-    Ran,
+    JudgeRun,
+    ProtectedEdit,
     Receipt,
     bounded,
     from_data,
 )
 from interlock.work.verification.showing import text
 
-PASSED = Ran("pytest", "pytest -q", "passed", 0, 1.25, "01-pytest.log", "a" * 64, "2 passed")
+PASSED = CommandRun("pytest", "pytest -q", "passed", 0, 1.25, "01-pytest.log", "a" * 64, "2 passed")
 FAILED = replace(PASSED, how="failed", exit=1, why="exit 1", output="\x1b[31mE assert\nF")
 MET = Judged(1, "it adds", True, "sums.py:2", "judge")
 GOOD = Receipt("1" * 40, "2" * 64, "3" * 40, "work tree", (PASSED,), (MET,), "1" * 40)
@@ -44,7 +44,7 @@ def test_what_holds_nothing_wrong_has_passed() -> None:
         ({"tree_after": "4" * 40}, "the tree changed while it was verified"),
         ({"meddled": ("somebody did",)}, "somebody did"),
         ({"troubles": ("it is not there",)}, "it is not there"),
-        ({"protected": (Edited("a", "changed", "so"),)}, "a was changed, and must not be: so"),
+        ({"protected": (ProtectedEdit("a", "changed", "so"),)}, "a was changed, and must not be: so"),
         ({"tests": Counted(deleted=("t",))}, "the test file t is gone"),
         ({"tests": Counted(skipped=("t: skip",))}, "a test is skipped that was not: t: skip"),
         ({"tests": Counted(lost=("assert x",))}, "a test checks less than it did: assert x"),
@@ -63,7 +63,7 @@ def test_a_receipt_survives_the_journal_and_keeps_its_hash() -> None:
         GOOD,
         prepare=PASSED,
         carried=(Carried(".venv", "b" * 64, 3, 4),),
-        judge=Heard("judge", "finished", 1.5, 0.25, 100),
+        judge=JudgeRun("judge", "finished", 1.5, 0.25, 100),
         tests=Counted(edited=("t",), before=1, after=2),
         criteria=(MET, Judged(2, "by command", True, "", "command", PASSED)),
     )
@@ -86,7 +86,7 @@ def test_a_receipt_is_never_larger_than_an_entry_takes(outputs: list[str], texts
     ran = replace(FAILED, output=filling * 2000, command=filling * 1000)
     verifiers = tuple(replace(ran, output=one + filling * 2000) for one in outputs)
     criteria = tuple(Judged(place, one, False, filling * 500, "command", ran) for place, one in enumerate(texts))
-    protected = tuple(Edited("\ufffd" * 500, "changed", "\ufffd" * 200) for _ in texts[:51])
+    protected = tuple(ProtectedEdit("\ufffd" * 500, "changed", "\ufffd" * 200) for _ in texts[:51])
     receipt = bounded(replace(GOOD, verifiers=verifiers, criteria=criteria, protected=protected))
     assert len(receipt.json) <= MOST
     assert len(receipt.verifiers) == len(outputs)
@@ -98,7 +98,7 @@ def test_people_see_what_was_run_judged_and_found() -> None:
         GOOD,
         verifiers=(PASSED, replace(FAILED, name="mypy")),
         criteria=(MET, Judged(2, "it subtracts", False, "it does not", "judge"), Judged(3, "x", False, "later", "")),
-        protected=(Edited("Makefile", "changed", "`make` runs it"),),
+        protected=(ProtectedEdit("Makefile", "changed", "`make` runs it"),),
         tests=Counted(edited=("tests/test_a.py",), before=3, after=4),
     )
     shown = text(receipt)

@@ -13,8 +13,8 @@ from interlock.errors import InterlockError
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.verbs import begin_goal, roles_of
-from interlock.work.settings import Settings
-from interlock.work.stories.opening import Asked, make_yard
+from interlock.work.settings.values import Settings
+from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.verification.request import plan_of
 from interlock.work.verification.verifiers import missing_verifiers, story_tests, uncarried, verifiers_of
 from work.threads.benches import DONE, SPEC, Bench
@@ -177,10 +177,10 @@ def test_carried_paths_come_from_the_repository_where_a_thread_has_a_work_tree_o
 def test_a_run_that_nothing_could_prove_asks_no_role(bench: Bench, commands: tuple[str, ...]) -> None:
     bench.settings["verify.commands"] = commands
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
-        run = begin_goal(workshop, "All is well", roles_of(workshop.settings, {}, bench.root))
+        context = bench.context(journal)
+        run = begin_goal(context, "All is well", roles_of(context.settings, {}, bench.root))
         with pytest.raises(InterlockError) as caught:
-            drive(workshop, run)
+            drive(context, run)
     assert caught.value.code == "verifiers_missing"
     assert _sessions(bench) == 0
 
@@ -188,10 +188,10 @@ def test_a_run_that_nothing_could_prove_asks_no_role(bench: Bench, commands: tup
 def test_a_run_whose_reviewer_is_not_installed_asks_no_planner(bench: Bench) -> None:
     bench.settings["agent.command"] = "/nowhere/agent"
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
-        run = begin_goal(workshop, "All is well", roles_of(workshop.settings, {"reviewer": "command"}, bench.root))
+        context = bench.context(journal)
+        run = begin_goal(context, "All is well", roles_of(context.settings, {"reviewer": "command"}, bench.root))
         with pytest.raises(InterlockError) as caught:
-            drive(workshop, run)
+            drive(context, run)
     assert caught.value.code == "agent_missing"
     assert _sessions(bench) == 0
 
@@ -208,9 +208,9 @@ def test_a_run_whose_reviewer_is_not_installed_asks_no_planner(bench: Bench) -> 
 def test_a_story_loop_that_nothing_could_prove_is_not_begun(bench: Bench, settings: dict[str, Any], code: str) -> None:
     bench.settings.update(settings)
     with closing(bench.open()) as journal:
-        workshop = bench.workshop(journal)
+        context = bench.context(journal)
         (bench.root / "progress.txt").write_text("stories: []\n")
-        args = (journal, bench.root, bench.state_directory, workshop.settings, bench.environment)
+        args = (journal, bench.root, bench.state_directory, context.settings, bench.environment)
         with pytest.raises(InterlockError) as caught:
-            make_yard(*args, Asked(), workshop, workshop.tell)
+            make_story_context(*args, LoopOptions(), context, context.tell)
     assert caught.value.code == code

@@ -16,7 +16,7 @@ import pytest
 
 from interlock.work.verification.places import sweep
 from interlock.work.verification.receipt import from_data
-from interlock.work.verification.request import Plan, Verifier
+from interlock.work.verification.request import VerificationPlan, Verifier
 from interlock.work.verification.verifying import verify
 from interlock.world.agents.happenings import Said
 from interlock.world.agents.tree import members
@@ -90,7 +90,7 @@ def test_a_verifier_that_hangs_is_ended_and_leaves_nothing(ground: Ground, tmp_p
     command = f"trap '' TERM; echo $$ > {tmp_path}/pid; while :; do sleep 1000; done"
     pid = tmp_path / "pid"
     for seconds in (0.5, 4, 32):  # a busy machine may not have begun it by then
-        receipt = ground.verify(plan=Plan(verifiers=(Verifier("hang", command, seconds),)))
+        receipt = ground.verify(plan=VerificationPlan(verifiers=(Verifier("hang", command, seconds),)))
         assert receipt.reason.splitlines()[0] == f"verifier hang: took longer than {seconds} s"
         if pid.exists() and pid.read_text().endswith("\n"):
             break
@@ -114,14 +114,14 @@ def test_a_verifier_that_prints_without_end_is_bounded(ground: Ground) -> None:
 
 
 def test_without_a_verifier_nothing_passes(ground: Ground) -> None:
-    receipt = ground.verify(plan=Plan(), criteria=[Wanted(1)])
+    receipt = ground.verify(plan=VerificationPlan(), criteria=[Wanted(1)])
     assert "no verifier is configured" in receipt.reason
     assert not receipt.passed
 
 
 def test_a_criterion_with_a_command_is_a_verifier(ground: Ground) -> None:
-    assert ground.verify(plan=Plan(), criteria=[Wanted(1, command="true")]).passed
-    assert not ground.verify(plan=Plan(), criteria=[Wanted(1, command="false")]).passed
+    assert ground.verify(plan=VerificationPlan(), criteria=[Wanted(1, command="true")]).passed
+    assert not ground.verify(plan=VerificationPlan(), criteria=[Wanted(1, command="false")]).passed
 
 
 def test_without_criteria_nothing_passes(ground: Ground) -> None:

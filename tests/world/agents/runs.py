@@ -16,7 +16,7 @@ from typing import Any
 
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, TimeOuts
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.agents.happenings import Happening
 from interlock.world.agents.result import Result
 from interlock.world.agents.running import run
@@ -56,7 +56,7 @@ class Clock:
 
 def child(code: str, *words: str) -> Agent:
     """An agent that is a few lines of Python."""
-    return Command((sys.executable, "-c", code, *words))
+    return CommandAgent((sys.executable, "-c", code, *words))
 
 
 def are_gone(pids: Path | Sequence[int]) -> bool:

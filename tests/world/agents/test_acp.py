@@ -12,7 +12,7 @@ import pytest
 
 from interlock.world.agents.acp import Acp
 from interlock.world.agents.agent import Reply
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import ContextUsed, Cost, FailureKind, Finished, Said, UsedTool, Warned
 from interlock.world.agents.result import Ending
 from patience import SECONDS
@@ -38,7 +38,7 @@ def test_an_agent_is_prompted_and_told_as_it_works(place: Place) -> None:
 
 def test_it_is_given_our_mcp_server_and_the_run_that_it_belongs_to(place: Place) -> None:
     environment = {"PATH": "/usr/bin", "RALPH_SESSION_ID": "s-1", "RALPH_ROOT": "/r"}
-    outfit = Outfit((sys.executable, "-P", "-m", "interlock", "mcp"), "ralph-hook")
+    outfit = AgentTools((sys.executable, "-P", "-m", "interlock", "mcp"), "ralph-hook")
     place.run(Acp(AGENT), prompt="tell", environment=environment, outfit=outfit)
     given = _told(place)
     [server] = given["servers"]

@@ -10,7 +10,7 @@ from interlock.errors import InterlockError
 from interlock.world.agents.acp import Acp
 from interlock.world.agents.catalogue import AGENTS, find_agent
 from interlock.world.agents.claude import Claude
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.agents.scripted.adapter import Scripted
 
 SETTINGS = {"command": "agent --flag 'two words'", "script": "script.json"}
@@ -23,7 +23,7 @@ def test_an_agent_is_called_what_it_is_found_by(name: str) -> None:
 
 def test_an_agent_is_made_from_its_settings() -> None:
     assert find_agent("claude", {"program": "/opt/claude"}) == Claude("/opt/claude")
-    assert find_agent("command", SETTINGS) == Command(("agent", "--flag", "two words"))
+    assert find_agent("command", SETTINGS) == CommandAgent(("agent", "--flag", "two words"))
     assert find_agent("acp", {**SETTINGS, "permission": "reject"}) == Acp(("agent", "--flag", "two words"), "reject")
     assert find_agent("scripted", SETTINGS) == Scripted(Path("script.json").absolute())
 

@@ -12,22 +12,22 @@ from typing import Any
 import pytest
 
 from interlock.world.agents.agent import Launch
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.catalogue import AGENTS, find_agent
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.agents.opencode import OpenCode
 from interlock.world.agents.result import Ending
 from world.agents.runs import Place
 
-OUTFIT = Outfit(("/opt/a b/ralph", "mcp"), "/opt/a b/ralph-hook")
+OUTFIT = AgentTools(("/opt/a b/ralph", "mcp"), "/opt/a b/ralph-hook")
 LOG = Path("/repo/.ralf/runs/1/000002-implementer.log")
 EVENTS = {"PreToolUse", "PostToolUse", "PostToolUseFailure", "SessionStart", "Stop", "SessionEnd", "UserPromptSubmit"}
-NONE = Outfit()
+NONE = AgentTools()
 
 
 def _launch(
     name: str,
-    outfit: Outfit | None = OUTFIT,
+    outfit: AgentTools | None = OUTFIT,
     arguments: tuple[str, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> Launch:
@@ -118,7 +118,7 @@ def test_codex_gets_our_hooks_and_the_trust_for_these_alone() -> None:
 
 def test_codex_leaves_out_the_hooks_that_ours_are_given_for() -> None:
     key = "/repo/.codex/hooks.json:pre_tool_use:1:0"
-    state = _settings(_launch("codex", Outfit(hook="ralph-hook", instead=(key,))))["hooks"]["state"]
+    state = _settings(_launch("codex", AgentTools(hook="ralph-hook", instead=(key,))))["hooks"]["state"]
     assert state.pop(key) == {"enabled": False}
     assert len(state) == len(EVENTS) - 1
     assert all(one.keys() == {"trusted_hash"} for one in state.values())
@@ -180,5 +180,5 @@ def test_the_files_of_a_run_lie_beside_its_log_and_are_its_owners_alone(place: P
 
 
 def test_a_command_of_ones_own_runs_with_an_outfit_as_without(place: Place) -> None:
-    assert place.run(Command(("cat",)), outfit=OUTFIT).ending is Ending.FINISHED
+    assert place.run(CommandAgent(("cat",)), outfit=OUTFIT).ending is Ending.FINISHED
     assert list(place.log.parent.iterdir()) == [place.log]

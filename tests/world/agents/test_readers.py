@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Agent, Reader, Reply
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.catalogue import AGENTS, find_agent
 from interlock.world.agents.claude import Claude
 from interlock.world.agents.happenings import (
@@ -123,7 +123,7 @@ def _claude(*events: Any) -> list[Happening]:
 @pytest.mark.parametrize("servers", [[], None, [{"name": "other", "status": "connected"}], [{"name": "ralph"}]])
 def test_a_claude_without_our_server_is_warned_of(servers: Any) -> None:
     event = json.dumps({"type": "system", "subtype": "init", "mcp_servers": servers}).encode()
-    reports = replace(ASSIGNMENT, outfit=Outfit())
+    reports = replace(ASSIGNMENT, outfit=AgentTools())
     [warned] = Claude().reader(reports, lambda: NOW).read(event)
     assert isinstance(warned, Warned)
     assert "ralph" in warned.text

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from interlock.world.agents.assignment import TimeOuts
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
@@ -108,7 +108,7 @@ def test_a_banner_on_stderr_of_a_failed_run_is_a_limit(place: Place) -> None:
 
 
 def test_an_agent_that_is_not_there_is_not_installed(place: Place) -> None:
-    result = place.run(Command(("no-such-agent-anywhere",)))
+    result = place.run(CommandAgent(("no-such-agent-anywhere",)))
     assert (result.ending, result.exit_code, result.output_bytes) == (Ending.NOT_INSTALLED, None, 0)
     assert "no-such-agent-anywhere cannot be started" in result.last_lines[0]
     assert "no-such-agent-anywhere" in place.log.read_text()
@@ -117,9 +117,9 @@ def test_an_agent_that_is_not_there_is_not_installed(place: Place) -> None:
 def test_a_file_that_is_no_program_is_not_installed(place: Place) -> None:
     path = place.directory / "agent"
     path.write_text("no program")
-    assert place.run(Command((str(path),))).ending is Ending.NOT_INSTALLED
+    assert place.run(CommandAgent((str(path),))).ending is Ending.NOT_INSTALLED
     path.chmod(0o700)
-    assert place.run(Command((str(path),))).ending is Ending.NOT_INSTALLED
+    assert place.run(CommandAgent((str(path),))).ending is Ending.NOT_INSTALLED
 
 
 def test_a_directory_that_is_not_there_is_no_missing_agent(place: Place) -> None:
@@ -127,7 +127,7 @@ def test_a_directory_that_is_not_there_is_no_missing_agent(place: Place) -> None
 
 
 def test_an_argument_that_is_too_long_is_a_failure(place: Place) -> None:
-    assert place.run(Command(("echo", "{prompt}")), prompt="x" * 4_000_000).ending is Ending.FAILED
+    assert place.run(CommandAgent(("echo", "{prompt}")), prompt="x" * 4_000_000).ending is Ending.FAILED
 
 
 def test_the_environment_is_what_is_given_and_the_marker(place: Place) -> None:
@@ -306,7 +306,7 @@ def test_no_thread_no_file_and_no_zombie_is_left(place: Place) -> None:
     gc.collect()  # what others have left would close its files meanwhile
     threads, files = threading.enumerate(), len(list(Path("/dev/fd").iterdir()))
     place.run(place.script({"fork": {"count": 3}}, {"say": "again"}))
-    place.run(Command(("no-such-agent-anywhere",)))
+    place.run(CommandAgent(("no-such-agent-anywhere",)))
     assert threading.enumerate() == threads
     assert len(list(Path("/dev/fd").iterdir())) == files
     assert not [pid for pid in _children() if "Z" in _state(pid)]

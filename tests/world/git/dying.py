@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.world.git import (
-    Baseline,
+    StartingPoint,
     add_work_tree,
     baseline,
     begin_branch,
@@ -79,8 +79,8 @@ def first_commit(root: Path) -> str:
     return git("rev-list", "--max-parents=0", "main", cwd=root)
 
 
-def _base(root: Path) -> Baseline:
-    return Baseline("main", first_commit(root))
+def _base(root: Path) -> StartingPoint:
+    return StartingPoint("main", first_commit(root))
 
 
 def _tree_of(root: Path) -> Path:

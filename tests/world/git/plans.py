@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from interlock.world.git import Baseline
+from interlock.world.git import StartingPoint
 from world.git.repositories import environment, git, index_of, picture, write
 
 __all__ = ["PLANS", "Change", "File", "Plan", "be_dirty", "commit", "go_on", "whole"]
@@ -127,7 +127,7 @@ def commit(root: Path, change: Change, message: str) -> None:
     git("commit", "-q", "--allow-empty", "-m", message, cwd=root)
 
 
-def go_on(root: Path, place: Path, base: Baseline, plan: Plan) -> None:
+def go_on(root: Path, place: Path, base: StartingPoint, plan: Plan) -> None:
     """Let the base branch go on, in a work tree of its own."""
     if plan.base_goes_on is not None:
         git("worktree", "add", "-q", "--detach", place / "theirs", base.commit, cwd=root)
@@ -136,7 +136,7 @@ def go_on(root: Path, place: Path, base: Baseline, plan: Plan) -> None:
         git("worktree", "remove", "-f", place / "theirs", cwd=root)
 
 
-def be_dirty(root: Path, plan: Plan, base: Baseline) -> None:
+def be_dirty(root: Path, plan: Plan, base: StartingPoint) -> None:
     if plan.submodule in ("moved", "staged") and (root / "lib" / ".git").exists():
         git("commit", "-q", "--allow-empty", "-m", "moved", cwd=root / "lib")
         write(root, {"lib/dirty": "1"})

@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.world.git import Baseline, Kept, baseline, begin_branch, commit, go_back, keep, restore, state, undo
+from interlock.world.git import (
+    KeptWork,
+    StartingPoint,
+    baseline,
+    begin_branch,
+    commit,
+    go_back,
+    keep,
+    restore,
+    state,
+    undo,
+)
 from world.git.repositories import ADA, environment, git, index_of, made, picture, write
 
 THREAD = "ralf/01jb"
@@ -21,7 +32,7 @@ def root(tmp_path: Path) -> Path:
     return made(tmp_path / "r", {**FILES, ".gitignore": "*.log\n"})
 
 
-def _thread(root: Path) -> Baseline:
+def _thread(root: Path) -> StartingPoint:
     """A branch with a commit of an agent, and every way for a path to differ from it."""
     base = baseline(root)
     begin_branch(root, THREAD, base.commit)
@@ -401,7 +412,7 @@ def test_only_a_threads_branch_is_ever_removed(root: Path, branch: str) -> None:
     git("branch", "feature", cwd=root)
     before = _all(root)
     _refused(lambda: go_back(root, base, branch, "k"), "invalid_argument")
-    _refused(lambda: go_back(root, Baseline(THREAD, base.commit), THREAD, "k"), "invalid_argument")
+    _refused(lambda: go_back(root, StartingPoint(THREAD, base.commit), THREAD, "k"), "invalid_argument")
     _refused(lambda: go_back(root, base, THREAD, "../k"), "invalid_argument")
     assert _all(root) == before
 
@@ -418,7 +429,7 @@ def test_a_false_word_about_what_is_under_way_loses_nothing(root: Path) -> None:
     ):
         write(root, {".git/ralph-move": word})
         gone = go_back(root, base, THREAD, "k")
-        assert isinstance(gone, Kept)
+        assert isinstance(gone, KeptWork)
         undo(root, gone.name)
         assert _all(root) == before
 

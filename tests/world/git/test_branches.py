@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.world.git import Baseline, baseline, begin_branch, delete_branch, keep, state
+from interlock.world.git import StartingPoint, baseline, begin_branch, delete_branch, keep, state
 from world.git.repositories import git, index_of, made, picture, write
 
 THREAD = "ralf/01jb"
@@ -29,7 +29,7 @@ def _code(caught: pytest.ExceptionInfo[InterlockError]) -> str:
 
 
 def test_the_baseline_is_the_branch_and_its_commit(root: Path) -> None:
-    assert baseline(root) == Baseline("main", git("rev-parse", "HEAD", cwd=root))
+    assert baseline(root) == StartingPoint("main", git("rev-parse", "HEAD", cwd=root))
     assert baseline(root / "d") == baseline(root)
 
 
@@ -54,11 +54,11 @@ def test_a_branch_begins_where_head_is_and_files_and_index_stay(root: Path) -> N
     before, at = (picture(root), index_of(root)), baseline(root)
     begin_branch(root, THREAD, at.commit)
     assert (picture(root), index_of(root)) == before
-    assert baseline(root) == Baseline(THREAD, at.commit)
+    assert baseline(root) == StartingPoint(THREAD, at.commit)
     assert git("rev-parse", "main", cwd=root) == at.commit
     assert git("reflog", "-1", "--format=%gs", cwd=root) == f"checkout: moving from main to {THREAD}"
     begin_branch(root, THREAD, at.commit)
-    assert baseline(root) == Baseline(THREAD, at.commit), "it can be called again"
+    assert baseline(root) == StartingPoint(THREAD, at.commit), "it can be called again"
     git("switch", "-q", "-", cwd=root)
     assert state(root).branch == "main"
     assert {path.name for path in (root / ".git").glob("*ralph*")} == set()

@@ -9,7 +9,7 @@ import pytest
 
 from interlock.errors import InterlockError
 from interlock.world.git import (
-    Change,
+    PathChange,
     changed_between,
     commit,
     diff,
@@ -29,7 +29,7 @@ def test_changes_between_two_commits_or_trees(tmp_path: Path) -> None:
     (root / "gone").unlink()
     (root / "kind").unlink()
     (root / "kind").symlink_to("a")
-    changes = [Change("a", "M"), Change("gone", "D"), Change("kind", "T"), Change(odd, "A")]
+    changes = [PathChange("a", "M"), PathChange("gone", "D"), PathChange("kind", "T"), PathChange(odd, "A")]
     assert changed_between(root, "HEAD", tree_hash(root)) == changes
     commit(root, "two", author=ADA)
     assert changed_between(root, "HEAD~1", "main") == changes

@@ -73,7 +73,7 @@ def _clean(root: Path, revision: str) -> str:
     return git("rev-parse", revision, cwd=root.parent / "clean")
 
 
-def _begun(root: Path) -> verbs.Baseline:
+def _begun(root: Path) -> verbs.StartingPoint:
     """A thread's branch one commit after the base, made by our own verbs alone."""
     base = verbs.baseline(root)
     verbs.begin_branch(root, THREAD, base.commit)

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, event, example, given, settings
 
 from exhaustive import EXHAUSTIVE
 from interlock.errors import InterlockError
-from interlock.world.git import Baseline, baseline, begin_branch, go_back, state, undo
+from interlock.world.git import StartingPoint, baseline, begin_branch, go_back, state, undo
 from world.git.plans import PLANS, Change, File, Plan, be_dirty, commit, go_on, whole
 from world.git.repositories import git, made, picture
 
@@ -18,7 +18,7 @@ EXAMPLES = 300 if EXHAUSTIVE else 3
 THREAD = "ralf/01jb"
 
 
-def _repository(place: Path, plan: Plan) -> tuple[Path, Baseline]:
+def _repository(place: Path, plan: Plan) -> tuple[Path, StartingPoint]:
     root = made(place / "r", {".gitattributes": plan.attributes, ".gitignore": plan.ignored})
     if plan.submodule != "none":
         library = made(place / "library")

@@ -12,12 +12,12 @@ from interlock.faces.cli.output import Output, clean, one_line
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
-    from interlock.work.tickets.dashboard import Dashboard, Phase
+    from interlock.work.tickets.dashboard import Dashboard, PipelineStage
     from interlock.work.tickets.groups import Group
     from interlock.work.tickets.handoff import Handed
     from interlock.work.tickets.pipeline import Position
-    from interlock.work.tickets.queries import Related, Summary, View
-    from interlock.work.tickets.sync import Report
+    from interlock.work.tickets.queries import Related, TicketSummary, TicketView
+    from interlock.work.tickets.sync import SyncReport
     from interlock.work.tickets.upcoming import Next
     from interlock.world.github import SetUp
 
@@ -50,7 +50,7 @@ def age(hours: float) -> str:
     return f"{int(hours)} h" if hours < 48 else f"{int(hours / 24)} d"
 
 
-def _marks(one: Summary) -> Text:
+def _marks(one: TicketSummary) -> Text:
     found = Text()
     if one.held_by:
         found.append(f" held by {one_line(one.held_by)}", "cyan")
@@ -79,7 +79,7 @@ def _say(output: Output, line: Text) -> None:
     output.console().print(line, soft_wrap=True)
 
 
-def show_lines(output: Output, tickets: Sequence[Summary], machine: Machine) -> None:
+def show_lines(output: Output, tickets: Sequence[TicketSummary], machine: Machine) -> None:
     """A line for each ticket."""
     states = max(len(one.workflow_state) for one in tickets) + 2
     widths = (max(len(str(one.number)) for one in tickets) + 1, states, 2, 2, 6)
@@ -121,7 +121,7 @@ def show_board(output: Output, board: Dashboard, machine: Machine) -> None:
         console.print(Text.assemble((f"{mark} {one.code}", style), f"  {one_line(one.message)}{more}"), soft_wrap=True)
 
 
-def _phase(phase: Phase, machine: Machine, most: int, widths: tuple[int, int, int]) -> Iterator[Text]:
+def _phase(phase: PipelineStage, machine: Machine, most: int, widths: tuple[int, int, int]) -> Iterator[Text]:
     filled = max(1, round(phase.count * widths[2] / most)) if phase.count else 0
     bar = Text("█" * filled, shade(machine.states.get(phase.state)))
     number = str(phase.count) if phase.count else "·"
@@ -134,7 +134,7 @@ def _phase(phase: Phase, machine: Machine, most: int, widths: tuple[int, int, in
         yield _cells(widths, Text(), Text(), Text(), card)
 
 
-def _card(one: Summary) -> Text:
+def _card(one: TicketSummary) -> Text:
     return Text.assemble(
         (f"#{one.number} ", "bold"),
         (f"{one.priority} " if one.priority else "", _PRIORITIES.get(one.priority or "", "dim")),
@@ -145,7 +145,7 @@ def _card(one: Summary) -> Text:
     )
 
 
-def show_ticket(output: Output, found: View, machine: Machine) -> None:
+def show_ticket(output: Output, found: TicketView, machine: Machine) -> None:
     """One ticket with everything on it."""
     console = output.console()
     console.print(Text.assemble((f"#{found.number} ", "bold"), (one_line(found.title), "bold")), soft_wrap=True)
@@ -178,7 +178,7 @@ def show_ticket(output: Output, found: View, machine: Machine) -> None:
     _show_guidance(output, found.guidance.allowed_next_transitions, found.guidance.expected_by_commands)
 
 
-def _show_comments(output: Output, found: View) -> None:
+def _show_comments(output: Output, found: TicketView) -> None:
     console = output.console()
     hidden = found.comment_count - len(found.comments)
     if found.comments:
@@ -199,14 +199,14 @@ def _show_guidance(output: Output, states: Sequence[str], commands: Sequence[str
         output.console().print(Text(f"\nnext: {', '.join(states)}{by}", "dim"), soft_wrap=True)
 
 
-def show_links(output: Output, found: View, machine: Machine) -> None:
+def show_links(output: Output, found: TicketView, machine: Machine) -> None:
     """What a ticket is linked with."""
     output.console().print(Text.assemble((f"#{found.number} ", "bold"), one_line(found.title)), soft_wrap=True)
     if not _show_relations(output, found, machine):
         output.console().print(Text("  it is linked with no other ticket", "dim"))
 
 
-def _show_relations(output: Output, found: View, machine: Machine) -> bool:
+def _show_relations(output: Output, found: TicketView, machine: Machine) -> bool:
     console = output.console()
     kinds: dict[str, list[Related]] = {
         "part of": [found.parent] if found.parent else [],
@@ -267,7 +267,7 @@ def show_handed(output: Output, handed: Handed, machine: Machine) -> None:
     _show_guidance(output, told.allowed_next_transitions, told.expected_by_commands)
 
 
-def show_report(output: Output, report: Report, made: SetUp | None) -> None:
+def show_report(output: Output, report: SyncReport, made: SetUp | None) -> None:
     """What a synchronisation did, and what waits for a person."""
     if made is not None:
         added = [f"{field}: {', '.join(options)}" for field, options in made.added.items()]

@@ -16,10 +16,10 @@ from interlock.faces.cli.output import Output
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Call", "Parser", "Verb", "positive"]
+__all__ = ["CommandCall", "Parser", "Verb", "positive"]
 
 
-class Call(NamedTuple):
+class CommandCall(NamedTuple):
     """One call of a verb: its arguments, and the world it is called in."""
 
     arguments: argparse.Namespace
@@ -43,7 +43,7 @@ class Verb(NamedTuple):
 
     name: str
     help: str
-    run: Callable[[Call], None]
+    run: Callable[[CommandCall], None]
     arguments: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     passes: bool = False
     """Whether the words behind `--` are another program's; then they are its arguments' `passed`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentParser
 
-from interlock.faces.cli.command import Call, Parser, Verb
+from interlock.faces.cli.command import CommandCall, Parser, Verb
 
 __all__ = ["VERBS"]
 
@@ -39,7 +39,7 @@ complete -c ralph -l json -d 'one envelope on stdout'
 """
 
 
-def _completion(call: Call) -> None:
+def _completion(call: CommandCall) -> None:
     scripts = {"bash": _bash, "zsh": lambda: _ZSH.format(bash=_bash()), "fish": _fish}
     script = scripts[call.arguments.shell]()
     data = {"shell": call.arguments.shell, "script": script}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import clean, columns
 from interlock.faces.cli.place import readable, writable
 
 __all__ = ["VERBS"]
 
 
-def _show(call: Call) -> None:
-    from interlock.work.settings import read
-    from interlock.work.settings_table import SETTINGS
+def _show(call: CommandCall) -> None:
+    from interlock.work.settings.table import SETTINGS
+    from interlock.work.settings.values import read
 
     with readable(call) as place:
         found = place.standing
@@ -36,14 +36,14 @@ def _said(value: object) -> str:
     return ", ".join(str(one) for one in value) if isinstance(value, tuple) else str(value)
 
 
-def _accept(call: Call) -> None:
+def _accept(call: CommandCall) -> None:
     """Accept what this repository says: its journal, once for each user, and the `ralph.toml` of now.
 
     It needs a person at a terminal, and for the settings a signature where a key is enrolled.
     """
-    from interlock.work.configuration import accept
     from interlock.work.gates import present
     from interlock.work.gates.trust import trust_instance
+    from interlock.work.settings.accepted import accept
     from interlock.world.repository import find_root
 
     with writable(call, warns=False, asks=True) as place:

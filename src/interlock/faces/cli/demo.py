@@ -16,16 +16,28 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, Refusal, Tampered
 from interlock.faces.cli.board import show_board
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import clean
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.demo import Found, Heading, Hook, Hooked, Move, Project, Refused, Saw, Scene, Showed, play
+from interlock.work.demo import (
+    Hook,
+    Hooked,
+    Lookup,
+    Project,
+    Saw,
+    Scene,
+    SceneHeading,
+    SceneMove,
+    SceneRefusal,
+    Showed,
+    play,
+)
 from interlock.work.gates import Presence, at_terminal, audit, stage, staged
 from interlock.work.sessions.upkeep import take_in
+from interlock.work.settings.journal_trust import truster
 from interlock.work.tickets.dashboard import dashboard
-from interlock.work.tickets.shelf import TICKETS
-from interlock.work.trusting import truster
+from interlock.work.tickets.ticket_table import TICKETS
 from interlock.world.repository import STATE_DIRECTORY, exclude_state
 
 if TYPE_CHECKING:
@@ -36,7 +48,7 @@ __all__ = ["VERBS"]
 _WHO = {"human": ("person", "green"), "agent": ("agent", "yellow"), "system": ("system", "cyan")}
 
 
-def _demo(call: Call) -> None:
+def _demo(call: CommandCall) -> None:
     if shutil.which("git") is None:
         raise InterlockError("git_missing", "The demo needs git, and there is none.", "Install git, then try again.")
     directory = stage(Path(tempfile.mkdtemp(prefix="interlock-demo-")))
@@ -60,7 +72,7 @@ def _demo(call: Call) -> None:
         _serve(call)
 
 
-def _presence(call: Call, directory: Path) -> Presence:
+def _presence(call: CommandCall, directory: Path) -> Presence:
     """The person at the terminal, who passes the gates; where there is none, a key to be thrown away signs."""
     if not call.output.json:
         with suppress(Refusal):
@@ -70,22 +82,22 @@ def _presence(call: Call, directory: Path) -> Presence:
     return staged(directory, "demo")
 
 
-def _serve(call: Call) -> None:
+def _serve(call: CommandCall) -> None:
     from interlock.faces.cli.main import run
 
     run(["serve", "--port", str(call.arguments.port)], call.output)
 
 
-def _perform(call: Call, journal: Journal, directory: Path, presence: Presence) -> dict[str, Any]:
+def _perform(call: CommandCall, journal: Journal, directory: Path, presence: Presence) -> dict[str, Any]:
     from rich.text import Text
 
     console = call.output.console()
     moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
     for scene in play(journal, Project(directory), _hook(journal, directory), presence):
-        moves += isinstance(scene, Move)
+        moves += isinstance(scene, SceneMove)
         blocked += isinstance(scene, Hooked) and scene.said is not None
-        if isinstance(scene, Refused):
+        if isinstance(scene, SceneRefusal):
             refusals.append({"event": scene.event.name, "code": scene.error.code, **scene.error.details})
         if not call.output.json:
             _show(console, scene)
@@ -126,14 +138,14 @@ def _hook(journal: Journal, directory: Path) -> Hook:
 def _show(console: Console, scene: Scene) -> None:
     from rich.text import Text
 
-    if isinstance(scene, Heading):
+    if isinstance(scene, SceneHeading):
         console.print()
         console.print(Text(scene.text, "bold"))
-    elif isinstance(scene, Move):
+    elif isinstance(scene, SceneMove):
         _show_move(console, scene)
     elif isinstance(scene, Hooked):
         _show_hooked(console, scene)
-    elif isinstance(scene, Found):
+    elif isinstance(scene, Lookup):
         console.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
     elif isinstance(scene, Saw):
         _show_saw(console, scene)
@@ -143,7 +155,7 @@ def _show(console: Console, scene: Scene) -> None:
         _show_refused(console, scene)
 
 
-def _show_move(console: Console, scene: Move) -> None:
+def _show_move(console: Console, scene: SceneMove) -> None:
     from rich.text import Text
 
     entry = scene.recorded.entry
@@ -191,7 +203,7 @@ def _show_text(console: Console, scene: Showed) -> None:
         console.print(Text.assemble(margin, "│ ", (line, _OF_A_DIFF.get(line[:1], ""))), soft_wrap=True)
 
 
-def _show_refused(console: Console, scene: Refused) -> None:
+def _show_refused(console: Console, scene: SceneRefusal) -> None:
     from rich.text import Text
 
     told = Text.assemble((f"  {scene.machine:<13}", "magenta"), ("✗ refused ", "bold red"), scene.error.message)

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from interlock import __version__
 from interlock.errors import InterlockError, Tampered
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import columns
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, readable
 from interlock.machine import SHIPPED, load_shipped
-from interlock.work.trusting import UNTRUSTED, is_trusted
+from interlock.work.settings.journal_trust import UNTRUSTED, is_trusted
 from interlock.world.machines import OVERRIDE, cache_directory, find_machine
 from interlock.world.repository import state_directory
 
@@ -34,7 +34,7 @@ class _Finding:
     detail: str
 
 
-def _doctor(call: Call) -> None:
+def _doctor(call: CommandCall) -> None:
     findings = list(_examine(call))
     faults = [one for one in findings if one.status == "fault"]
     rows = [(_MARKS[one.status], one.check, one.detail) for one in findings]
@@ -48,8 +48,8 @@ def _doctor(call: Call) -> None:
     call.output.result(data, lambda: None)
 
 
-def _examine(call: Call) -> Iterator[_Finding]:
-    checks: tuple[tuple[str, Callable[[Call], tuple[str, str]]], ...] = (
+def _examine(call: CommandCall) -> Iterator[_Finding]:
+    checks: tuple[tuple[str, Callable[[CommandCall], tuple[str, str]]], ...] = (
         ("interlock", lambda call: ("ok", f"{__version__} on Python {platform.python_version()}")),
         ("system", _system),
         ("git", _git),
@@ -71,25 +71,25 @@ def _examine(call: Call) -> Iterator[_Finding]:
         yield _Finding(name, status, detail)
 
 
-def _system(call: Call) -> tuple[str, str]:
+def _system(call: CommandCall) -> tuple[str, str]:
     detail = f"{platform.system()} {platform.release()} {platform.machine()}"
     return ("ok" if sys.platform == "linux" else "note"), detail
 
 
-def _git(call: Call) -> tuple[str, str]:
+def _git(call: CommandCall) -> tuple[str, str]:
     if not shutil.which("git"):
         return "fault", "git is not installed; install it with your system's package manager."
     done = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10, check=False)
     return "ok", done.stdout.strip()
 
 
-def _sqlite(call: Call) -> tuple[str, str]:
+def _sqlite(call: CommandCall) -> tuple[str, str]:
     import apsw
 
     return "ok", f"SQLite {apsw.sqlite_lib_version()}, bundled with apsw {apsw.apsw_version()}"
 
 
-def _postgresql(call: Call) -> tuple[str, str]:
+def _postgresql(call: CommandCall) -> tuple[str, str]:
     if find_spec("psycopg") is None:
         from interlock.extras import how_to_install
 
@@ -102,18 +102,18 @@ def _postgresql(call: Call) -> tuple[str, str]:
     return "ok", f"psycopg is there; {DATABASE_URL} is {'set' if call.environment.get(DATABASE_URL) else 'not set'}"
 
 
-def _machines(call: Call) -> tuple[str, str]:
+def _machines(call: CommandCall) -> tuple[str, str]:
     loaded = [find_machine(name, call.environment) for name in SHIPPED]
     overridden = f", the ticket machine from {call.environment[OVERRIDE]}" if call.environment.get(OVERRIDE) else ""
     shipped = sum(load_shipped(machine.name).digest == machine.digest for machine in loaded)
     return "ok", f"{len(loaded)} load, {shipped} as shipped{overridden}"
 
 
-def _cache(call: Call) -> tuple[str, str]:
+def _cache(call: CommandCall) -> tuple[str, str]:
     return "ok", str(cache_directory(call.environment))
 
 
-def _journal(call: Call) -> tuple[str, str]:
+def _journal(call: CommandCall) -> tuple[str, str]:
     try:
         path = journal_path(call)
     except InterlockError as error:
@@ -129,10 +129,10 @@ def _journal(call: Call) -> tuple[str, str]:
         return "ok", counted
 
 
-def _tickets(call: Call) -> tuple[str, str]:
+def _tickets(call: CommandCall) -> tuple[str, str]:
     """Tickets that wait for each other, so that none of them is ever offered."""
     from interlock.work.tickets.circles import circles
-    from interlock.work.tickets.shelf import TICKETS
+    from interlock.work.tickets.ticket_table import TICKETS
 
     try:
         with opened(call, warns=False) as journal:
@@ -150,7 +150,7 @@ def _tickets(call: Call) -> tuple[str, str]:
     return "ok", f"{count} open, and none waits for itself"
 
 
-def _gates(call: Call) -> tuple[str, str]:
+def _gates(call: CommandCall) -> tuple[str, str]:
     """Whether gates can be signed here, and by what."""
     from interlock.work.gates import trust_of
     from interlock.world.ssh import Guard, is_installed
@@ -173,7 +173,7 @@ def _gates(call: Call) -> tuple[str, str]:
     return "ok", f"{len(keys)} enrolled"
 
 
-def _agents(call: Call) -> tuple[str, str]:
+def _agents(call: CommandCall) -> tuple[str, str]:
     """Which agents are here, and whether the repository's files tell them of us."""
     from interlock.work.setup import propose
     from interlock.work.setup.surroundings import find_agents, work_tree
@@ -189,7 +189,7 @@ def _agents(call: Call) -> tuple[str, str]:
     return ("note", f"{names}; `ralph init` sets them up here") if proposal.is_needed else ("ok", f"{names}, set up")
 
 
-def _verifiers(call: Call) -> tuple[str, str]:
+def _verifiers(call: CommandCall) -> tuple[str, str]:
     """The verifiers, by the definition that preflight and the loops use."""
     from interlock.work.verification.request import plan_of
     from interlock.work.verification.verifiers import missing_verifiers, story_tests, uncarried, verifiers_of

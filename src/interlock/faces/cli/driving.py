@@ -8,29 +8,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from interlock.errors import UsageError
-from interlock.faces.cli.command import Call
-from interlock.faces.cli.place import Place, readable, writable
+from interlock.faces.cli.command import CommandCall
+from interlock.faces.cli.place import Workspace, readable, writable
 from interlock.faces.cli.tracker import show_outside
 
 if TYPE_CHECKING:
-    from interlock.faces.cli.telling import Teller
+    from interlock.faces.cli.console import Reporter
     from interlock.journal import Entry
-    from interlock.work.steering import Steering
-    from interlock.work.workshop import Workshop
+    from interlock.work.driver.context import DriverContext
+    from interlock.work.driver.interrupts import Interrupts
 
-__all__ = ["Driving", "opened_workshop"]
+__all__ = ["DriverSession", "opened_workshop"]
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Driving:
+class DriverSession:
     """The workshop of this repository, and whoever watches."""
 
-    place: Place
-    workshop: Workshop
-    steering: Steering
-    teller: Teller
+    place: Workspace
+    context: DriverContext
+    interrupts: Interrupts
+    teller: Reporter
     telling: Callable[[], AbstractContextManager[None]]
     """Tells people what happens, on the channels that they chose."""
 
@@ -42,9 +42,9 @@ class Driving:
         from interlock.faces.cli.interrupts import interruptible
         from interlock.world.agents.adopting import adopting
 
-        self.steering.is_told = is_told
+        self.interrupts.is_told = is_told
         # Whoever is told is told before what agents left behind is ended: a command of theirs would be, too.
-        with interruptible(self.steering.press, self._say, patience=3), self.teller, adopting(), self.telling():
+        with interruptible(self.interrupts.press, self._say, patience=3), self.teller, adopting(), self.telling():
             return work()
 
     def _say(self, presses: int) -> None:
@@ -53,38 +53,38 @@ class Driving:
 
 
 @contextmanager
-def opened_workshop(call: Call, *, writes: bool = True, starts_agents: bool = False) -> Iterator[Driving]:
+def opened_workshop(call: CommandCall, *, writes: bool = True, starts_agents: bool = False) -> Iterator[DriverSession]:
     """The workshop of the repository that the command is called in.
 
     With `starts_agents`, waiting settings are accepted or refused before anything else. Without it, the run of an
     agent itself is refused.
     """
+    from interlock.faces.cli.console import Reporter
     from interlock.faces.cli.notify import senders_of, telling
-    from interlock.faces.cli.telling import Teller
+    from interlock.work.driver.context import DriverContext
+    from interlock.work.driver.interrupts import Interrupts, PauseRequested
     from interlock.work.notifying.sending import begin
-    from interlock.work.steering import Pressed, Steering
-    from interlock.work.workshop import Workshop
 
     with writable(call, starts_agents=starts_agents) if writes else readable(call) as place:
         if place.work_tree is None:
             raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
-        steering = Steering(place.journal, lambda entry: False, patience=2)
-        teller = Teller(call.output)
-        workshop = Workshop(
+        interrupts = Interrupts(place.journal, lambda entry: False, patience=2)
+        teller = Reporter(call.output)
+        context = DriverContext(
             journal=place.journal,
             root=place.work_tree,
             state_directory=place.state_directory,
             settings=place.settings,
             environment=dict(call.environment),
             tell=teller.tell,
-            stop=steering,
-            pausing=Pressed(steering),
-            wait=steering.wait,
-            heed=steering.listen_again,
+            stop=interrupts,
+            pausing=PauseRequested(interrupts),
+            wait=interrupts.wait,
+            refresh=interrupts.listen_again,
         )
         begin(senders_of(call, place) if writes else ())
         try:
-            yield Driving(place, workshop, steering, teller, lambda: telling(call, place))
+            yield DriverSession(place, context, interrupts, teller, lambda: telling(call, place))
         finally:
             if writes:
                 show_outside(call, place)  # a ticket follows its thread

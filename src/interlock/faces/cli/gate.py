@@ -7,14 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import Output, columns, one_line
 from interlock.faces.cli.place import opened, writable
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.work.gates import Key
-    from interlock.work.gates.overview import Overview
+    from interlock.work.gates.overview import GatesOverview
     from interlock.work.gates.presence import Presence
 
 __all__ = ["VERBS", "enrolled"]
@@ -23,7 +23,7 @@ _SHOWN = 10
 _FORGEABLE = "forgeable: it signs for every program that runs as you; give it a passphrase, or take it out of the agent"
 
 
-def _enroll(call: Call) -> None:
+def _enroll(call: CommandCall) -> None:
     with writable(call) as place:
         key = enrolled(call, place.journal, call.arguments.key)
     said = f"✓ {key.fingerprint} signs at the gates from now on; what guards it: {key.guard}."
@@ -31,14 +31,14 @@ def _enroll(call: Call) -> None:
     _warn(call.output, key)
 
 
-def enrolled(call: Call, journal: Journal, file: Path) -> Key:
+def enrolled(call: CommandCall, journal: Journal, file: Path) -> Key:
     """Enroll a key for the person who calls."""
     from interlock.work.gates import enroll
 
     return enroll(journal, _person(call, journal, is_enrolling=True), file.expanduser(), call.environment)
 
 
-def _person(call: Call, journal: Journal, *, is_enrolling: bool = False) -> Presence:
+def _person(call: CommandCall, journal: Journal, *, is_enrolling: bool = False) -> Presence:
     """The person who calls, before anything else is looked at; whoever is none has tried, and that is kept."""
     from interlock.work.gates import present
     from interlock.work.gates.trust import trust_instance
@@ -54,7 +54,7 @@ def _warn(output: Output, key: Key) -> None:
         output.message(f"⚠ {key.fingerprint} is {_FORGEABLE}.")
 
 
-def _revoke(call: Call) -> None:
+def _revoke(call: CommandCall) -> None:
     from interlock.work.gates import revoke
 
     with writable(call) as place:
@@ -64,12 +64,12 @@ def _revoke(call: Call) -> None:
     call.output.result(_key_data(key), lambda: call.output.text(said))
 
 
-def _list(call: Call) -> None:
-    from interlock.work.gates.overview import Overview, overview
+def _list(call: CommandCall) -> None:
+    from interlock.work.gates.overview import GatesOverview, overview
     from interlock.work.gates.trust import Trust
 
     with opened(call) as journal:
-        seen = overview(journal) if journal else Overview(Trust(), [], [])
+        seen = overview(journal) if journal else GatesOverview(Trust(), [], [])
     data = {
         "keys": [_key_data(key) for key in seen.trust.keys.values()],
         "passed": [asdict(one) for one in seen.passed],
@@ -93,7 +93,7 @@ def _key_data(key: Key) -> dict[str, Any]:
     }
 
 
-def _show(output: Output, seen: Overview) -> None:
+def _show(output: Output, seen: GatesOverview) -> None:
     keys = [
         (
             f"  {key.fingerprint}",

@@ -9,7 +9,7 @@ from textwrap import fill
 
 from interlock import __version__
 from interlock.faces.cli.command import Parser, Verb
-from interlock.faces.cli.manual import Page, pages
+from interlock.faces.cli.manual import ManualPage, pages
 from interlock.faces.cli.output import columns
 
 __all__ = ["noun_help", "ralph_help", "verb_help"]
@@ -94,7 +94,7 @@ def _title(name: str, line: str, width: int) -> str:
     return fill(f"{name} · {line}", width, subsequent_indent="  ")
 
 
-def _about(page: Page, width: int) -> Iterator[str]:
+def _about(page: ManualPage, width: int) -> Iterator[str]:
     for paragraph in page.about:
         yield fill(paragraph, width, break_on_hyphens=False, break_long_words=False)
 
@@ -116,7 +116,7 @@ def _arguments(parser: Parser, width: int) -> Iterator[str]:
             yield text
 
 
-def _rest(page: Page, width: int) -> Iterator[str]:
+def _rest(page: ManualPage, width: int) -> Iterator[str]:
     if page.examples:
         shown = (f"  {line}\n{_indented(told, width)}" for line, told in page.examples)
         yield "examples:\n" + "".join(shown)
@@ -126,7 +126,7 @@ def _rest(page: Page, width: int) -> Iterator[str]:
     yield from _see(page, width)
 
 
-def _see(page: Page, width: int) -> Iterator[str]:
+def _see(page: ManualPage, width: int) -> Iterator[str]:
     if page.see:
         listed = ", ".join(f"ralph {words}".replace(" ", "\0") for words in page.see)
         told = fill(listed, width, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, TrackerError, UsageError
 from interlock.faces.cli.asking import ask
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import builtins, columns, one_line
-from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.tracker import board_of, show_outside
 
 if TYPE_CHECKING:
-    from interlock.work.importing.planning import Plan
+    from interlock.work.importing.planning import ImportPlan
 
 __all__ = ["VERBS"]
 
@@ -23,7 +23,7 @@ _SHOWN = 100
 _TITLE = 60
 
 
-def _import(call: Call) -> None:
+def _import(call: CommandCall) -> None:
     given = call.arguments
     if given.path is None:
         if given.form != "github":
@@ -54,12 +54,12 @@ def _import(call: Call) -> None:
     _write(call, planned)
 
 
-def _agree(call: Call) -> None:
+def _agree(call: CommandCall) -> None:
     if not call.arguments.yes and (declined := ask(call.output, "Make these tickets?")):
         raise InterlockError("import_declined", *declined)
 
 
-def _write(call: Call, planned: Plan) -> None:
+def _write(call: CommandCall, planned: ImportPlan) -> None:
     from interlock.work.importing.writing import write
 
     with writable(call) as place:
@@ -71,7 +71,7 @@ def _write(call: Call, planned: Plan) -> None:
     call.output.result(_data(planned, made), lambda: call.output.text(said))
 
 
-def _refer_to_stories(call: Call, form: str) -> None:
+def _refer_to_stories(call: CommandCall, form: str) -> None:
     """The story loop reads prd.json by itself, and nothing else of these."""
     if form != "prd":
         message = "The story loop takes story files and prd.json, and nothing else that can be imported."
@@ -83,7 +83,7 @@ def _refer_to_stories(call: Call, form: str) -> None:
 # What is shown
 
 
-def _show(call: Call, planned: Plan) -> None:
+def _show(call: CommandCall, planned: ImportPlan) -> None:
     rows = [("make", one.id, _short(one.title), one.priority or "", _links(one)) for one in planned.make]
     rows += [("there", one.item.id, _short(one.item.title), "", _news(one)) for one in planned.known]
     rows += [("skip", one.id, _short(one.title), "", one.why) for one in planned.left]
@@ -117,7 +117,7 @@ def _news(known: Any) -> str:
     return f"#{known.number}{changed}"
 
 
-def _data(planned: Plan, made: dict[str, int]) -> dict[str, Any]:
+def _data(planned: ImportPlan, made: dict[str, int]) -> dict[str, Any]:
     form = planned.form.name
     return {
         "form": form,
@@ -143,7 +143,7 @@ def _data(planned: Plan, made: dict[str, int]) -> dict[str, Any]:
 # The board on GitHub
 
 
-def _refuse_tracked(place: Place, ids: list[str]) -> None:
+def _refuse_tracked(place: Workspace, ids: list[str]) -> None:
     """Issues of the repository whose board is in step with the tickets would become tickets twice."""
     if place.settings.text("ticket.tracker") != "github":
         return
@@ -153,7 +153,7 @@ def _refuse_tracked(place: Place, ids: list[str]) -> None:
         raise TrackerError("import_invalid", message, "`ralph import --as github` brings in what is on the board.")
 
 
-def _from_board(call: Call) -> None:
+def _from_board(call: CommandCall) -> None:
     """Bring in the issues on the tracker's board that are no tickets yet."""
     from interlock.work.tickets.sync import newcomers, synchronise
 

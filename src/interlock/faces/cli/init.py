@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
 from interlock.faces.cli.asking import ask
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.gate import enrolled
 from interlock.faces.cli.output import Output, clean, columns, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, writable
 
 if TYPE_CHECKING:
-    from interlock.work.setup import Agent, Proposal
+    from interlock.work.setup import Proposal, SetupTarget
 
 __all__ = ["VERBS"]
 
 _STYLES = {"+++": "bold", "---": "bold", "@": "cyan", "+": "green", "-": "red", "\\": "dim"}
 
 
-def _init(call: Call) -> None:
+def _init(call: CommandCall) -> None:
     if call.arguments.undo:
         _undo(call)
         return
@@ -36,9 +36,9 @@ def _init(call: Call) -> None:
         _offer_key(call)
 
 
-def _explain(call: Call, proposal: Proposal, agents: dict[Agent, str]) -> None:
+def _explain(call: CommandCall, proposal: Proposal, agents: dict[SetupTarget, str]) -> None:
     """What else to know of what was written."""
-    from interlock.work.setup import Agent
+    from interlock.work.setup import SetupTarget
 
     if call.output.json:
         return
@@ -48,11 +48,11 @@ def _explain(call: Call, proposal: Proposal, agents: dict[Agent, str]) -> None:
             f"The programs are registered as {one_line(proposal.ralph)}, which is of use on this machine only; "
             "installed as a tool, with `uv tool install` or `pipx install`, they are found by everybody."
         )
-    if Agent.CODEX in agents:
+    if SetupTarget.CODEX in agents:
         call.output.message("Codex runs the hooks once you trust them: type `/hooks` in its terminal.")
 
 
-def _offer_key(call: Call) -> None:
+def _offer_key(call: CommandCall) -> None:
     """Offer to have the key that git signs with sign at the gates too, where no key does yet."""
     from interlock.work.gates import at_terminal, key_of_git, trust_of
 
@@ -75,22 +75,22 @@ def _offer_key(call: Call) -> None:
     call.output.message(f"✓ {key.fingerprint} signs at the gates from now on; what guards it: {key.guard}.")
 
 
-def _agents(call: Call) -> dict[Agent, str]:
+def _agents(call: CommandCall) -> dict[SetupTarget, str]:
     """The agents to set up, each with the reason."""
-    from interlock.work.setup import Agent
+    from interlock.work.setup import SetupTarget
     from interlock.work.setup.surroundings import find_agents, work_tree
 
     if call.arguments.agent:
-        return {agent: "named by --agent" for agent in Agent if agent in call.arguments.agent}
+        return {agent: "named by --agent" for agent in SetupTarget if agent in call.arguments.agent}
     found = find_agents(work_tree(call.directory), call.environment)
-    return found or dict.fromkeys(Agent, "no agent was found here, so all are set up")
+    return found or dict.fromkeys(SetupTarget, "no agent was found here, so all are set up")
 
 
-def _introduction(agents: dict[Agent, str]) -> str:
+def _introduction(agents: dict[SetupTarget, str]) -> str:
     return "".join(f"{agent}: {one_line(reason)}\n" for agent, reason in agents.items())
 
 
-def _undo(call: Call) -> None:
+def _undo(call: CommandCall) -> None:
     if call.arguments.agent:
         raise UsageError("usage", "`--undo` is for all agents, and takes no `--agent`.", "Leave `--agent` out.")
     from interlock.work.setup import propose_undo
@@ -103,23 +103,23 @@ def _undo(call: Call) -> None:
         _carry_out(call, proposal)
 
 
-def _has_session(call: Call) -> bool:
+def _has_session(call: CommandCall) -> bool:
     """Whether an agent with a session calls: it must not take out the hooks that hold it."""
     if call.environment.get("RALPH_SESSION_ID"):
         return True
     address = call.environment.get(DATABASE_URL) or str(journal_path(call))
     if not call.environment.get(DATABASE_URL) and not os.path.lexists(address):
         return False
-    from interlock.journal.peek import Unreadable, peek
+    from interlock.journal.peek import JournalUnreadable, peek
     from interlock.world.ancestry import names_above
 
     try:
         return peek(address, None, names_above()) is not None
-    except Unreadable:
+    except JournalUnreadable:
         return False
 
 
-def _agreed(call: Call, proposal: Proposal, introduction: str, nothing: str) -> bool:
+def _agreed(call: CommandCall, proposal: Proposal, introduction: str, nothing: str) -> bool:
     """Whether to write: shows the diff, and asks where somebody can answer."""
     output = call.output
     if not output.json:
@@ -136,7 +136,7 @@ def _agreed(call: Call, proposal: Proposal, introduction: str, nothing: str) -> 
     return True
 
 
-def _carry_out(call: Call, proposal: Proposal) -> None:
+def _carry_out(call: CommandCall, proposal: Proposal) -> None:
     from interlock.work.setup import carry_out
 
     carry_out(proposal)
@@ -165,12 +165,12 @@ def _show(output: Output, proposal: Proposal) -> None:
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    from interlock.work.setup.agents import Agent
+    from interlock.work.setup.agents import SetupTarget
 
     parser.add_argument(
         "--agent",
         action="append",
-        choices=[str(agent) for agent in Agent],
+        choices=[str(agent) for agent in SetupTarget],
         help="set up this one, found or not; can be given several times",
     )
     parser.add_argument("--undo", action="store_true", help="take everything of Interlock out again")

@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 import msgspec
 
 from interlock.errors import JournalError, Tampered, UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.output import clean
 from interlock.faces.cli.place import journal_path, opened
@@ -20,12 +20,12 @@ from interlock.journal import Journal, Problem
 from interlock.work.budget import RUNS_OF_AGENTS
 from interlock.work.orchestration.ledger import RUNS
 from interlock.work.telemetry.counters import COUNTERS
-from interlock.work.tickets.shelf import TICKETS
+from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = ["VERBS"]
 
 
-def _verify(call: Call) -> None:
+def _verify(call: CommandCall) -> None:
     fingerprint: str | None = call.arguments.key
     with opened(call) as journal:
         if journal is None:
@@ -45,7 +45,7 @@ def _verify(call: Call) -> None:
     call.output.result(counts, lambda: call.output.text(said.format(**counts)))
 
 
-def _nothing_to_verify(call: Call, fingerprint: str | None) -> None:
+def _nothing_to_verify(call: CommandCall, fingerprint: str | None) -> None:
     if fingerprint is not None:
         _refuse(call, [], [Problem("key_unknown", f"there is no journal, and {fingerprint[:80]} is enrolled nowhere")])
     said = f"There is no journal yet; {journal_path(call)} is made by the first command that writes."
@@ -71,7 +71,7 @@ def _gates(journal: Journal) -> dict[str, int]:
     return {"gates": len(passed), "signed": sum(1 for one in passed if one.key)}
 
 
-def _refuse(call: Call, problems: list[Problem], forged: list[Problem]) -> NoReturn:
+def _refuse(call: CommandCall, problems: list[Problem], forged: list[Problem]) -> NoReturn:
     found = problems + forged
     if not call.output.json:
         for problem in found:
@@ -85,7 +85,7 @@ def _refuse(call: Call, problems: list[Problem], forged: list[Problem]) -> NoRet
     raise Tampered("approval_invalid", message, hint, details)
 
 
-def _export(call: Call) -> None:
+def _export(call: CommandCall) -> None:
     target: Path | None = call.arguments.output
     with opened(call) as journal, _sink(call, target) as sink:
         lines = 0
@@ -97,7 +97,7 @@ def _export(call: Call) -> None:
         call.output.result(data, lambda: call.output.text(f"✓ {lines} entries in {target}"))
 
 
-def _sink(call: Call, target: Path | None) -> AbstractContextManager[TextIO]:
+def _sink(call: CommandCall, target: Path | None) -> AbstractContextManager[TextIO]:
     if target is None:
         return nullcontext(call.output.stdout)
     try:
@@ -110,7 +110,7 @@ def _sink(call: Call, target: Path | None) -> AbstractContextManager[TextIO]:
         raise UsageError("invalid_argument", message, "Name a file in a directory that you may write to.") from None
 
 
-def _rebuild(call: Call) -> None:
+def _rebuild(call: CommandCall) -> None:
     with opened(call) as journal:
         count = journal.rebuild() if journal else 0
     said = f"✓ {count} instances made anew from their entries." if journal else "There is no journal yet."

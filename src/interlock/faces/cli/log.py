@@ -10,16 +10,16 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from interlock.errors import UsageError
-from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.entries import entry_data, show_entry
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, readable
 from interlock.journal import unknown_instance
-from interlock.work.references import meant
+from interlock.work.inspection.references import meant
 
 if TYPE_CHECKING:
     from interlock.journal import Entry, Journal
-    from interlock.work.causes import Basis
-    from interlock.work.travel import Moment
+    from interlock.work.inspection.causes import Basis
+    from interlock.work.inspection.time_travel import Moment
 
 __all__ = ["VERBS"]
 
@@ -28,7 +28,7 @@ _MOST = 10**9
 _POLL_SECONDS = 0.2
 
 
-def _log(call: Call) -> None:
+def _log(call: CommandCall) -> None:
     if call.arguments.at is not None:
         _at(call)
         return
@@ -43,14 +43,14 @@ def _log(call: Call) -> None:
     call.output.result([entry_data(entry) for entry in entries], lambda: _show(call, entries, machines))
 
 
-def _last(journal: Journal, call: Call) -> list[Entry]:
+def _last(journal: Journal, call: CommandCall) -> list[Entry]:
     most: int = call.arguments.number
     if call.arguments.instance:
         return journal.history(meant(journal, call.arguments.instance).id)[-most:]
     return journal.entries(max(0, journal.head() - most), most=most)
 
 
-def _show(call: Call, entries: list[Entry], machines: dict[str, str]) -> None:
+def _show(call: CommandCall, entries: list[Entry], machines: dict[str, str]) -> None:
     if not entries:
         call.output.message("Nothing has happened here yet.")
         return
@@ -62,11 +62,11 @@ def _show(call: Call, entries: list[Entry], machines: dict[str, str]) -> None:
 # One of them, as it stood
 
 
-def _at(call: Call) -> None:
+def _at(call: CommandCall) -> None:
     from interlock.faces.cli.moment_pages import basis_data, moment_data
-    from interlock.work.causes import basis_of
-    from interlock.work.travel import moment_of
-    from interlock.work.watching import Watch
+    from interlock.work.driver.record_cache import RecordCaches
+    from interlock.work.inspection.causes import basis_of
+    from interlock.work.inspection.time_travel import moment_of
 
     if call.arguments.follow:
         message = "`--at` looks at what was, and `-f` at what happens."
@@ -76,13 +76,13 @@ def _at(call: Call) -> None:
         raise UsageError("usage", message, "Name it: `ralph log INSTANCE --at N`; `ralph status` shows what there is.")
     with readable(call) as place:
         moment = moment_of(place.journal, meant(place.journal, call.arguments.instance).id, call.arguments.at)
-        basis = basis_of(place.journal, Watch(), moment.entry)
+        basis = basis_of(place.journal, RecordCaches(), moment.entry)
     changes = [asdict(one) for one in moment.changes]
     data = {**moment_data(moment), "entry": entry_data(moment.entry), "changes": changes, "basis": basis_data(basis)}
     call.output.result(data, lambda: _show_moment(call, moment, basis))
 
 
-def _show_moment(call: Call, moment: Moment, basis: Basis) -> None:
+def _show_moment(call: CommandCall, moment: Moment, basis: Basis) -> None:
     from rich.text import Text
 
     from interlock.faces.cli.looks import state_text
@@ -114,7 +114,7 @@ def _show_moment(call: Call, moment: Moment, basis: Basis) -> None:
             say(line, soft_wrap=True)
 
 
-def _follow(call: Call) -> None:
+def _follow(call: CommandCall) -> None:
     _wait_for_journal(call)
     with opened(call) as journal:
         assert journal is not None  # it was waited for
@@ -131,7 +131,7 @@ def _follow(call: Call) -> None:
             call.output.stdout.flush()
 
 
-def _wait_for_journal(call: Call) -> None:
+def _wait_for_journal(call: CommandCall) -> None:
     """Following begins before anything has happened: wait for the first command that writes."""
     path = journal_path(call)
     while not path.exists() and not call.environment.get(DATABASE_URL):

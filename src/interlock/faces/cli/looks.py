@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from interlock.machine import Machine
     from interlock.machine.form import State
-    from interlock.work.references import Reference
+    from interlock.work.inspection.references import Reference
 
 __all__ = ["lasting", "named", "quoted", "set_off", "shade", "state_text"]
 

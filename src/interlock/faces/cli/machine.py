@@ -6,18 +6,18 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InvalidMachine
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import columns
 
 if TYPE_CHECKING:
-    from interlock.machine.check import Report
+    from interlock.machine.check import CheckReport
 
 __all__ = ["VERBS"]
 
 _FORMATS = ("mermaid", "svg", "xstate")
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     from interlock.world.definitions import summaries
 
     machines = [_in_force(one, call) for one in summaries()]
@@ -28,7 +28,7 @@ def _list(call: Call) -> None:
     call.output.result(machines, lambda: call.output.text(columns(rows, call.output.width)))
 
 
-def _in_force(shipped: dict[str, Any], call: Call) -> dict[str, Any]:
+def _in_force(shipped: dict[str, Any], call: CommandCall) -> dict[str, Any]:
     """A machine's summary; that of the override where there is one, which has to be loaded for it."""
     if shipped["name"] != "ticket" or not call.environment.get("RALPH_STATE_MACHINE_CONFIG"):
         return shipped
@@ -38,7 +38,7 @@ def _in_force(shipped: dict[str, Any], call: Call) -> dict[str, Any]:
     return summarise(find_machine("ticket", call.environment))
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     from interlock.machine.describe import describe
     from interlock.world.machines import find_machine
 
@@ -52,12 +52,12 @@ def _show(call: Call) -> None:
     call.output.result(describe(machine), show)
 
 
-def _check(call: Call) -> None:
+def _check(call: CommandCall) -> None:
     from interlock.machine import SHIPPED
     from interlock.machine.check import check
     from interlock.world.machines import is_warning, load_unchecked
 
-    reports: list[Report] = []
+    reports: list[CheckReport] = []
     failed: list[str] = []
     for name in call.arguments.machine or SHIPPED:
         report = check(load_unchecked(name, call.environment))
@@ -74,20 +74,20 @@ def _check(call: Call) -> None:
     call.output.result(data, lambda: None)
 
 
-def _report_data(report: Report) -> dict[str, Any]:
+def _report_data(report: CheckReport) -> dict[str, Any]:
     import msgspec
 
     data: dict[str, Any] = msgspec.to_builtins(report)
     return data
 
 
-def _show_report(call: Call, report: Report, warnings: set[str]) -> None:
+def _show_report(call: CommandCall, report: CheckReport, warnings: set[str]) -> None:
     from interlock.faces.cli.portrait import show_report
 
     show_report(call.output.console(), report, warnings)
 
 
-def _diagram(call: Call) -> None:
+def _diagram(call: CommandCall) -> None:
     import json
 
     from interlock.world.machines import find_machine
@@ -95,18 +95,18 @@ def _diagram(call: Call) -> None:
     machine = find_machine(call.arguments.machine, call.environment)
     wanted: str = call.arguments.format
     if wanted == "svg":
-        from interlock.machine.svg import svg
+        from interlock.faces.drawing.svg import svg
 
         drawn = svg(machine)
     else:
-        from interlock.machine.diagram import mermaid, xstate
+        from interlock.faces.drawing.diagram import mermaid, xstate
 
         drawn = mermaid(machine) if wanted == "mermaid" else json.dumps(xstate(machine), indent=2, ensure_ascii=False)
     data = {"machine": machine.name, "format": wanted, "diagram": drawn}
     call.output.result(data, lambda: call.output.text(drawn))
 
 
-def _schema(call: Call) -> None:
+def _schema(call: CommandCall) -> None:
     from interlock.world.definitions import schema_text
 
     text = schema_text()

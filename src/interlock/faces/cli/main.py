@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from interlock import __version__
 from interlock.errors import Exit, InterlockError, UsageError
-from interlock.faces.cli.command import Call, Parser, Verb
+from interlock.faces.cli.command import CommandCall, Parser, Verb
 from interlock.faces.cli.output import Output
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def _call(noun: str, words: list[str], output: Output) -> None:
     verb.arguments(parser)
     arguments = parser.parse_args(own)
     arguments.passed = tuple(passed[1:])
-    verb.run(Call(arguments, output, _environment()))
+    verb.run(CommandCall(arguments, output, _environment()))
 
 
 def _environment() -> Mapping[str, str]:

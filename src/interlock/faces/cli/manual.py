@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from interlock.errors import Exit
 
-__all__ = ["EXITS", "Page", "pages"]
+__all__ = ["EXITS", "ManualPage", "pages"]
 
 _TEXTS: Final = Path(__file__).with_name("manual")
 
@@ -34,7 +34,7 @@ EXITS: Final[Mapping[Exit, str]] = {
 _ANYWHERE: Final = (Exit.OK, Exit.FAILURE, Exit.USAGE)
 
 
-class Page(NamedTuple):
+class ManualPage(NamedTuple):
     """What is told of one command."""
 
     about: tuple[str, ...]
@@ -50,17 +50,17 @@ class Page(NamedTuple):
 
 
 @cache
-def pages(noun: str) -> Mapping[str, Page]:
+def pages(noun: str) -> Mapping[str, ManualPage]:
     """The pages of a noun by verb; its own has the empty name."""
     found = tomllib.loads((_TEXTS / f"{noun}.toml").read_text(encoding="utf-8"))
     verbs = {name: one for name, one in found.items() if isinstance(one, dict) and name not in ("exits", "environment")}
     return {"": _page(found)} | {name: _page(one) for name, one in verbs.items()}
 
 
-def _page(found: Mapping[str, Any]) -> Page:
+def _page(found: Mapping[str, Any]) -> ManualPage:
     own = {Exit(int(status)): str(text) for status, text in found.get("exits", {}).items()}
     statuses = sorted({*_ANYWHERE, *own})
-    return Page(
+    return ManualPage(
         about=tuple(" ".join(one.split()) for one in found["about"].strip().split("\n\n")),
         examples=tuple((line, told) for line, told in found.get("examples", ())),
         exits={status: own.get(status, EXITS[status]) for status in statuses},

@@ -6,26 +6,26 @@ import logging
 import sys
 
 from interlock.errors import UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 
 __all__ = ["VERBS"]
 
 
-def _mcp(call: Call) -> None:
+def _mcp(call: CommandCall) -> None:
     if sys.stdin.isatty():
         message = "`ralph mcp` speaks JSON-RPC with an agent on stdin, and stdin is a terminal."
         raise UsageError("usage", message, "Register it with an agent instead: `ralph init` does.")
     import anyio
 
     from interlock.faces.cli.place import writable
-    from interlock.faces.mcp.desk import Desk
     from interlock.faces.mcp.server import make_server
+    from interlock.faces.mcp.server_context import ServerContext
     from interlock.faces.mcp.stdio import serve_stdio
     from interlock.world.processes import client_process
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="ralph mcp: %(message)s")
     with writable(call) as place:
-        desk = Desk(
+        desk = ServerContext(
             place.journal,
             place.state_directory,
             place.work_tree,

@@ -13,8 +13,8 @@ from interlock.faces.cli.output import builtins, one_line
 
 if TYPE_CHECKING:
     from interlock.journal import Entry
-    from interlock.work.causes import Basis
-    from interlock.work.travel import Change, Moment
+    from interlock.work.inspection.causes import Basis
+    from interlock.work.inspection.time_travel import FieldChange, Moment
 
 __all__ = [
     "basis_data",
@@ -134,7 +134,7 @@ def counter_lines(moment: Moment) -> Iterator[Text]:
         yield Text(f"  {one_line(name).ljust(names)}  {one_line(value)}")
 
 
-def change_lines(changes: Sequence[Change]) -> Iterator[Text]:
+def change_lines(changes: Sequence[FieldChange]) -> Iterator[Text]:
     """What an entry changed besides the state."""
     for one in changes:
         after = one.after if one.after is not None else "void" if one.kind == "gate or receipt" else "–"

@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import clean, columns
-from interlock.faces.cli.place import Place, readable, writable
+from interlock.faces.cli.place import Workspace, readable, writable
 
 if TYPE_CHECKING:
+    from interlock.work.notifying.delivery import Sender
     from interlock.work.notifying.outbox import Post
-    from interlock.work.outgoing import Sender
 
 __all__ = ["VERBS", "senders_of", "telling"]
 
 _HINT = "Set one in ralph.toml, such as notify.desktop, then `ralph config accept`."
 
 
-def _posts_of(call: Call, place: Place) -> list[Post]:
+def _posts_of(call: CommandCall, place: Workspace) -> list[Post]:
     """What this process sends, a post for each channel that is set."""
     from interlock.work.notifying.channels import CHANNELS, channels, is_on
 
@@ -36,7 +36,7 @@ def _posts_of(call: Call, place: Place) -> list[Post]:
     return [Post(place.journal, one, kinds, link) for one in found]
 
 
-def senders_of(call: Call, place: Place) -> list[Sender]:
+def senders_of(call: CommandCall, place: Workspace) -> list[Sender]:
     """All that this process sends of what happens: to people, and to a collector of traces."""
     posts: list[Sender] = list(_posts_of(call, place))
     if place.settings.text("telemetry.traces") == "off":
@@ -48,7 +48,7 @@ def senders_of(call: Call, place: Place) -> list[Sender]:
 
 
 @contextmanager
-def telling(call: Call, place: Place) -> Iterator[None]:
+def telling(call: CommandCall, place: Workspace) -> Iterator[None]:
     """People are told what happens, and collectors, as long as this lasts."""
     senders = senders_of(call, place)
     if not senders:
@@ -60,7 +60,7 @@ def telling(call: Call, place: Place) -> Iterator[None]:
         yield
 
 
-def _test(call: Call) -> None:
+def _test(call: CommandCall) -> None:
     from interlock.journal.ids import time_text
     from interlock.work.notifying.wording import trial
 
@@ -82,7 +82,7 @@ def _test(call: Call) -> None:
     call.output.result(data, lambda: call.output.text(columns([(str(row["channel"]), "told") for row in rows])))
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     with readable(call) as place:
         known = {one.channel: one for one in place.journal.outboxes()}
         rows = [_row(one, known) for one in _posts_of(call, place)]
@@ -122,7 +122,7 @@ def _said(row: dict[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _send(call: Call) -> None:
+def _send(call: CommandCall) -> None:
     with writable(call) as place:
         posts = _posts_of(call, place)
         if not posts:

@@ -6,16 +6,16 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, NotFound, Refusal
-from interlock.faces.cli.command import Call, Verb, positive
-from interlock.faces.cli.driving import Driving, opened_workshop
+from interlock.faces.cli.command import CommandCall, Verb, positive
+from interlock.faces.cli.driving import DriverSession, opened_workshop
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Place, caller_of, readable, writable
+from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.run_data import around, data_of, row_of
 
 if TYPE_CHECKING:
     from interlock.journal import Entry
     from interlock.machine import Actor
-    from interlock.work.orchestration.needs import Need
+    from interlock.work.orchestration.needs import RunNeed
     from interlock.work.orchestration.record import Run
 
 __all__ = ["VERBS"]
@@ -27,7 +27,7 @@ _AGAIN = "again"
 # Driving
 
 
-def _begin(call: Call) -> None:
+def _begin(call: CommandCall) -> None:
     """A new run for a goal, driven until it ends or is to rest."""
     from interlock.work.orchestration.verbs import begin_goal, roles_of
 
@@ -35,11 +35,11 @@ def _begin(call: Call) -> None:
     with opened_workshop(call, starts_agents=True) as here:
         asked = {name: getattr(given, name) for name in ("agent", *_ROLES)}
         _drive(
-            call, here, begin_goal(here.workshop, given.goal, roles_of(here.place.settings, asked, here.workshop.root))
+            call, here, begin_goal(here.context, given.goal, roles_of(here.place.settings, asked, here.context.root))
         )
 
 
-def _resume(call: Call) -> None:
+def _resume(call: CommandCall) -> None:
     """Go on with a run; one that failed goes on as a new one, which is a person's decision at a terminal."""
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import resume
@@ -54,11 +54,11 @@ def _resume(call: Call) -> None:
                 raise
         else:
             _must_decide(call, here.place, run, person)
-            made = resume(here.workshop, person, run, call.arguments.say or "")
+            made = resume(here.context, person, run, call.arguments.say or "")
         _drive(call, here, made)
 
 
-def _drive_only(call: Call) -> None:
+def _drive_only(call: CommandCall) -> None:
     """Let a run go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import steerable
@@ -74,15 +74,15 @@ def _drive_only(call: Call) -> None:
             _tell(call, here.place, run)
 
 
-def _on_directory(call: Call, here: Driving) -> str | None:
+def _on_directory(call: CommandCall, here: DriverSession) -> str | None:
     """A run on a directory that no run is known of, where that is what is named."""
     from interlock.work.orchestration.verbs import resume_directory, roles_of
 
-    workshop, named = here.workshop, call.arguments.run
-    return resume_directory(workshop, named, roles_of(workshop.settings, {}, workshop.root)) if named else None
+    context, named = here.context, call.arguments.run
+    return resume_directory(context, named, roles_of(context.settings, {}, context.root)) if named else None
 
 
-def _must_decide(call: Call, place: Place, run: Run, person: Actor) -> None:
+def _must_decide(call: CommandCall, place: Workspace, run: Run, person: Actor) -> None:
     """Going on is for a person; after a failure, for one who is there."""
     from interlock.work.gates import at_terminal, vouch
 
@@ -98,7 +98,7 @@ def _must_decide(call: Call, place: Place, run: Run, person: Actor) -> None:
         raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
 
 
-def _is_person(call: Call) -> bool:
+def _is_person(call: CommandCall) -> bool:
     """True if the terminal proves that a person is there, who can be asked."""
     from interlock.work.gates import at_terminal
 
@@ -108,7 +108,7 @@ def _is_person(call: Call) -> bool:
         return False
 
 
-def _drive(call: Call, here: Driving, id_: str) -> None:
+def _drive(call: CommandCall, here: DriverSession, id_: str) -> None:
     """Drive a run; where it fails and a person is there, ask, and go on with what they say."""
     from interlock.work.orchestration.verbs import resume
 
@@ -120,8 +120,8 @@ def _drive(call: Call, here: Driving, id_: str) -> None:
             hint = 'Mend it, then `ralph orchestrate resume`; `resume --say "…"` says what should change.'
             raise Refusal("run_failed", one_line(need.says), hint, data_of(run, need))
         person = caller_of(call, here.place).actor
-        run = _driven(call, here, resume(here.workshop, person, run, wish))
-    if run.outcome is None and here.steering.presses:
+        run = _driven(call, here, resume(here.context, person, run, wish))
+    if run.outcome is None and here.interrupts.presses:
         hint = "`ralph orchestrate resume` goes on."
         raise InterlockError("interrupted", f"Rests in {run.state}; nothing is lost.", hint)
     if run.stopped is not None and _rests_by_itself(here.place, run):
@@ -130,19 +130,19 @@ def _drive(call: Call, here: Driving, id_: str) -> None:
     _tell(call, here.place, run)
 
 
-def _rests_by_itself(place: Place, run: Run) -> bool:
+def _rests_by_itself(place: Workspace, run: Run) -> bool:
     """Whether nobody said that it is to rest: a budget is used up, or somebody changed who a role is."""
     stopped = (one for one in reversed(place.journal.history(run.id)) if _is_stop(one))
     return next(stopped).actor_kind == "system"
 
 
-def _driven(call: Call, here: Driving, id_: str) -> Run:
+def _driven(call: CommandCall, here: DriverSession, id_: str) -> Run:
     """Drive it until it ends or rests; what a person adds from elsewhere ends what runs, and it goes on with that."""
-    from interlock.faces.cli.run_view import RunView
+    from interlock.faces.cli.run_view import RunDisplay
     from interlock.work.orchestration.loop import drive
 
-    here.teller.watch(RunView(here.workshop.journal, id_, is_whole=call.output.json))
-    return here.drive(lambda: drive(here.workshop, id_), lambda entry: entry.instance == id_ and _is_told(entry))
+    here.teller.watch(RunDisplay(here.context.journal, id_, is_whole=call.output.json))
+    return here.drive(lambda: drive(here.context, id_), lambda entry: entry.instance == id_ and _is_told(entry))
 
 
 def _is_told(entry: Entry) -> bool:
@@ -157,10 +157,10 @@ def _is_stop(entry: Entry) -> bool:
 # Failed
 
 
-def _told_failure(call: Call, place: Place, run: Run) -> Need:
+def _told_failure(call: CommandCall, place: Workspace, run: Run) -> RunNeed:
     """Say what it needs; what it says of it as data, too."""
     from interlock.faces.cli.run_pages import show_run
-    from interlock.work.orchestration.standing import standing_of
+    from interlock.work.orchestration.run_status import standing_of
 
     standing = standing_of(place.journal, run)
     assert standing.need is not None
@@ -170,7 +170,7 @@ def _told_failure(call: Call, place: Place, run: Run) -> Need:
     return standing.need
 
 
-def _asked(need: Need) -> str | None:
+def _asked(need: RunNeed) -> str | None:
     """What a person wants to change, to go on at once; None where it is left as it is."""
     try:
         return _answers(need.questions) if need.questions else _change(need)
@@ -178,7 +178,7 @@ def _asked(need: Need) -> str | None:
         return None
 
 
-def _change(need: Need) -> str | None:
+def _change(need: RunNeed) -> str | None:
     from interlock.work.gates.presence import answered
 
     again = "try it again as it is" if need.may_pass else "go on, you mended it yourself"
@@ -203,17 +203,17 @@ def _answers(questions: tuple[str, ...]) -> str | None:
 # Looking
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     from interlock.work.orchestration.reading import known_run
 
     with readable(call) as place:
         _tell(call, place, known_run(place.journal, call.arguments.run), all_tasks=call.arguments.tasks)
 
 
-def _tell(call: Call, place: Place, run: Run, *, all_tasks: bool = False) -> None:
+def _tell(call: CommandCall, place: Workspace, run: Run, *, all_tasks: bool = False) -> None:
     from interlock.faces.cli.run_pages import show_run
     from interlock.work.orchestration.reading import successor
-    from interlock.work.orchestration.standing import standing_of
+    from interlock.work.orchestration.run_status import standing_of
 
     later = successor(place.journal, run) if run.outcome == "failure" else None
     standing = standing_of(place.journal, run, later)
@@ -221,7 +221,7 @@ def _tell(call: Call, place: Place, run: Run, *, all_tasks: bool = False) -> Non
     call.output.result(data, lambda: show_run(call.output, standing, all_tasks=all_tasks))
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     from interlock.faces.cli.run_pages import show_runs
     from interlock.work.orchestration.reading import recent_runs
 
@@ -237,9 +237,9 @@ def _list(call: Call) -> None:
 # Steering
 
 
-def _add(call: Call) -> None:
+def _add(call: CommandCall) -> None:
     """New requirements: the planner hears of them before anything else is begun."""
-    from interlock.work.leases import is_present
+    from interlock.work.driver.lease_holders import is_present
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import add
 
@@ -252,7 +252,7 @@ def _add(call: Call) -> None:
     call.output.result({"id": run.id, "driven": is_driven}, lambda: call.output.text(said))
 
 
-def _stop(call: Call) -> None:
+def _stop(call: CommandCall) -> None:
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import stop
 

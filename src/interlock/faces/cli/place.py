@@ -10,31 +10,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.errors import JournalError, UsageError
-from interlock.faces.cli.command import Call
+from interlock.faces.cli.command import CommandCall
 from interlock.world.journal_address import DATABASE_URL, is_withheld
 from interlock.world.repository import exclude_state, find_root, state_directory
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Machine
-    from interlock.work.configuration import Standing
     from interlock.work.sessions.verbs import Caller
-    from interlock.work.settings import Settings
+    from interlock.work.settings.accepted import SettingsStatus
+    from interlock.work.settings.values import Settings
 
-__all__ = ["DATABASE_URL", "Place", "caller_of", "journal_path", "opened", "readable", "writable"]
+__all__ = ["DATABASE_URL", "Workspace", "caller_of", "journal_path", "opened", "readable", "writable"]
 
 _WAITING = "ralph.toml says something that nobody accepted, so it is not in force: `ralph config accept` shows it."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Workspace:
     """A repository with its journal open, to read and to write."""
 
     journal: Journal
     state_directory: Path
     work_tree: Path | None
     machines: Callable[[str], Machine]
-    standing: Standing
+    standing: SettingsStatus
     is_newly_trusted: bool = False
     """True if a person has just trusted this journal."""
 
@@ -49,12 +49,12 @@ class Place:
         return self.settings.number("session.timeout_minutes") * 60.0
 
 
-def journal_path(call: Call) -> Path:
+def journal_path(call: CommandCall) -> Path:
     """Where the journal's file is, or would be."""
     return state_directory(call.directory) / "journal.db"
 
 
-def address_of(call: Call) -> str | None:
+def address_of(call: CommandCall) -> str | None:
     """The address of the journal's server; None where the journal is a file."""
     if is_withheld(call.environment):
         message = "The journal is on a server, and no driver keeps its address for what runs here."
@@ -63,7 +63,7 @@ def address_of(call: Call) -> str | None:
 
 
 @contextmanager
-def opened(call: Call, *, warns: bool = True) -> Iterator[Journal | None]:
+def opened(call: CommandCall, *, warns: bool = True) -> Iterator[Journal | None]:
     """The journal to read; None where there is none yet, so that reading makes nothing.
 
     Skip the warning about an untrusted journal when the caller shows it itself.
@@ -87,7 +87,9 @@ def opened(call: Call, *, warns: bool = True) -> Iterator[Journal | None]:
 
 
 @contextmanager
-def writable(call: Call, *, warns: bool = True, asks: bool = False, starts_agents: bool = False) -> Iterator[Place]:
+def writable(
+    call: CommandCall, *, warns: bool = True, asks: bool = False, starts_agents: bool = False
+) -> Iterator[Workspace]:
     """The journal to write to, made where there is none; its directory is kept out of git's sight.
 
     A journal that this user has not trusted is refused, unless a person at a terminal trusts it now. With `asks` they
@@ -101,7 +103,7 @@ def writable(call: Call, *, warns: bool = True, asks: bool = False, starts_agent
 
 
 @contextmanager
-def readable(call: Call, *, warns: bool = True) -> Iterator[Place]:
+def readable(call: CommandCall, *, warns: bool = True) -> Iterator[Workspace]:
     """The journal with all around it, to read; where there is none yet, an empty one that is gone afterwards.
 
     Of a journal that this user has not trusted, no settings are in force.
@@ -123,7 +125,7 @@ def readable(call: Call, *, warns: bool = True) -> Iterator[Place]:
 
 @contextmanager
 def _placed(
-    call: Call,
+    call: CommandCall,
     path: Path,
     *,
     warns: bool,
@@ -131,14 +133,14 @@ def _placed(
     asks: bool = False,
     is_own: bool = False,
     starts_agents: bool = False,
-) -> Iterator[Place]:
+) -> Iterator[Workspace]:
     from interlock.journal import open_journal
-    from interlock.work.configuration import standing
+    from interlock.work.settings.accepted import standing
     from interlock.world.machines import machine_finder
 
     start = call.directory
     root, _ = find_root(start)
-    found: list[Standing] = []
+    found: list[SettingsStatus] = []
     find = machine_finder(call.environment, lambda: found[0].settings.text("session.enforcement") if found else None)
     created = None if is_own else _truster(call)
     journal = open_journal(address_of(call) or path, find, created=created)
@@ -149,25 +151,25 @@ def _placed(
             found[0] = _accepted(call, journal, found[0], root or start)
         elif found[0].is_waiting and warns and not call.output.json:
             call.output.message(f"{_WAITING}{_fault(found[0])}")
-        yield Place(journal, state_directory(start), _work_tree(start) or root, find, found[0], is_new)
+        yield Workspace(journal, state_directory(start), _work_tree(start) or root, find, found[0], is_new)
     finally:
         journal.close()
 
 
-def _truster(call: Call) -> Callable[[str], None]:
+def _truster(call: CommandCall) -> Callable[[str], None]:
     """Return the function that trusts the journal that is made here: it is this user's own."""
 
     def trust(id_: str) -> None:
-        from interlock.work.trusting import truster
+        from interlock.work.settings.journal_trust import truster
 
         truster(state_directory(call.directory), call.environment)(id_)
 
     return trust
 
 
-def _is_trusted(call: Call, journal: Journal) -> bool:
+def _is_trusted(call: CommandCall, journal: Journal) -> bool:
     """True if this user trusts the journal; else a person is told."""
-    from interlock.work.trusting import UNTRUSTED, is_trusted
+    from interlock.work.settings.journal_trust import UNTRUSTED, is_trusted
 
     is_own = is_trusted(journal, state_directory(call.directory), call.environment)
     if not is_own and not call.output.json:
@@ -175,9 +177,9 @@ def _is_trusted(call: Call, journal: Journal) -> bool:
     return is_own
 
 
-def _must_be_trusted(call: Call, journal: Journal, asks: bool) -> bool:
+def _must_be_trusted(call: CommandCall, journal: Journal, asks: bool) -> bool:
     """True if a person trusts the journal now at a terminal, False if they did before; else it is refused."""
-    from interlock.work.trusting import ask_to_trust, is_trusted, untrusted
+    from interlock.work.settings.journal_trust import ask_to_trust, is_trusted, untrusted
 
     directory = state_directory(call.directory)
     if is_trusted(journal, directory, call.environment):
@@ -195,14 +197,14 @@ def _must_be_trusted(call: Call, journal: Journal, asks: bool) -> bool:
     return True
 
 
-def _accepted(call: Call, journal: Journal, found: Standing, root: Path) -> Standing:
+def _accepted(call: CommandCall, journal: Journal, found: SettingsStatus, root: Path) -> SettingsStatus:
     """Return the settings in force, once a person at the terminal has accepted what waits; else it is refused."""
     pending = found.settings.pending
     if pending is None:
         return found
     from interlock.errors import Refusal
-    from interlock.work.configuration import accept
     from interlock.work.gates import at_terminal
+    from interlock.work.settings.accepted import accept
 
     if pending.code != "settings_waiting" or call.output.json:
         raise pending
@@ -213,9 +215,9 @@ def _accepted(call: Call, journal: Journal, found: Standing, root: Path) -> Stan
     return accept(journal, person, root)
 
 
-def _fault(standing: Standing) -> str:
+def _fault(standing: SettingsStatus) -> str:
     """What is wrong with settings that wait; nothing where they could be accepted as they are."""
-    from interlock.work.settings import read
+    from interlock.work.settings.values import read
 
     try:
         read(standing.file or "")
@@ -229,7 +231,7 @@ def _work_tree(start: Path) -> Path | None:
     return next((one for one in (start, *start.parents) if (one / ".git").exists()), None)
 
 
-def caller_of(call: Call, place: Place) -> Caller:
+def caller_of(call: CommandCall, place: Workspace) -> Caller:
     """Who calls: a person, or the agent that runs the command, with its process and session where they are known."""
     from interlock.work.sessions.verbs import Caller
     from interlock.world.people import who_calls

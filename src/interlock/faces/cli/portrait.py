@@ -15,7 +15,7 @@ from rich.text import Text
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import one_line
 from interlock.machine import Machine, Transition
-from interlock.machine.check import Finding, Report
+from interlock.machine.check import CheckReport, Finding
 from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
 
@@ -165,7 +165,7 @@ def _show_commands(console: Console, machine: Machine) -> None:
     console.print(table)
 
 
-def show_report(console: Console, report: Report, warnings: set[str]) -> None:
+def show_report(console: Console, report: CheckReport, warnings: set[str]) -> None:
     """What the checker looked at, took on trust, and found."""
     faults = [one for one in report.findings if one.code not in warnings]
     mark = Text("✗", "bold red") if faults else Text("✓", "bold green")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from interlock.faces.cli.command import Call
+from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
 from interlock.machine import load_shipped
 from interlock.machine.form import State
-from interlock.work.sessions.record import Note, Record, Stay, record_of
+from interlock.work.sessions.record import Note, ReportedState, SessionRecord, record_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,17 +53,17 @@ def _look(state: str, known: Mapping[str, State]) -> tuple[str, str, str]:
     return look.icon or "?", look.label or state, shade(look) or "white"
 
 
-def whose(journal: Journal, record: Record) -> str:
+def whose(journal: Journal, record: SessionRecord) -> str:
     """What a session is for, as people call it: a ticket, a thread, a run; or the words that it was begun with."""
     from interlock.faces.cli.looks import named
-    from interlock.work.references import pointer_to
+    from interlock.work.inspection.references import pointer_to
 
     said = str(record.ticket_id or "–")
     found = pointer_to(journal, said) if record.ticket_id else None
     return named(found) if found is not None else one_line(said)
 
 
-def line_of(record: Record, known: Mapping[str, State], now: float, owner: str) -> Text:
+def line_of(record: SessionRecord, known: Mapping[str, State], now: float, owner: str) -> Text:
     """A session in a line: icon, state, time in it, whose it is, who works as what, and what was heard last."""
     icon, label, color = _look(record.state, known)
     spent = sum(record.totals(now).values()) if record.outcome else record.durations(now)[-1][1]
@@ -86,7 +86,7 @@ def line_of(record: Record, known: Mapping[str, State], now: float, owner: str) 
     return line
 
 
-def _append_last(line: Text, record: Record) -> None:
+def _append_last(line: Text, record: SessionRecord) -> None:
     if record.outcome:
         line.append(f"  {one_line(record.error)[:_ABOUT]}" if record.error else "", "dim")
     elif record.running:
@@ -103,7 +103,7 @@ def _words(note: Note) -> str:
 # A page
 
 
-def show_record(output: Output, record: Record, now: float, owner: str) -> None:
+def show_record(output: Output, record: SessionRecord, now: float, owner: str) -> None:
     """A session on a page: its history with durations, its totals, what was seen and what does not agree."""
     console = output.console()
     known = looks()
@@ -119,7 +119,7 @@ def show_record(output: Output, record: Record, now: float, owner: str) -> None:
     _show_seen(console, record)
 
 
-def _history_row(stay: Stay, seconds: float, known: Mapping[str, State]) -> Text:
+def _history_row(stay: ReportedState, seconds: float, known: Mapping[str, State]) -> Text:
     icon, _, color = _look(stay.state, known)
     ended = stay.state in known and known[stay.state].terminal
     row = Text.assemble(
@@ -142,7 +142,7 @@ def _tests(results: Any) -> str:
     return f"  {', '.join(said)}" if said else ""
 
 
-def _show_seen(console: Console, record: Record) -> None:
+def _show_seen(console: Console, record: SessionRecord) -> None:
     seen = [f"{count} × {one_line(tool)}" for tool, count in sorted(record.tools.items())]
     if seen:
         console.print(Text.assemble(("\nTools    ", "bold"), ", ".join(seen)), soft_wrap=True)
@@ -158,7 +158,7 @@ def _show_seen(console: Console, record: Record) -> None:
 # Watching
 
 
-def watch(call: Call) -> None:
+def watch(call: CommandCall) -> None:
     """Show the open sessions as they go on: a live line each in a terminal, plain lines elsewhere."""
     _wait_for_journal(call)
     with opened(call) as journal:
@@ -172,7 +172,7 @@ def watch(call: Call) -> None:
             view.live()
 
 
-def _wait_for_journal(call: Call) -> None:
+def _wait_for_journal(call: CommandCall) -> None:
     path = journal_path(call)
     while not (path.exists() or call.environment.get(DATABASE_URL) or call.arguments.once):
         time.sleep(_POLL_SECONDS)
@@ -181,7 +181,7 @@ def _wait_for_journal(call: Call) -> None:
 class _View:
     """The sessions that are shown, kept up to date entry by entry."""
 
-    def __init__(self, call: Call, journal: Journal) -> None:
+    def __init__(self, call: CommandCall, journal: Journal) -> None:
         from interlock.work.sessions.verbs import find_session
 
         self._call = call
@@ -203,7 +203,7 @@ class _View:
             bring_up_to_date(self._call, self._journal)
             self._kept_up = time.monotonic()
 
-    def take_news(self) -> list[tuple[Record, Note]]:
+    def take_news(self) -> list[tuple[SessionRecord, Note]]:
         """What happened since the last time."""
         self._upkeep()
         news = []
@@ -214,14 +214,14 @@ class _View:
                 news.append((record, record.take(entry)))
         return news
 
-    def _record_for(self, entry: Entry) -> Record | None:
+    def _record_for(self, entry: Entry) -> SessionRecord | None:
         if entry.instance in self.records:
             return self.records[entry.instance]
         # One that was open when the watch began is known; any other begins now, or has ended.
         if entry.event != "created" or self._only is not None:
             return None
         is_session = self._journal.instance(entry.instance).machine == "session"
-        return self.records.setdefault(entry.instance, Record()) if is_session else None
+        return self.records.setdefault(entry.instance, SessionRecord()) if is_session else None
 
     def live(self) -> None:
         from rich.console import Group
@@ -240,7 +240,7 @@ class _View:
             while not self._over():
                 time.sleep(_POLL_SECONDS)
 
-    def _current(self, now: float) -> list[Record]:
+    def _current(self, now: float) -> list[SessionRecord]:
         """The open ones, and those that ended a moment ago."""
         shown = self.records.values()
         return [one for one in shown if one.outcome is None or self._only or now - one.end(now) < _LINGER_SECONDS]
@@ -260,7 +260,7 @@ class _View:
             self._call.output.stdout.flush()
             time.sleep(_POLL_SECONDS)
 
-    def _print(self, record: Record, note: Note | None) -> None:
+    def _print(self, record: SessionRecord, note: Note | None) -> None:
         if self._call.output.json:
             told = {"seq": note.seq, "type": note.type, "time": note.time, "data": note.data} if note else None
             self._call.output.line({"session": record.id, "state": record.state, "event": told})
@@ -272,7 +272,7 @@ class _View:
         owner = self._whose(record)
         self._call.output.text(f"{when}  {icon} {label:<12} {spent:>7}  …{record.id[-6:]}  {owner}{said}")
 
-    def _whose(self, record: Record) -> str:
+    def _whose(self, record: SessionRecord) -> str:
         if record.id not in self._owners:
             self._owners[record.id] = whose(self._journal, record)
         return self._owners[record.id]

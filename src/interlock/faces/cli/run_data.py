@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlock.work.orchestration.needs import Need
+    from interlock.work.orchestration.needs import RunNeed
     from interlock.work.orchestration.record import Run
-    from interlock.work.orchestration.standing import Standing
+    from interlock.work.orchestration.run_status import RunStatus
 
 __all__ = ["around", "data_of", "row_of"]
 
 
-def data_of(run: Run, need: Need | None = None) -> dict[str, Any]:
+def data_of(run: Run, need: RunNeed | None = None) -> dict[str, Any]:
     """A run as programs read it."""
     seconds, dollars, tokens = run.spent
     return {
@@ -37,13 +37,13 @@ def data_of(run: Run, need: Need | None = None) -> dict[str, Any]:
     }
 
 
-def _need(need: Need) -> dict[str, Any]:
+def _need(need: RunNeed) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {**asdict(need), "cause": str(need.cause)}
 
 
-def around(standing: Standing) -> dict[str, Any]:
+def around(standing: RunStatus) -> dict[str, Any]:
     """What is so around a run: its directory, its driver, who is at work."""
     from dataclasses import asdict
 

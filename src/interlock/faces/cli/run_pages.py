@@ -12,8 +12,8 @@ from interlock.faces.cli.output import Output, one_line
 from interlock.work.orchestration.news import words_of
 
 if TYPE_CHECKING:
-    from interlock.work.orchestration.needs import Need
-    from interlock.work.orchestration.standing import Counts, Standing
+    from interlock.work.orchestration.needs import RunNeed
+    from interlock.work.orchestration.run_status import Counts, RunStatus
     from interlock.work.orchestration.values import Task
 
 __all__ = ["counted", "show_run", "show_runs", "spent_line", "task_lines"]
@@ -73,7 +73,7 @@ def spent_line(invocations: int, spent: tuple[float, float, int]) -> Text:
     return Text(f"{runs} of agents, {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens", "dim")
 
 
-def _need_lines(need: Need) -> Iterator[Text]:
+def _need_lines(need: RunNeed) -> Iterator[Text]:
     """What a run that failed needs of a person."""
     yield Text(one_line(need.says), "bold red")
     for line in need.details:
@@ -83,7 +83,7 @@ def _need_lines(need: Need) -> Iterator[Text]:
     yield Text(f"It needs you: {need.help}", "bold")
 
 
-def show_run(output: Output, standing: Standing, *, all_tasks: bool = False, hints: bool = True) -> None:
+def show_run(output: Output, standing: RunStatus, *, all_tasks: bool = False, hints: bool = True) -> None:
     """The page of one run; with what to type next, unless that is said elsewhere."""
     console = output.console()
     for line in _page(standing, all_tasks=all_tasks):
@@ -92,7 +92,7 @@ def show_run(output: Output, standing: Standing, *, all_tasks: bool = False, hin
         console.print(line, soft_wrap=True)
 
 
-def _page(standing: Standing, *, all_tasks: bool) -> Iterator[Text]:
+def _page(standing: RunStatus, *, all_tasks: bool) -> Iterator[Text]:
     run, counts = standing.run, standing.counts
     yield Text(one_line(run.goal), "bold").append(f"   {run.id[-8:]}", "dim")
     style = {"success": "bold green", "failure": "bold red"}.get(run.outcome or "", "bold yellow")
@@ -116,7 +116,7 @@ def _short(text: str) -> str:
     return one_line(" ".join(text.split()))[:_LONGEST]
 
 
-def _who(standing: Standing) -> Iterator[Text]:
+def _who(standing: RunStatus) -> Iterator[Text]:
     """Who drives it and who is at work; or why nobody does."""
     run, driver = standing.run, standing.driver
     if driver is not None:
@@ -129,7 +129,7 @@ def _who(standing: Standing) -> Iterator[Text]:
         yield Text(f"at work: {_short(words_of(asked))}, since {asked.at[11:19]} UTC{doing}")
 
 
-def _next(standing: Standing) -> Iterator[Text]:
+def _next(standing: RunStatus) -> Iterator[Text]:
     run = standing.run
     if standing.successor is not None:
         yield _hint(f"status {standing.successor[-8:]}", "it went on as another run")

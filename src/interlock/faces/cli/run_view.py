@@ -13,7 +13,7 @@ from interlock.faces.cli.output import one_line
 from interlock.faces.cli.run_pages import counted, spent_line, task_lines
 from interlock.work.orchestration.news import AtWork, news_of, words_of
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.standing import Counts, counts_of
+from interlock.work.orchestration.run_status import Counts, counts_of
 from interlock.work.orchestration.values import Task
 from interlock.world.agents.happenings import Said, UsedTool
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from interlock.journal import Journal
 
-__all__ = ["RunView"]
+__all__ = ["RunDisplay"]
 
 _MINUTE = 60
 _FEWEST, _MOST = 3, 9
@@ -46,7 +46,7 @@ class _Glance:
     verifies: bool
 
 
-class RunView:
+class RunDisplay:
     """What happens in a run, from where it stands now on; and how it looks."""
 
     def __init__(

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.web.reach import LOOPBACK, TOKEN
 
 if TYPE_CHECKING:
-    from interlock.faces.cli.place import Place
+    from interlock.faces.cli.place import Workspace
     from interlock.faces.web.acting import Hands
 
 __all__ = ["VERBS"]
@@ -30,7 +30,7 @@ _KEEP_ALIVE_SECONDS = 75
 """Longer than agents usually pause, so that a call seldom meets a connection that is just being closed."""
 
 
-def _serve(call: Call) -> None:
+def _serve(call: CommandCall) -> None:
     given = call.environment.get(TOKEN) or None
     token = given or secrets.token_urlsafe(_RANDOM_BYTES)
     host: str = call.arguments.host
@@ -55,7 +55,7 @@ def _serve(call: Call) -> None:
         _run(place, listener, host, token, hands, say)
 
 
-def _hands(call: Call, place: Place) -> Hands:
+def _hands(call: CommandCall, place: Workspace) -> Hands:
     """What acts for the person, where one is at the terminal; it is asked anew for each gate."""
     from interlock.faces.web.acting import Hands, offered
     from interlock.faces.web.drivers import Drivers
@@ -69,13 +69,13 @@ def _hands(call: Call, place: Place) -> Hands:
 
 
 def _run(
-    place: Place, listener: socket.socket, host: str, token: str, hands: Hands, say: Callable[[str], None]
+    place: Workspace, listener: socket.socket, host: str, token: str, hands: Hands, say: Callable[[str], None]
 ) -> None:
     import anyio
     import uvicorn
 
-    from interlock.faces.mcp.desk import Desk
     from interlock.faces.mcp.server import make_server
+    from interlock.faces.mcp.server_context import ServerContext
     from interlock.faces.web.app import make_app
     from interlock.faces.web.patience import Patient
 
@@ -89,7 +89,9 @@ def _run(
             await super().shutdown(sockets)
 
     ending = anyio.Event()
-    desk = Desk(place.journal, place.state_directory, place.work_tree, None, place.settings, None, place.machines)
+    desk = ServerContext(
+        place.journal, place.state_directory, place.work_tree, None, place.settings, None, place.machines
+    )
     app = make_app(make_server(desk, place.machines), desk, host, token, ending, hands)
     config = uvicorn.Config(
         app,
@@ -102,7 +104,7 @@ def _run(
     Ours(config).run(sockets=[listener])
 
 
-def _say(call: Call, url: str, token: str | None) -> None:
+def _say(call: CommandCall, url: str, token: str | None) -> None:
     """Say where it is served, and the token where the person does not know it yet."""
     data = {"url": url, "mcp": f"{url}/mcp", **({} if token is None else {"token": token})}
     if token is None:

@@ -6,13 +6,13 @@ from argparse import ArgumentParser
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, NotFound, UsageError
-from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.output import builtins, one_line
 from interlock.faces.cli.place import caller_of, opened, writable
 
 if TYPE_CHECKING:
     from interlock.journal import Instance, Journal
-    from interlock.work.sessions.record import Record
+    from interlock.work.sessions.record import SessionRecord
     from interlock.work.sessions.verbs import Moved
 
 __all__ = ["VERBS", "bring_up_to_date"]
@@ -23,7 +23,7 @@ _MOST = 20
 # Reading
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     from interlock.work.sessions.record import record_of
 
     with opened(call) as journal:
@@ -35,7 +35,7 @@ def _list(call: Call) -> None:
         call.output.result(data, lambda: _show_list(call, journal, records, now))
 
 
-def bring_up_to_date(call: Call, journal: Journal | None) -> None:
+def bring_up_to_date(call: CommandCall, journal: Journal | None) -> None:
     """What happened outside the journal is taken in first; where that cannot be, what is there is shown."""
     from interlock.work.sessions.upkeep import refresh
     from interlock.world.repository import state_directory
@@ -47,7 +47,7 @@ def bring_up_to_date(call: Call, journal: Journal | None) -> None:
             call.output.message(f"ralph: what hooks saw could not be taken in: {error.message}")
 
 
-def _chosen(call: Call, journal: Journal) -> list[Instance]:
+def _chosen(call: CommandCall, journal: Journal) -> list[Instance]:
     from interlock.work.tickets.numbers import find_ticket
 
     ticket: str | None = call.arguments.ticket
@@ -62,7 +62,7 @@ def _chosen(call: Call, journal: Journal) -> list[Instance]:
     return journal.recent("session", call.arguments.number)
 
 
-def _show_list(call: Call, journal: Journal | None, records: list[Record], now: float) -> None:
+def _show_list(call: CommandCall, journal: Journal | None, records: list[SessionRecord], now: float) -> None:
     if not records or journal is None:
         call.output.message("There are no sessions here yet. An agent begins one with create_ralph_session.")
         return
@@ -74,7 +74,7 @@ def _show_list(call: Call, journal: Journal | None, records: list[Record], now: 
         console.print(line_of(record, known, now, whose(journal, record)), soft_wrap=True)
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     from interlock.faces.cli.progress import show_record, whose
     from interlock.work.sessions.record import record_of
     from interlock.work.sessions.verbs import find_session
@@ -90,7 +90,7 @@ def _show(call: Call) -> None:
     call.output.result(_record_data(record, now), lambda: show_record(call.output, record, now, owner))
 
 
-def _record_data(record: Record, now: float) -> dict[str, Any]:
+def _record_data(record: SessionRecord, now: float) -> dict[str, Any]:
     """A session as data: where it is, how it came there, how long each state took, what was seen."""
     return {
         "id": record.id,
@@ -122,7 +122,7 @@ def _record_data(record: Record, now: float) -> dict[str, Any]:
     }
 
 
-def _watch(call: Call) -> None:
+def _watch(call: CommandCall) -> None:
     from interlock.faces.cli.progress import watch
 
     watch(call)
@@ -131,7 +131,7 @@ def _watch(call: Call) -> None:
 # Writing
 
 
-def _create(call: Call) -> None:
+def _create(call: CommandCall) -> None:
     from interlock.work.sessions.verbs import create
 
     given = call.arguments
@@ -142,7 +142,7 @@ def _create(call: Call) -> None:
     call.output.result(builtins(made), lambda: call.output.text(said))
 
 
-def _update(call: Call) -> None:
+def _update(call: CommandCall) -> None:
     from interlock.work.sessions.verbs import update
 
     reference, metadata = _reference(call), _metadata(call)
@@ -154,7 +154,7 @@ def _update(call: Call) -> None:
     call.output.result(builtins(moved), lambda: _show_move(call, moved))
 
 
-def _complete(call: Call) -> None:
+def _complete(call: CommandCall) -> None:
     from interlock.work.sessions.upkeep import written_since
     from interlock.work.sessions.verbs import complete
 
@@ -168,7 +168,7 @@ def _complete(call: Call) -> None:
     call.output.result(builtins(moved), lambda: _show_move(call, moved))
 
 
-def _reference(call: Call) -> str:
+def _reference(call: CommandCall) -> str:
     """The session that is meant: the one named, or else the one that the agent runs in."""
     named: str | None = call.arguments.session or call.environment.get("RALPH_SESSION_ID")
     if not named:
@@ -176,7 +176,7 @@ def _reference(call: Call) -> str:
     return named
 
 
-def _metadata(call: Call) -> dict[str, Any] | None:
+def _metadata(call: CommandCall) -> dict[str, Any] | None:
     import json
 
     if call.arguments.metadata is None:
@@ -191,7 +191,7 @@ def _metadata(call: Call) -> dict[str, Any] | None:
     return found
 
 
-def _show_move(call: Call, moved: Moved) -> None:
+def _show_move(call: CommandCall, moved: Moved) -> None:
     mark = "  ⚠ off the path" if moved.off_path else ""
     rows = [f"Session {moved.session_id}: {moved.previous_state} → {moved.new_state}{mark}"]
     rows += [f"  {moved.warning}"] if moved.warning else []

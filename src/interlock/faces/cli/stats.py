@@ -8,14 +8,14 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.place import opened
 from interlock.journal import unknown_instance
 from interlock.journal.ids import time_text
 
 if TYPE_CHECKING:
-    from interlock.work.budget import Driven
-    from interlock.work.orchestration.metrics import Metrics, Overall, Task
+    from interlock.work.budget import DriverUsage
+    from interlock.work.orchestration.metrics import Overall, RunMetrics, TaskMetrics
 
 __all__ = ["VERBS"]
 
@@ -23,7 +23,7 @@ _RECENT = 20
 _BEGIN = '→ ralph orchestrate "GOAL"  begins a run'
 
 
-def _stats(call: Call) -> None:
+def _stats(call: CommandCall) -> None:
     if call.arguments.prometheus and call.output.json:
         raise UsageError("usage", "Prometheus' text is no JSON.", "Give --json or --prometheus.")
     from interlock.work.orchestration.metrics import over
@@ -32,7 +32,7 @@ def _stats(call: Call) -> None:
     chosen = runs if run is None else [run]
     overall = over(chosen)
     if call.arguments.prometheus:
-        from interlock.work.orchestration.exposition import prometheus_text
+        from interlock.work.orchestration.metrics_text import prometheus_text
 
         call.output.text(prometheus_text(overall))
         return
@@ -46,7 +46,7 @@ def _stats(call: Call) -> None:
     call.output.result(data, lambda: _show(call, overall, run, runs, work))
 
 
-def _asked(call: Call) -> tuple[Metrics | None, list[Metrics], list[Driven]]:
+def _asked(call: CommandCall) -> tuple[RunMetrics | None, list[RunMetrics], list[DriverUsage]]:
     """The run that is asked for with all of its session; or none, all that there are, and all runs of agents."""
     from interlock.work.budget import used_by_driver
     from interlock.work.orchestration.ledger import all_runs, runs_of_session
@@ -62,7 +62,9 @@ def _asked(call: Call) -> tuple[Metrics | None, list[Metrics], list[Driven]]:
         return None, all_runs(journal, is_settled=is_settled), used_by_driver(journal)
 
 
-def _show(call: Call, overall: Overall, run: Metrics | None, runs: Sequence[Metrics], work: Sequence[Driven]) -> None:
+def _show(
+    call: CommandCall, overall: Overall, run: RunMetrics | None, runs: Sequence[RunMetrics], work: Sequence[DriverUsage]
+) -> None:
     if not runs and not work:
         call.output.text(
             'No agent has run yet, so there is nothing to count.\n→ ralph orchestrate "GOAL"  begins a run'
@@ -139,7 +141,7 @@ def overall_data(overall: Overall) -> dict[str, Any]:
     }
 
 
-def work_data(driven: Driven) -> dict[str, Any]:
+def work_data(driven: DriverUsage) -> dict[str, Any]:
     """The runs of agents that drivers of one kind began."""
     used = driven.used
     return {
@@ -151,7 +153,7 @@ def work_data(driven: Driven) -> dict[str, Any]:
     }
 
 
-def run_data(run: Metrics) -> dict[str, Any]:
+def run_data(run: RunMetrics) -> dict[str, Any]:
     """One run in short."""
     return {
         "id": run.id,
@@ -169,7 +171,7 @@ def run_data(run: Metrics) -> dict[str, Any]:
     }
 
 
-def task_data(task: Task) -> dict[str, Any]:
+def task_data(task: TaskMetrics) -> dict[str, Any]:
     """What became of a task."""
     return {
         "task": task.id,
@@ -181,7 +183,7 @@ def task_data(task: Task) -> dict[str, Any]:
     }
 
 
-def session_data(runs: Sequence[Metrics]) -> dict[str, Any]:
+def session_data(runs: Sequence[RunMetrics]) -> dict[str, Any]:
     """All runs of one session, end to end."""
     from interlock.work.orchestration.metrics import sessions_of
 

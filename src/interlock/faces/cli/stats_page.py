@@ -15,9 +15,17 @@ from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.plots import bar, shares, sparkline
 from interlock.machine import load_shipped
 from interlock.machine.form import State
-from interlock.work.budget import Driven
-from interlock.work.orchestration.metrics import ENDS, Metrics, Overall, Session, Task, rate, sessions_of
-from interlock.work.orchestration.tally import Used
+from interlock.work.budget import DriverUsage
+from interlock.work.orchestration.metrics import (
+    ENDS,
+    Overall,
+    RunMetrics,
+    SessionMetrics,
+    TaskMetrics,
+    rate,
+    sessions_of,
+)
+from interlock.work.orchestration.tally import RoleUsage
 
 __all__ = ["show_overall", "show_run", "show_work"]
 
@@ -86,7 +94,7 @@ class _Page:
         return (Text(line.replace(_JOINED, " "), style) for line in wrap(text, self.room))
 
 
-def show_work(output: Output, work: Sequence[Driven]) -> None:
+def show_work(output: Output, work: Sequence[DriverUsage]) -> None:
     """All runs of agents, by what began them."""
     page = _Page(output)
     page.line(Text(f"{_plural(sum(one.runs for one in work), 'run')} of agents", "bold"))
@@ -98,7 +106,7 @@ def show_work(output: Output, work: Sequence[Driven]) -> None:
     page.gap()
 
 
-def show_overall(output: Output, overall: Overall, runs: Sequence[Metrics]) -> None:
+def show_overall(output: Output, overall: Overall, runs: Sequence[RunMetrics]) -> None:
     """Everything there is."""
     page = _Page(output)
     number = len(overall.sessions)
@@ -119,7 +127,7 @@ def show_overall(output: Output, overall: Overall, runs: Sequence[Metrics]) -> N
     _show_recent(page, runs)
 
 
-def show_run(output: Output, overall: Overall, run: Metrics, runs: Sequence[Metrics]) -> None:
+def show_run(output: Output, overall: Overall, run: RunMetrics, runs: Sequence[RunMetrics]) -> None:
     """One run, and the session that it is a part of."""
     page = _Page(output)
     mark, style, _ = _OUTCOMES[run.outcome or "open"]
@@ -139,12 +147,12 @@ def show_run(output: Output, overall: Overall, run: Metrics, runs: Sequence[Metr
     _show_agents(page, overall.used)
 
 
-def _run_span(run: Metrics) -> str:
+def _run_span(run: RunMetrics) -> str:
     rest = f", {_span(run.rested)} of it resting" if run.rested else ""
     return f"{_span(run.duration)}{rest}{'' if run.outcome else ', so far'}"
 
 
-def _session_span(session: Session) -> str:
+def _session_span(session: SessionMetrics) -> str:
     between = f", {_span(session.between)} of it between runs" if session.between else ""
     return f"{_span(session.duration)} end to end in {len(session.runs)} runs{between}"
 
@@ -244,7 +252,7 @@ def _rework(page: _Page, overall: Overall) -> Iterator[Text]:
         )
 
 
-def _where(overall: Overall, session: str, task: Task) -> str:
+def _where(overall: Overall, session: str, task: TaskMetrics) -> str:
     return task.end if overall.runs == 1 else f"{session}, {task.end}"
 
 
@@ -287,7 +295,7 @@ def _durations(page: _Page, overall: Overall) -> Iterator[Text]:
 # Agents and runs
 
 
-def _show_agents(page: _Page, used: Mapping[tuple[str, str], Used]) -> None:
+def _show_agents(page: _Page, used: Mapping[tuple[str, str], RoleUsage]) -> None:
     if not used:
         return
     page.heading("Agents")
@@ -309,7 +317,7 @@ def _show_agents(page: _Page, used: Mapping[tuple[str, str], Used]) -> None:
         page.line(line.append(" tokens", "dim"))
 
 
-def _show_recent(page: _Page, runs: Sequence[Metrics]) -> None:
+def _show_recent(page: _Page, runs: Sequence[RunMetrics]) -> None:
     page.heading("The last runs")
     shown = runs[: -_RECENT - 1 : -1]
     spans = max(len(span_text(one.duration)) for one in shown)

@@ -5,26 +5,26 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.place import readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from interlock.faces.cli.place import Place
-    from interlock.work.attention import Attention, Node, Stuck, Tree, Waiting
+    from interlock.faces.cli.place import Workspace
+    from interlock.work.attention import Attention, StuckItem, Tree, WaitingItem, WorkNode
 
 __all__ = ["VERBS"]
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     from interlock.faces.cli.session import bring_up_to_date
     from interlock.faces.cli.status_page import StatusPage
     from interlock.work.attention import attention, tree
+    from interlock.work.driver.record_cache import RecordCaches
     from interlock.work.tickets.locks import expire_lost
-    from interlock.work.watching import Watch
 
-    watch = Watch()
+    watch = RecordCaches()
     with readable(call, warns=False) as place:
         bring_up_to_date(call, place.journal)
         expire_lost(place.journal)
@@ -37,7 +37,7 @@ def _status(call: Call) -> None:
     call.output.result(data, lambda: page.show(call.output, seen, under_way, advice))
 
 
-def _advice(place: Place, seen: Attention, under_way: Tree) -> tuple[tuple[str, str], ...]:
+def _advice(place: Workspace, seen: Attention, under_way: Tree) -> tuple[tuple[str, str], ...]:
     """What to type where nothing waits and nobody is at work: commands, each with what it does."""
     from interlock.work.tickets.upcoming import next_ticket
 
@@ -67,12 +67,12 @@ def _data(seen: Attention, under_way: Tree, advice: Sequence[tuple[str, str]]) -
     }
 
 
-def _told(one: Waiting | Stuck) -> dict[str, Any]:
+def _told(one: WaitingItem | StuckItem) -> dict[str, Any]:
     of = asdict(one.of) if one.of is not None else None
     return {"of": of, "why": one.why, "since": one.since, "command": one.command}
 
 
-def _node(one: Node) -> dict[str, Any]:
+def _node(one: WorkNode) -> dict[str, Any]:
     return {
         "of": asdict(one.of),
         "state": one.state,

@@ -14,7 +14,7 @@ from interlock.faces.cli.output import Output, one_line
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
-    from interlock.work.attention import Attention, Node, Spending, Stuck, Tree, Waiting
+    from interlock.work.attention import Attention, Spending, StuckItem, Tree, WaitingItem, WorkNode
 
 __all__ = ["StatusPage"]
 
@@ -81,7 +81,7 @@ class StatusPage:
         for one in resting:
             yield from self._wait(one, "")
 
-    def _wait(self, one: Waiting, style: str) -> Iterator[Text]:
+    def _wait(self, one: WaitingItem, style: str) -> Iterator[Text]:
         if one.of is None:
             yield Text.assemble(("  ▲ the settings", "bold red"), (f"  {one.state}", "red"))
         else:
@@ -114,7 +114,7 @@ class StatusPage:
                 line.append("  ").append_text(row.more)
             yield self._fitted(line)
 
-    def _rows(self, node: Node, first: str, then: str, above: str) -> Iterator[_Row]:
+    def _rows(self, node: WorkNode, first: str, then: str, above: str) -> Iterator[_Row]:
         name = named(node.of, title=node.of.title != above)
         state = state_text(self._machines(node.of.machine), node.state)
         yield _Row(first + name, state, lasting(node.since, self._now), _beside(node))
@@ -125,7 +125,7 @@ class StatusPage:
 
     # What does not move, and what it cost
 
-    def _stuck(self, stuck: Sequence[Stuck]) -> Iterator[Text]:
+    def _stuck(self, stuck: Sequence[StuckItem]) -> Iterator[Text]:
         if stuck:
             yield Text("Stuck", "bold red")
         for one in stuck:
@@ -170,7 +170,7 @@ def _typed(text: str) -> Text:
     return Text(text, "bold green")
 
 
-def _beside(node: Node) -> Text:
+def _beside(node: WorkNode) -> Text:
     """Who is at it, and what they do; or that it waits."""
     found = Text()
     session = node.session

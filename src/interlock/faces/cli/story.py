@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal, UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.story_flags import run_arguments
@@ -26,7 +26,7 @@ __all__ = ["VERBS"]
 # Looking
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
     from interlock.work.stories.reading import known_loop
     from interlock.work.stories.unsent import waiting
@@ -39,7 +39,7 @@ def _status(call: Call) -> None:
     call.output.result(data, lambda: _show(call, loop, unsent, stories or ()))
 
 
-def _tasks(call: Call) -> None:
+def _tasks(call: CommandCall) -> None:
     """`ralph story tasks`, and `ralph --list-tasks`: the stories with their subtasks."""
     with readable(call) as place:
         stories = _listed(place.work_tree or call.directory)
@@ -48,14 +48,14 @@ def _tasks(call: Call) -> None:
 
 def _listed(root: Path) -> list[dict[str, Any]]:
     """The stories of `progress.txt` and the subtasks of their files, as they are now."""
+    from interlock.work.stories.context import StoryFiles, read_text
     from interlock.work.stories.progress import FILE, parse
-    from interlock.work.stories.yard import Shelf, read_text
 
     text = read_text(root / FILE)
     if text is None:
         raise Refusal("setup_required", f"{FILE} not found.", "`ralph story init` makes it from the stories there are.")
     lines = parse(text).stories
-    shelf = Shelf(root, lines={one.id: one for one in lines})
+    shelf = StoryFiles(root, lines={one.id: one for one in lines})
     found = [(one, shelf.get(one.id)) for one in lines]
     return [
         {
@@ -70,7 +70,7 @@ def _listed(root: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _show_tasks(call: Call, stories: Sequence[dict[str, Any]]) -> None:
+def _show_tasks(call: CommandCall, stories: Sequence[dict[str, Any]]) -> None:
     for one in stories:
         call.output.text(f"{_MARKS[one['status']]} {one_line(one['story'])}  {one['status']}")
         for task in one["tasks"]:
@@ -80,7 +80,7 @@ def _show_tasks(call: Call, stories: Sequence[dict[str, Any]]) -> None:
 _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
 
 
-def _show(call: Call, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
+def _show(call: CommandCall, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
     where = f" on {loop.story} {loop.task}" if loop.story else ""
     rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
     call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
@@ -103,11 +103,11 @@ def _show(call: Call, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]
     _show_tasks(call, stories)
 
 
-def _init(call: Call) -> None:
+def _init(call: CommandCall) -> None:
     """A `progress.txt` from the story files and the `prd.json` that there are."""
     from interlock.journal.ids import time_text
+    from interlock.work.stories.context import known_stories, write_text
     from interlock.work.stories.progress import FILE, template
-    from interlock.work.stories.yard import known_stories, write_text
 
     with readable(call) as place:
         root = place.work_tree or call.directory
@@ -126,7 +126,7 @@ def _init(call: Call) -> None:
 # Steering
 
 
-def _steer(call: Call, work: Any, said: str) -> None:
+def _steer(call: CommandCall, work: Any, said: str) -> None:
     with writable(call) as place:
         journal: Journal = place.journal
         actor: Actor = caller_of(call, place).actor
@@ -135,7 +135,7 @@ def _steer(call: Call, work: Any, said: str) -> None:
     call.output.result(loop_data(loop), lambda: call.output.text(said))
 
 
-def _context(call: Call) -> None:
+def _context(call: CommandCall) -> None:
     """`ralph story context`, `ralph --add-context` and `ralph --clear-context`: what the next agent is told."""
     from interlock.work.stories.verbs import add_context, clear_context
 
@@ -148,7 +148,7 @@ def _context(call: Call) -> None:
         _steer(call, lambda journal, actor: add_context(journal, actor, text), "The next agent is told it.")
 
 
-def _pause(call: Call) -> None:
+def _pause(call: CommandCall) -> None:
     from interlock.work.stories.verbs import pause
 
     reason = call.arguments.reason or ""
@@ -159,25 +159,25 @@ def _pause(call: Call) -> None:
     )
 
 
-def _resume(call: Call) -> None:
+def _resume(call: CommandCall) -> None:
     from interlock.work.stories.verbs import resume
 
     _steer(call, resume, "The loop may go on; `ralph story run` drives it.")
 
 
-def _skip(call: Call) -> None:
+def _skip(call: CommandCall) -> None:
     from interlock.work.stories.verbs import skip
 
     story = call.arguments.story
     _steer(call, lambda journal, actor: skip(journal, actor, story), f"{story} is left out in this loop.")
 
 
-def _unblock(call: Call) -> None:
+def _unblock(call: CommandCall) -> None:
     """In the loop that is under way; where none is, in `progress.txt`, where the next loop finds it."""
+    from interlock.work.stories.context import read_text, write_text
     from interlock.work.stories.progress import FILE
     from interlock.work.stories.reading import open_loop
     from interlock.work.stories.verbs import unblock, unblocked
-    from interlock.work.stories.yard import read_text, write_text
 
     story = call.arguments.story
     with readable(call) as place:
@@ -192,7 +192,7 @@ def _unblock(call: Call) -> None:
     call.output.result({"story": story, "file": str(path)}, lambda: call.output.text(said))
 
 
-def _limit(call: Call) -> None:
+def _limit(call: CommandCall) -> None:
     from interlock.work.stories.verbs import limit
 
     name, value = call.arguments.name, call.arguments.value

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import NotFound, UsageError
-from interlock.faces.cli.command import Call, positive
+from interlock.faces.cli.command import CommandCall, positive
 
 if TYPE_CHECKING:
-    from interlock.work.stories.opening import Asked
+    from interlock.work.stories.opening import LoopOptions
 
 __all__ = ["asked", "run_arguments"]
 
@@ -68,9 +68,9 @@ def run_arguments(parser: ArgumentParser) -> None:
         parser.add_argument(*flags.split(), action=_Refused, nargs="?", help=SUPPRESS)
 
 
-def asked(call: Call) -> Asked:
+def asked(call: CommandCall) -> LoopOptions:
     """What the flags ask for."""
-    from interlock.work.stories.opening import Asked
+    from interlock.work.stories.opening import LoopOptions
 
     given = call.arguments
     if given.min_iterations is not None and given.min_iterations > 1:
@@ -79,7 +79,7 @@ def asked(call: Call) -> Asked:
     prompt = given.prompt or ""
     if given.prompt_file is not None:
         prompt = f"{prompt}\n{_read(given.prompt_file)}".strip()
-    return Asked(
+    return LoopOptions(
         prompt=prompt,
         agent=None if given.agent is None else _agent(given.agent),
         rotation=tuple(_agent(word.strip()) for word in given.rotation.split(",")) if given.rotation else (),

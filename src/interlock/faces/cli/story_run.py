@@ -8,23 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.faces.cli.command import Call
+from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.interrupts import interruptible
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Place, caller_of, writable
+from interlock.faces.cli.place import Workspace, caller_of, writable
 from interlock.faces.cli.story_flags import asked
 
 if TYPE_CHECKING:
     from interlock.machine import Actor
-    from interlock.work.stories.loop import Driven
-    from interlock.work.stories.opening import Asked
+    from interlock.work.stories.context import StoryContext
+    from interlock.work.stories.loop import LoopResult
+    from interlock.work.stories.opening import LoopOptions
     from interlock.work.stories.record import Loop
-    from interlock.work.stories.yard import Yard
 
 __all__ = ["drive_loop", "loop_data", "must_be_person", "no_progress", "run_loop"]
 
 
-def run_loop(call: Call) -> None:
+def run_loop(call: CommandCall) -> None:
     """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
     from interlock.work.stories.loop import begin
     from interlock.work.stories.reading import known_loop, open_loop
@@ -32,10 +32,10 @@ def run_loop(call: Call) -> None:
 
     given, wishes = call.arguments, asked(call)
 
-    def decided(place: Place, yard: Yard) -> str:
+    def decided(place: Workspace, context: StoryContext) -> str:
         if open_loop(place.journal) is None:
-            _must_be_clean(yard.root)
-        loop = begin(yard, prompt=wishes.prompt)
+            _must_be_clean(context.root)
+        loop = begin(context, prompt=wishes.prompt)
         if known_loop(place.journal).paused is not None:
             resume(place.journal, caller_of(call, place).actor)
         return loop
@@ -43,53 +43,55 @@ def run_loop(call: Call) -> None:
     _go_on(call, wishes, decided, streams=not given.no_stream, is_verbose=given.verbose_tools)
 
 
-def drive_loop(call: Call) -> None:
+def drive_loop(call: CommandCall) -> None:
     """Let a loop go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
-    from interlock.work.stories.opening import Asked
+    from interlock.work.stories.opening import LoopOptions
     from interlock.work.stories.verbs import steerable
 
-    def named(place: Place, yard: Yard) -> str:
+    def named(place: Workspace, context: StoryContext) -> str:
         must_be_person(caller_of(call, place).actor)
         return steerable(place.journal, call.arguments.loop)
 
-    _go_on(call, Asked(), named)
+    _go_on(call, LoopOptions(), named)
 
 
 def _go_on(
-    call: Call,
-    wishes: Asked,
-    chosen: Callable[[Place, Yard], str],
+    call: CommandCall,
+    wishes: LoopOptions,
+    chosen: Callable[[Workspace, StoryContext], str],
     *,
     streams: bool = True,
     is_verbose: bool = False,
 ) -> None:
     """Drive the loop that is chosen, until it ends or is stopped."""
+    from interlock.faces.cli.console import Reporter
     from interlock.faces.cli.notify import telling
-    from interlock.faces.cli.telling import Teller
-    from interlock.work.steering import Steering
+    from interlock.work.driver.interrupts import Interrupts
     from interlock.work.stories.loop import drive
-    from interlock.work.stories.opening import make_yard, pauses
+    from interlock.work.stories.opening import make_story_context, pauses
     from interlock.work.stories.reading import open_loop
     from interlock.world.agents.adopting import adopting
 
     with writable(call, starts_agents=True) as place:
         if place.work_tree is None:
             raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
-        steering = Steering(place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry))
-        teller = Teller(call.output, streams=streams, is_verbose=is_verbose)
+        interrupts = Interrupts(
+            place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry)
+        )
+        teller = Reporter(call.output, streams=streams, is_verbose=is_verbose)
         environment = dict(call.environment)
         args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
-        yard = replace(make_yard(*args, wishes, steering, teller.tell), heed=steering.listen_again)
-        loop = chosen(place, yard)
-        with interruptible(steering.press, patience=2), teller, adopting(), telling(call, place):
-            driven = drive(yard, loop)
-    _end(call, driven, place, pressed=steering.presses > 0)
+        context = replace(make_story_context(*args, wishes, interrupts, teller.tell), refresh=interrupts.listen_again)
+        loop = chosen(place, context)
+        with interruptible(interrupts.press, patience=2), teller, adopting(), telling(call, place):
+            driven = drive(context, loop)
+    _end(call, driven, place, pressed=interrupts.presses > 0)
 
 
 def _must_be_clean(root: Path) -> None:
     """A loop does not begin on somebody's unfinished work: its first commit would swallow it."""
+    from interlock.work.stories.context import own_files, read_text
     from interlock.work.stories.progress import FILE, parse
-    from interlock.work.stories.yard import own_files, read_text
     from interlock.world.git import state
 
     try:
@@ -109,7 +111,7 @@ def _must_be_clean(root: Path) -> None:
         )
 
 
-def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
+def _end(call: CommandCall, driven: LoopResult, place: Workspace, *, pressed: bool) -> None:
     """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
     loop = driven.loop
     data = loop_data(loop)
@@ -135,7 +137,7 @@ def _end(call: Call, driven: Driven, place: Place, *, pressed: bool) -> None:
 
 
 def loop_data(loop: Loop) -> dict[str, Any]:
-    from interlock.work.stories.yard import plain
+    from interlock.work.stories.context import plain
 
     seconds, dollars, tokens = loop.spent()
     progress = plain(loop.progress)

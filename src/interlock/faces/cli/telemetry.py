@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, UsageError
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import clean, columns
-from interlock.faces.cli.place import Place, readable, writable
+from interlock.faces.cli.place import Workspace, readable, writable
 
 if TYPE_CHECKING:
     from interlock.work.telemetry.exporting import Export
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["VERBS"]
 
 
-def _export(call: Call, place: Place) -> Export:
+def _export(call: CommandCall, place: Workspace) -> Export:
     from interlock.work.telemetry.exporting import export_of
 
     found = export_of(place.journal, place.settings, call.environment)
@@ -26,8 +26,8 @@ def _export(call: Call, place: Place) -> Export:
     return found
 
 
-def _test(call: Call) -> None:
-    from interlock.world.notices.notice import Trouble
+def _test(call: CommandCall) -> None:
+    from interlock.world.notices.notice import DeliveryFailure
     from interlock.world.telemetry.span import Span, span_id, trace_id
 
     with readable(call) as place:
@@ -35,14 +35,14 @@ def _test(call: Call) -> None:
         own = os.urandom(16).hex()
         span = Span(trace_id(own), span_id(own), "", "ralph telemetry test", now, now, {"ralph.test": True})
         answer = export.collector.send([span])
-    if isinstance(answer, Trouble) or answer.rejected:
-        why = answer.why if isinstance(answer, Trouble) else f"it refused the span: {answer.said}"
+    if isinstance(answer, DeliveryFailure) or answer.rejected:
+        why = answer.why if isinstance(answer, DeliveryFailure) else f"it refused the span: {answer.said}"
         raise InterlockError("telemetry_failed", f"{clean(why)}.", "Mend what it names, then try it again.")
     data = {"trace": span.trace}
     call.output.result(data, lambda: call.output.text(f"The collector took a span of the trace {span.trace}."))
 
 
-def _status(call: Call) -> None:
+def _status(call: CommandCall) -> None:
     from interlock.work.telemetry.exporting import export_of
 
     with readable(call) as place:
@@ -76,7 +76,7 @@ def _lines(data: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
-def _send(call: Call) -> None:
+def _send(call: CommandCall) -> None:
     with writable(call) as place:
         export = _export(call, place)
         sent = export.turn()

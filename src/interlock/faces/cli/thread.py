@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import opened_workshop
-from interlock.faces.cli.place import Place, caller_of, readable
+from interlock.faces.cli.place import Workspace, caller_of, readable
 from interlock.faces.cli.thread_place import data_of, drive_thread, listen, person_of, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
@@ -22,12 +22,12 @@ __all__ = ["VERBS"]
 # Looking
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     with readable(call) as place:
         tell_thread(call, place, which_thread(call, place, looks=True), is_asked=True)
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     from interlock.faces.cli.thread_pages import show_list
     from interlock.machine import load_shipped
     from interlock.work.threads.listing import listed
@@ -42,16 +42,16 @@ def _list(call: Call) -> None:
     call.output.result(rows, lambda: show_list(call.output, rows, load_shipped("thread")))
 
 
-def _use(call: Call) -> None:
+def _use(call: CommandCall) -> None:
     from interlock.work.threads.verbs import use_thread
 
     with opened_workshop(call) as here:
         id_ = which_thread(call, here.place)
-        use_thread(here.workshop, id_, caller_of(call, here.place).actor)
+        use_thread(here.context, id_, caller_of(call, here.place).actor)
         tell_thread(call, here.place, id_, is_asked=True)
 
 
-def _diagnose(call: Call) -> None:
+def _diagnose(call: CommandCall) -> None:
     from interlock.faces.cli.thread_pages import diagnosis_text
     from interlock.work.threads.reading import read_thread
 
@@ -68,20 +68,20 @@ _WITHOUT_AGENTS = frozenset({"abandon", "approve", "commit", "reopen", "withdraw
 """The moves after which no agent is started."""
 
 
-def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Callable[[Call], None]:
+def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Callable[[CommandCall], None]:
     """A verb that makes a person's move, and lets the thread go on by itself as far as it can."""
 
-    def run(call: Call) -> None:
+    def run(call: CommandCall) -> None:
         from interlock.work.threads.reading import read_thread
         from interlock.work.threads.verbs import act
 
         with opened_workshop(call, starts_agents=event not in _WITHOUT_AGENTS) as here:
-            place, workshop = here.place, here.workshop
+            place, context = here.place, here.context
             id_ = which_thread(call, place)
             name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
             if name:
                 reason = getattr(call.arguments, "reason", None)
-                act(workshop, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
+                act(context, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
             if drives:
                 drive_thread(here, id_)
             tell_thread(call, place, id_)
@@ -89,7 +89,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
     return run
 
 
-def _shown(call: Call, place: Place, event: str) -> Callable[[Thread], str]:
+def _shown(call: CommandCall, place: Workspace, event: str) -> Callable[[Thread], str]:
     """What a person is shown before they pass a gate: exactly that is what they pass it for."""
     from interlock.work.threads.showing import shown_at
 
@@ -114,40 +114,40 @@ def _assess(thread: Thread) -> str:
     return "" if thread.state == "Assessing" else "assess"
 
 
-def _drive(call: Call) -> None:
+def _drive(call: CommandCall) -> None:
     """Let it go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.threads.verbs import must_be_person
 
     with opened_workshop(call, starts_agents=True) as here:
         id_ = which_thread(call, here.place)
-        must_be_person(here.workshop, id_, caller_of(call, here.place).actor, "drive")
+        must_be_person(here.context, id_, caller_of(call, here.place).actor, "drive")
         drive_thread(here, id_)
         tell_thread(call, here.place, id_)
 
 
-def _configure(call: Call) -> None:
+def _configure(call: CommandCall) -> None:
     """Choose how the loop runs; from Stuck and Paused it goes back to Configuring first."""
+    from interlock.work.threads.driver_step import default_config
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.verbs import act, configure
-    from interlock.work.threads.visit import default_config
 
     with opened_workshop(call, starts_agents=True) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_, person = which_thread(call, place), person_of(call, place)
         thread = read_thread(place.journal, id_)
-        config = _chosen(call, thread.config or default_config(workshop.settings))
+        config = _chosen(call, thread.config or default_config(context.settings))
         mode = call.arguments.mode
         if thread.state in ("Stuck", "Paused"):
             configure_first = configure if thread.mode == "quick" or mode == "quick" else None
             if configure_first is not None:  # quick mode starts at once, so it must know before
-                configure(workshop, id_, person, config, mode)
-            act(workshop, id_, person, "reconfigure", shown=_shown(call, place, "reconfigure"))
-        configure(workshop, id_, person, config, mode)
+                configure(context, id_, person, config, mode)
+            act(context, id_, person, "reconfigure", shown=_shown(call, place, "reconfigure"))
+        configure(context, id_, person, config, mode)
         drive_thread(here, id_)
         tell_thread(call, place, id_)
 
 
-def _chosen(call: Call, known: Config) -> Config:
+def _chosen(call: CommandCall, known: Config) -> Config:
     from msgspec.structs import replace
 
     given = call.arguments
@@ -166,27 +166,27 @@ def _chosen(call: Call, known: Config) -> Config:
     return replace(known, **{name: value for name, value in chosen.items() if value is not None})
 
 
-def _pause(call: Call) -> None:
+def _pause(call: CommandCall) -> None:
     from interlock.work.threads.verbs import pause
 
     with opened_workshop(call) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_ = which_thread(call, place)
-        pause(workshop, id_, person_of(call, place))
+        pause(context, id_, person_of(call, place))
         tell_thread(call, place, id_)
 
 
-def _context(call: Call) -> None:
+def _context(call: CommandCall) -> None:
     from interlock.work.threads.verbs import add_context
 
     with opened_workshop(call) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_ = which_thread(call, place)
-        add_context(workshop, id_, person_of(call, place), call.arguments.text)
+        add_context(context, id_, person_of(call, place), call.arguments.text)
     call.output.result({"id": id_}, lambda: call.output.text("The next agent is told it."))
 
 
-def _polish(call: Call) -> None:
+def _polish(call: CommandCall) -> None:
     """Add docs and tests by hand or by an agent, and prove it again."""
     from interlock.work.threads.polishing import ask_for
     from interlock.work.threads.reading import read_thread
@@ -195,37 +195,37 @@ def _polish(call: Call) -> None:
 
     given = call.arguments
     with opened_workshop(call, starts_agents=True) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_, person = which_thread(call, place), person_of(call, place)
         if read_thread(place.journal, id_).state != "Polishing":
-            act(workshop, id_, person, "polish")
+            act(context, id_, person, "polish")
         if given.ask:
             listen(here, id_)
             with adopting():
-                ask_for(workshop, id_, given.ask)
+                ask_for(context, id_, given.ask)
         if given.done:
-            act(workshop, id_, person, "polished")
+            act(context, id_, person, "polished")
             drive_thread(here, id_)
         tell_thread(call, place, id_)
 
 
-def _review(call: Call) -> None:
+def _review(call: CommandCall) -> None:
     """The changes, what was proven of them, and whether they can be recommended."""
     from interlock.faces.cli.thread_pages import show_review
     from interlock.work.threads.children import shown_child
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
-    from interlock.work.threads.ticketed import ticket_of
+    from interlock.work.threads.ticket_link import ticket_of
     from interlock.work.threads.verbs import act
 
     with opened_workshop(call) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_ = which_thread(call, place)
         if read_thread(place.journal, id_).state == "Implemented":
-            act(workshop, id_, person_of(call, place), "ready")
+            act(context, id_, person_of(call, place), "ready")
         drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
-        diff, recommend = whole_diff(thread, workshop.root), is_recommended(thread, instance.snapshot)
+        diff, recommend = whole_diff(thread, context.root), is_recommended(thread, instance.snapshot)
         child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
         data = {**data_of(thread, instance.snapshot, child, above), "diff": diff, "recommend_approve": recommend}
 
@@ -236,17 +236,17 @@ def _review(call: Call) -> None:
         call.output.result(data, show)
 
 
-def _undo(call: Call) -> None:
+def _undo(call: CommandCall) -> None:
     """Bring back what a reset put away: files, index and branch. The thread's state stays."""
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.undoing import undo_reset
     from interlock.work.threads.verbs import must_be_person
 
     with opened_workshop(call) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         id_ = which_thread(call, place)
-        must_be_person(workshop, id_, caller_of(call, place).actor, "undo")
-        name = undo_reset(workshop, read_thread(place.journal, id_), call.arguments.kept)
+        must_be_person(context, id_, caller_of(call, place).actor, "undo")
+        name = undo_reset(context, read_thread(place.journal, id_), call.arguments.kept)
     call.output.result(
         {"id": id_, "restored": name}, lambda: call.output.text(f"What was kept as refs/ralf/{name} is back.")
     )

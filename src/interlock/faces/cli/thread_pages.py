@@ -13,9 +13,9 @@ from interlock.work.threads.upcoming import NEXT
 
 if TYPE_CHECKING:
     from interlock.machine import Machine, Snapshot
-    from interlock.work.threads.child import Shown
+    from interlock.work.threads.child import ChildView
     from interlock.work.threads.record import Thread
-    from interlock.work.threads.ticketed import Above
+    from interlock.work.threads.ticket_link import Above
 
 __all__ = ["NEXT", "diagnosis_text", "show_list", "show_review", "show_thread"]
 
@@ -47,7 +47,7 @@ def show_thread(
     thread: Thread,
     machine: Machine,
     snapshot: Snapshot,
-    child: Shown | None,
+    child: ChildView | None,
     above: Above | None,
     *,
     is_driven: bool,
@@ -105,7 +105,7 @@ def _details(thread: Thread) -> Iterator[Text]:
             yield Text(f"`git merge {thread.branch}` on your branch takes it over", "dim")
 
 
-def _child(child: Shown | None) -> Iterator[Text]:
+def _child(child: ChildView | None) -> Iterator[Text]:
     """The story loop or the run that drives the thread, and its stories or tasks."""
     if child is None:
         return

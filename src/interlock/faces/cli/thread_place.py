@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
-from interlock.faces.cli.command import Call
-from interlock.faces.cli.driving import Driving
-from interlock.faces.cli.place import Place, caller_of
+from interlock.faces.cli.command import CommandCall
+from interlock.faces.cli.driving import DriverSession
+from interlock.faces.cli.place import Workspace, caller_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from interlock.journal import Entry
     from interlock.machine import Snapshot
-    from interlock.work.threads.child import Shown
+    from interlock.work.threads.child import ChildView
     from interlock.work.threads.record import Thread
-    from interlock.work.threads.ticketed import Above
+    from interlock.work.threads.ticket_link import Above
     from interlock.work.threads.verbs import Person
 
 __all__ = ["data_of", "drive_thread", "listen", "person_of", "plain", "tell_thread", "which_thread"]
@@ -24,16 +24,16 @@ __all__ = ["data_of", "drive_thread", "listen", "person_of", "plain", "tell_thre
 _NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
 
 
-def drive_thread(here: Driving, id_: str) -> None:
+def drive_thread(here: DriverSession, id_: str) -> None:
     """Let a thread go on by itself as far as it can; a person who lets it rest or ends it elsewhere is heard."""
     from interlock.work.threads.loop import drive
 
-    here.drive(lambda: drive(here.workshop, id_), _told_of(id_))
+    here.drive(lambda: drive(here.context, id_), _told_of(id_))
 
 
-def listen(here: Driving, id_: str) -> None:
+def listen(here: DriverSession, id_: str) -> None:
     """End an agent that is asked for a thread when a person ends the thread elsewhere."""
-    here.steering.is_told = _told_of(id_)
+    here.interrupts.is_told = _told_of(id_)
 
 
 def _told_of(id_: str) -> Callable[[Entry], bool]:
@@ -42,7 +42,7 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
     return lambda entry: entry.instance == id_ and is_told(entry)
 
 
-def person_of(call: Call, place: Place) -> Person:
+def person_of(call: CommandCall, place: Workspace) -> Person:
     from interlock.work.gates import Presence, at_terminal, vouch
     from interlock.work.threads.verbs import Person
     from interlock.world.people import is_at_terminal
@@ -58,7 +58,7 @@ def person_of(call: Call, place: Place) -> Person:
     return Person(caller_of(call, place).actor, presence, is_at_terminal, prove)
 
 
-def which_thread(call: Call, place: Place, *, looks: bool = False) -> str:
+def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) -> str:
     """The thread that is named, or the active one. A verb that only `looks` takes the newest where none is active."""
     from interlock.work.threads.active import active_thread, decided_thread
     from interlock.work.threads.reading import find_thread
@@ -73,7 +73,7 @@ def which_thread(call: Call, place: Place, *, looks: bool = False) -> str:
     return decided_thread(place.journal, place.state_directory, place.work_tree)
 
 
-def data_of(thread: Thread, snapshot: Snapshot, child: Shown | None, above: Above | None) -> dict[str, Any]:
+def data_of(thread: Thread, snapshot: Snapshot, child: ChildView | None, above: Above | None) -> dict[str, Any]:
     """A thread as programs read it."""
     seconds, dollars, tokens = thread.spent
     return {
@@ -113,13 +113,13 @@ def plain(value: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
-def tell_thread(call: Call, place: Place, id_: str, *, is_asked: bool = False) -> None:
+def tell_thread(call: CommandCall, place: Workspace, id_: str, *, is_asked: bool = False) -> None:
     """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
     from interlock.faces.cli.thread_pages import show_thread
-    from interlock.work.leases import is_present
+    from interlock.work.driver.lease_holders import is_present
     from interlock.work.threads.children import shown_child
     from interlock.work.threads.reading import read_thread
-    from interlock.work.threads.ticketed import ticket_of
+    from interlock.work.threads.ticket_link import ticket_of
 
     thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
     machine, snapshot = place.journal.machine_of(instance), instance.snapshot

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.errors import NotFound, UsageError
-from interlock.faces.cli.command import Call
+from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.output import clean, one_line
-from interlock.faces.cli.place import Place, caller_of
+from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.thread_place import listen, tell_thread, which_thread
 
 if TYPE_CHECKING:
@@ -24,22 +24,22 @@ __all__ = ["new", "spec"]
 _MAX_FILE = 1024 * 1024
 
 
-def new(call: Call) -> None:
+def new(call: CommandCall) -> None:
     from interlock.work.threads.verbs import new_thread, revise_spec
 
     given = call.arguments
     text = _read(given.file) if given.file else None
     with opened_workshop(call) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         actor = caller_of(call, place).actor
         mode = "quick" if given.quick else place.settings.text("thread.mode")
-        thread = new_thread(workshop, actor, _title(place, given.title, given.ticket), mode, given.ticket)
+        thread = new_thread(context, actor, _title(place, given.title, given.ticket), mode, given.ticket)
         if text is not None:
-            revise_spec(workshop, thread.id, actor, text)
+            revise_spec(context, thread.id, actor, text)
         tell_thread(call, place, thread.id)
 
 
-def _title(place: Place, title: str | None, ticket: str | None) -> str:
+def _title(place: Workspace, title: str | None, ticket: str | None) -> str:
     from interlock.work.tickets.queries import view
 
     if title is not None:
@@ -49,7 +49,7 @@ def _title(place: Place, title: str | None, ticket: str | None) -> str:
     return view(place.journal, ticket, comments=0, with_group=False).title
 
 
-def spec(call: Call) -> None:
+def spec(call: CommandCall) -> None:
     """Show the spec, write it, or talk about it."""
     from interlock.work.threads.dialogue import say
     from interlock.work.threads.reading import read_thread
@@ -60,7 +60,7 @@ def spec(call: Call) -> None:
     given = call.arguments
     writes = bool(given.file or given.edit or given.say)
     with opened_workshop(call, writes=writes, starts_agents=bool(given.say)) as here:
-        place, workshop = here.place, here.workshop
+        place, context = here.place, here.context
         if given.template:
             text = template(given.template)
             call.output.result({"text": text}, lambda: call.output.text(text))
@@ -71,15 +71,15 @@ def spec(call: Call) -> None:
         if given.say:
             listen(here, id_)
             with adopting():
-                thread = say(workshop, id_, actor, given.say, given.agent)
+                thread = say(context, id_, actor, given.say, given.agent)
         elif given.file:
-            thread = revise_spec(workshop, id_, actor, _read(given.file))
+            thread = revise_spec(context, id_, actor, _read(given.file))
         elif given.edit:
-            thread = revise_spec(workshop, id_, actor, _edited(call, thread))
+            thread = revise_spec(context, id_, actor, _edited(call, thread))
         _show_spec(call, thread, given.revision)
 
 
-def _show_spec(call: Call, thread: Thread, number: int | None) -> None:
+def _show_spec(call: CommandCall, thread: Thread, number: int | None) -> None:
     from interlock.work.threads.spec import faults, parse_spec
 
     found = [one for one in thread.revisions if number in (None, one.number)]
@@ -99,7 +99,7 @@ def _show_spec(call: Call, thread: Thread, number: int | None) -> None:
     call.output.result(data, show)
 
 
-def _edited(call: Call, thread: Thread) -> str:
+def _edited(call: CommandCall, thread: Thread) -> str:
     """What a person makes of the spec in their editor."""
     from interlock.work.threads.spec import template
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from interlock.errors import Refusal, UsageError
-from interlock.faces.cli.command import Call, Verb, positive
+from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.output import builtins, one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.tracker import show_outside, sync
@@ -16,11 +16,11 @@ from interlock.faces.cli.tracker import show_outside, sync
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from interlock.faces.cli.place import Place
+    from interlock.faces.cli.place import Workspace
     from interlock.machine import Machine
     from interlock.work.tickets.handoff import Handed
-    from interlock.work.tickets.queries import Summary
-    from interlock.work.tickets.verbs import Written
+    from interlock.work.tickets.queries import TicketSummary
+    from interlock.work.tickets.verbs import TicketWrite
 
 __all__ = ["VERBS"]
 
@@ -31,7 +31,7 @@ _MAX_STDIN = 1024 * 1024
 # Reading
 
 
-def _list(call: Call) -> None:
+def _list(call: CommandCall) -> None:
     from interlock.work.tickets.queries import Filters, listed
 
     given = call.arguments
@@ -52,7 +52,7 @@ def _list(call: Call) -> None:
     call.output.result(builtins(found), lambda: _show_list(call, found))
 
 
-def _show_list(call: Call, found: list[Summary]) -> None:
+def _show_list(call: CommandCall, found: list[TicketSummary]) -> None:
     from interlock.faces.cli.board import show_lines
 
     if not found:
@@ -61,7 +61,7 @@ def _show_list(call: Call, found: list[Summary]) -> None:
     show_lines(call.output, found, _machine(call))
 
 
-def _show(call: Call) -> None:
+def _show(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_ticket
     from interlock.work.tickets.queries import view
 
@@ -70,7 +70,7 @@ def _show(call: Call) -> None:
     call.output.result(builtins(found), lambda: show_ticket(call.output, found, _machine(call)))
 
 
-def _next(call: Call) -> None:
+def _next(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_next
     from interlock.work.tickets.locks import expire_lost
     from interlock.work.tickets.upcoming import next_ticket
@@ -85,7 +85,7 @@ def _next(call: Call) -> None:
     call.output.result(builtins(found), lambda: show_next(call.output, found, machine))
 
 
-def _board(call: Call) -> None:
+def _board(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_board
     from interlock.work.tickets.dashboard import dashboard
     from interlock.work.tickets.locks import expire_lost
@@ -98,7 +98,7 @@ def _board(call: Call) -> None:
     call.output.result(builtins(board), lambda: show_board(call.output, board, machine))
 
 
-def _group(call: Call) -> None:
+def _group(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_group
     from interlock.work.tickets.groups import group_lines, group_of
     from interlock.work.tickets.pipeline import position
@@ -110,7 +110,7 @@ def _group(call: Call) -> None:
     call.output.result(data, lambda: show_group(call.output, group, stands, _machine(call)))
 
 
-def _machine(call: Call) -> Machine:
+def _machine(call: CommandCall) -> Machine:
     from interlock.world.machines import machine_finder
 
     return machine_finder(call.environment)("ticket")
@@ -119,7 +119,7 @@ def _machine(call: Call) -> Machine:
 # Writing
 
 
-def _create(call: Call) -> None:
+def _create(call: CommandCall) -> None:
     from interlock.work.tickets.verbs import create
 
     given = call.arguments
@@ -143,7 +143,7 @@ def _create(call: Call) -> None:
     call.output.result(builtins(made), lambda: call.output.text(said))
 
 
-def _edit(call: Call) -> None:
+def _edit(call: CommandCall) -> None:
     from interlock.work.tickets.verbs import edit
 
     given = call.arguments
@@ -177,7 +177,7 @@ def _artifacts(given: list[str]) -> dict[str, str]:
     return {kind: path for kind, _, path in pairs}
 
 
-def _comment(call: Call) -> None:
+def _comment(call: CommandCall) -> None:
     from interlock.work.tickets.verbs import comment
 
     with writable(call) as place:
@@ -187,11 +187,11 @@ def _comment(call: Call) -> None:
     _told(call, written, f"#{written.number}: commented.")
 
 
-def _told(call: Call, written: Written, said: str) -> None:
+def _told(call: CommandCall, written: TicketWrite, said: str) -> None:
     call.output.result(builtins(written), lambda: call.output.text(said))
 
 
-def _deps(call: Call) -> None:
+def _deps(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_links
     from interlock.work.tickets.queries import view
     from interlock.work.tickets.verbs import link
@@ -216,7 +216,7 @@ def _deps(call: Call) -> None:
     call.output.result(data, lambda: show_links(call.output, found, _machine(call)))
 
 
-def _handoff(call: Call) -> None:
+def _handoff(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_handed
     from interlock.work.tickets.handoff import handoff
     from interlock.work.tickets.merged import merged_commit
@@ -244,7 +244,7 @@ def _handoff(call: Call) -> None:
     call.output.result(builtins(handed), lambda: show_handed(call.output, handed, _machine(call)))
 
 
-def _with_presence(call: Call, place: Place, move: Callable[[bool], Handed]) -> Handed:
+def _with_presence(call: CommandCall, place: Workspace, move: Callable[[bool], Handed]) -> Handed:
     """Make a move; if it needs a person and the terminal does not prove one, a key signs first."""
     from interlock.work.gates import at_terminal, vouch
     from interlock.work.tickets.numbers import known_ticket

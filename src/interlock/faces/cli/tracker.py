@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from interlock.errors import Refusal, TrackerError
-from interlock.faces.cli.command import Call
+from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.output import builtins, one_line
-from interlock.faces.cli.place import Place, caller_of, writable
+from interlock.faces.cli.place import Workspace, caller_of, writable
 
 if TYPE_CHECKING:
     from interlock.world.github import GitHub
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["board_of", "show_outside", "sync"]
 
 
-def show_outside(call: Call, place: Place) -> None:
+def show_outside(call: CommandCall, place: Workspace) -> None:
     """The tracker's board shows it too, if there is one; where it is away, the next sync does it."""
     from interlock.work.tickets.showing import show
 
@@ -24,7 +24,7 @@ def show_outside(call: Call, place: Place) -> None:
         call.output.message(f"ralph: {one_line(trouble)}")
 
 
-def sync(call: Call) -> None:
+def sync(call: CommandCall) -> None:
     """`ralph ticket sync`: settle what a person says, set up what is missing, and bring both in step."""
     from interlock.faces.cli.board import show_report
     from interlock.work.tickets.sync import set_up, synchronise
@@ -46,7 +46,7 @@ def sync(call: Call) -> None:
     raise TrackerError(code, message, "The next `ralph ticket sync` tries them again.", {"report": data})
 
 
-def _settle(call: Call, place: Place) -> dict[str, list[int]]:
+def _settle(call: CommandCall, place: Workspace) -> dict[str, list[int]]:
     """Do what a person says about tickets that stand elsewhere on the board; it holds, whatever GitHub does next."""
     from interlock.work.gates import at_terminal, vouch
     from interlock.work.tickets.numbers import known_ticket
@@ -72,7 +72,7 @@ def _settle(call: Call, place: Place) -> dict[str, list[int]]:
     return {"accepted": accepted, "restored": restored}
 
 
-def board_of(call: Call, place: Place) -> GitHub:
+def board_of(call: CommandCall, place: Workspace) -> GitHub:
     """The board that tickets are shown on."""
     from interlock.work.tickets.sync import tracker_of
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.place import readable
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from interlock.machine import Allowed
-    from interlock.work.causes import Kin, Why
+    from interlock.work.inspection.causes import Kin, Why
 
 __all__ = ["VERBS"]
 
@@ -22,13 +22,13 @@ _PEOPLE = {"human": "a person", "agent": "an agent", "system": "the system"}
 _MOST = 12
 
 
-def _why(call: Call) -> None:
-    from interlock.work.causes import why
-    from interlock.work.references import meant
-    from interlock.work.watching import Watch
+def _why(call: CommandCall) -> None:
+    from interlock.work.driver.record_cache import RecordCaches
+    from interlock.work.inspection.causes import why
+    from interlock.work.inspection.references import meant
 
     with readable(call) as place:
-        found = why(place.journal, Watch(), meant(place.journal, call.arguments.instance).id)
+        found = why(place.journal, RecordCaches(), meant(place.journal, call.arguments.instance).id)
         now = place.journal.now()
     call.output.result(_data(found), lambda: _show(call, found, now))
 
@@ -57,7 +57,7 @@ def _kin_data(one: Kin) -> dict[str, Any]:
     return {**asdict(one.of), "state": one.state, "outcome": one.outcome, "differs": one.differs}
 
 
-def _show(call: Call, found: Why, now: float) -> None:
+def _show(call: CommandCall, found: Why, now: float) -> None:
     console = call.output.console()
     width = call.output.width
     for line in _page(found, now, width):

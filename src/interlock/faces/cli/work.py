@@ -9,43 +9,43 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
-from interlock.faces.cli.command import Call, Verb
+from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import opened_workshop
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.thread_place import person_of
 
 if TYPE_CHECKING:
-    from interlock.faces.cli.telling import Teller
+    from interlock.faces.cli.console import Reporter
     from interlock.journal import Journal
     from interlock.machine import Actor
     from interlock.work.gates import Presence
     from interlock.work.gates.trust import Key
     from interlock.work.threads.verbs import Person
-    from interlock.work.way.walking import Walked
+    from interlock.work.ticket_driver.loop import TicketResult
     from interlock.world.ssh import Signature
 
 __all__ = ["VERBS"]
 
 
-def _work(call: Call) -> None:
-    from interlock.work.way.building import Choices
-    from interlock.work.way.walking import divide, is_told, walk
+def _work(call: CommandCall) -> None:
+    from interlock.work.ticket_driver.loop import divide, drive_ticket, is_told
+    from interlock.work.ticket_driver.thread_stage import Choices
 
     given = call.arguments
     with opened_workshop(call, starts_agents=True) as here:
         person = _asked_aside(person_of(call, here.place), here.teller)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(given.agent, given.driver, given.isolation, asks)
-        go = divide if given.split else walk
+        go = divide if given.split else drive_ticket
         told = partial(is_told, here.place.journal, given.ticket)
-        walked = here.drive(lambda: go(here.workshop, given.ticket, person, choices), told)
+        walked = here.drive(lambda: go(here.context, given.ticket, person, choices), told)
     data = _data(walked)
     if walked.stop.failed:
         raise Refusal("person_needed", f"#{walked.ticket.number}: {_said(walked)}.", walked.stop.hint, data)
     call.output.result(data, lambda: _show(call, walked))
 
 
-def _asked_aside(person: Person, teller: Teller) -> Person:
+def _asked_aside(person: Person, teller: Reporter) -> Person:
     """The same person; what is drawn on their screen makes way for the questions."""
 
     def vouch(id_: str, name: str) -> None:
@@ -60,7 +60,7 @@ class _Aside:
     """Somebody who is asked while a loop is at work on the same screen."""
 
     presence: Presence
-    teller: Teller
+    teller: Reporter
 
     @property
     def actor(self) -> Actor:
@@ -78,11 +78,11 @@ class _Aside:
             return self.presence.sign(statement, keys)
 
 
-def _said(walked: Walked) -> str:
+def _said(walked: TicketResult) -> str:
     return one_line(walked.stop.why).rstrip(".")
 
 
-def _data(walked: Walked) -> dict[str, Any]:
+def _data(walked: TicketResult) -> dict[str, Any]:
     ticket, stop = walked.ticket, walked.stop
     return {
         "number": ticket.number,
@@ -95,7 +95,7 @@ def _data(walked: Walked) -> dict[str, Any]:
     }
 
 
-def _show(call: Call, walked: Walked) -> None:
+def _show(call: CommandCall, walked: TicketResult) -> None:
     ticket, stop = walked.ticket, walked.stop
     call.output.text(f"#{ticket.number} {one_line(ticket.title)}: {ticket.workflow_state}; {_said(walked)}.")
     if stop.hint:

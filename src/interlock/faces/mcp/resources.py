@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import msgspec
 
 from interlock.errors import NotFound
+from interlock.faces.drawing.diagram import mermaid
+from interlock.faces.drawing.svg import svg
 from interlock.faces.mcp.session_tools import state_of
 from interlock.journal import Journal
 from interlock.machine import SHIPPED, Machine
 from interlock.machine.describe import describe, summarise
-from interlock.machine.diagram import mermaid
-from interlock.machine.svg import svg
 from interlock.work.sessions.verbs import MACHINE, find_session
 from interlock.work.tickets.dashboard import dashboard
 from interlock.work.tickets.queries import Filters, listed, view

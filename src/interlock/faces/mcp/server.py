@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.arguments import checked, schema_of
-from interlock.faces.mcp.desk import Desk
 from interlock.faces.mcp.prompts import get_prompt, list_prompts
 from interlock.faces.mcp.resources import TEMPLATES, read, readable
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.tool import Tool
 from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import Machine
@@ -46,7 +46,7 @@ log = logging.getLogger("interlock.mcp")
 Context = ServerRequestContext[Any, Any]
 
 
-def make_server(desk: Desk, machines: Callable[[str], Machine]) -> Server[Any]:
+def make_server(desk: ServerContext, machines: Callable[[str], Machine]) -> Server[Any]:
     """The server for one journal."""
     face = _Face(desk, machines)
     return Server(
@@ -68,7 +68,7 @@ def make_server(desk: Desk, machines: Callable[[str], Machine]) -> Server[Any]:
 class _Face:
     """What the server answers, request by request."""
 
-    def __init__(self, desk: Desk, machines: Callable[[str], Machine]) -> None:
+    def __init__(self, desk: ServerContext, machines: Callable[[str], Machine]) -> None:
         self._desk = desk
         self._machines = machines
         self._by_name = {tool.name: tool for tool in TOOLS}
@@ -134,7 +134,7 @@ def _listed(tool: Tool, machines: Callable[[str], Machine]) -> types.Tool:
     )
 
 
-async def _call(desk: Desk, tool: Tool, context: Context, given: dict[str, Any]) -> types.CallToolResult:
+async def _call(desk: ServerContext, tool: Tool, context: Context, given: dict[str, Any]) -> types.CallToolResult:
     try:
         arguments = checked(given, tool.takes)
         result = await tool.run(desk, desk.caller(_client(context)), arguments)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import NotFound, UsageError
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.session_shapes import (
     CompleteSession,
     CreateSession,
@@ -31,7 +31,7 @@ from interlock.faces.mcp.tool import Tool, key_of
 from interlock.journal import Instance, Journal
 from interlock.machine import Machine
 from interlock.work.sessions.prompt import reported_states
-from interlock.work.sessions.record import TYPES, Note, Record, record_of
+from interlock.work.sessions.record import TYPES, Note, SessionRecord, record_of
 from interlock.work.sessions.upkeep import written_since
 from interlock.work.sessions.verbs import (
     MACHINE,
@@ -52,12 +52,12 @@ __all__ = ["SESSION_TOOLS", "state_of"]
 _DIGITS = 19
 
 
-async def _create(desk: Desk, caller: Caller, given: CreateSession) -> Opened:
+async def _create(desk: ServerContext, caller: Caller, given: CreateSession) -> Opened:
     ticket = None if given.ticket_id is None else str(given.ticket_id)
     return await desk.transact(create(caller, ticket=ticket, timeout=desk.timeout, key=key_of(given.idempotency_key)))
 
 
-async def _update(desk: Desk, caller: Caller, given: UpdateState) -> Moved:
+async def _update(desk: ServerContext, caller: Caller, given: UpdateState) -> Moved:
     _understood(given.metadata)
     work = update(
         given.session_id,
@@ -70,7 +70,7 @@ async def _update(desk: Desk, caller: Caller, given: UpdateState) -> Moved:
     return await desk.transact(work)
 
 
-async def _complete(desk: Desk, caller: Caller, given: CompleteSession) -> Moved:
+async def _complete(desk: ServerContext, caller: Caller, given: CompleteSession) -> Moved:
     written = await desk.read(lambda: written_since(desk.journal, given.session_id))
     work = complete(
         given.session_id,
@@ -83,15 +83,15 @@ async def _complete(desk: Desk, caller: Caller, given: CompleteSession) -> Moved
     return await desk.transact(work)
 
 
-async def _get(desk: Desk, caller: Caller, given: GetState) -> SessionState:
+async def _get(desk: ServerContext, caller: Caller, given: GetState) -> SessionState:
     return await desk.read(lambda: state_of(desk.journal, _chosen(desk.journal, given)))
 
 
-async def _list(desk: Desk, caller: Caller, given: ListSessions) -> SessionList:
+async def _list(desk: ServerContext, caller: Caller, given: ListSessions) -> SessionList:
     return await desk.read(lambda: _sessions_of(desk.journal, str(given.ticket_id), given.limit))
 
 
-async def _emit(desk: Desk, caller: Caller, given: EmitEvent) -> Told:
+async def _emit(desk: ServerContext, caller: Caller, given: EmitEvent) -> Told:
     if given.type not in TYPES:
         hint = f"One of: {', '.join(TYPES)}."
         raise UsageError("invalid_argument", f"{given.type[:80]!r} is no type of event.", hint)
@@ -104,7 +104,7 @@ async def _emit(desk: Desk, caller: Caller, given: EmitEvent) -> Told:
     return Told(True, recorded.entry.instance, recorded.entry.seq, given.type, recorded.entry.time, warning)
 
 
-async def _events(desk: Desk, caller: Caller, given: GetEvents) -> EventList:
+async def _events(desk: ServerContext, caller: Caller, given: GetEvents) -> EventList:
     return await desk.read(lambda: _events_of(desk.journal, given))
 
 
@@ -170,13 +170,13 @@ def _sessions_of(journal: Journal, ticket: str, limit: int) -> SessionList:
     return SessionList(ticket, [_line(record_of(journal.history(one.id))) for one in found])
 
 
-def _line(record: Record) -> SessionLine:
+def _line(record: SessionRecord) -> SessionLine:
     return SessionLine(record.id, record.state, record.outcome, record.started, record.completed, len(record.stays))
 
 
 def _events_of(journal: Journal, given: GetEvents) -> EventList:
     session = find_session(journal, given.session_id)
-    record = Record()
+    record = SessionRecord()
     is_new = _after(given.since)
     notes = [one for one in [record.take(entry) for entry in journal.history(session.id)] if is_new(one)]
     most = max(1, min(given.limit, 500))

@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 
 __all__ = ["serve_stdio"]
 
@@ -47,7 +47,7 @@ class _Asked:
             await self.fewer.wait()
 
 
-async def serve_stdio(server: Server[Any], desk: Desk) -> None:
+async def serve_stdio(server: Server[Any], desk: ServerContext) -> None:
     """Serve one client until its end of stdin is closed, or it reads no more."""
     try:
         await _serve(server, desk)
@@ -55,7 +55,7 @@ async def serve_stdio(server: Server[Any], desk: Desk) -> None:
         pass  # nobody is there to be told
 
 
-async def _serve(server: Server[Any], desk: Desk) -> None:
+async def _serve(server: Server[Any], desk: ServerContext) -> None:
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         tasks.start_soon(desk.upkeep)
         tasks.start_soon(desk.follow_board, os.environ)

@@ -9,7 +9,7 @@ import msgspec
 from interlock.faces.mcp.arguments import Arguments
 from interlock.faces.mcp.session_shapes import Key
 from interlock.work.tickets.dashboard import Dashboard
-from interlock.work.tickets.queries import Summary
+from interlock.work.tickets.queries import TicketSummary
 
 __all__ = [
     "AdvanceChildren",
@@ -153,7 +153,7 @@ class PipelineDashboard(Arguments, frozen=True):
 
 
 class TicketList(msgspec.Struct, frozen=True, rename="camel"):
-    tickets: list[Summary]
+    tickets: list[TicketSummary]
     count: int
 
 

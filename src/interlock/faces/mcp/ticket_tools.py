@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from interlock.errors import InterlockError
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.ticket_shapes import (
     AdvanceChildren,
     Advanced,
@@ -36,9 +36,9 @@ from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.pipeline import Convergence, Position, convergence, is_earlier, position
-from interlock.work.tickets.queries import Filters, View, children, listed, view
+from interlock.work.tickets.queries import Filters, TicketView, children, listed, view
 from interlock.work.tickets.upcoming import Next, next_ticket
-from interlock.work.tickets.verbs import Made, Written, comment, create, edit, link
+from interlock.work.tickets.verbs import Made, TicketWrite, comment, create, edit, link
 
 __all__ = ["TICKET_TOOLS"]
 
@@ -46,7 +46,7 @@ _DEFAULT_LARGEST = "S"
 _ENDED = {"open": False, "closed": True, "all": None}
 
 
-async def _create(desk: Desk, caller: Caller, given: CreateTicket) -> Made:
+async def _create(desk: ServerContext, caller: Caller, given: CreateTicket) -> Made:
     work = create(
         caller.actor,
         given.title,
@@ -64,12 +64,12 @@ async def _create(desk: Desk, caller: Caller, given: CreateTicket) -> Made:
     return await desk.transact(work)
 
 
-async def _get(desk: Desk, caller: Caller, given: GetTicket) -> View:
+async def _get(desk: ServerContext, caller: Caller, given: GetTicket) -> TicketView:
     most = max(0, min(given.comments, 200))
     return await desk.read(lambda: view(desk.journal, given.number, comments=most, with_group=given.include_group))
 
 
-async def _list(desk: Desk, caller: Caller, given: ListTickets) -> TicketList:
+async def _list(desk: ServerContext, caller: Caller, given: ListTickets) -> TicketList:
     filters = Filters(
         state=given.workflow_state,
         estimate=given.estimate,
@@ -86,7 +86,7 @@ async def _list(desk: Desk, caller: Caller, given: ListTickets) -> TicketList:
     return TicketList(found, len(found))
 
 
-async def _update(desk: Desk, caller: Caller, given: UpdateTicket) -> Written:
+async def _update(desk: ServerContext, caller: Caller, given: UpdateTicket) -> TicketWrite:
     fields = {"title": given.title, "body": given.body, "estimate": given.estimate, "priority": given.priority}
     work = edit(
         caller.actor,
@@ -105,11 +105,11 @@ async def _update(desk: Desk, caller: Caller, given: UpdateTicket) -> Written:
     return await desk.transact(work)
 
 
-async def _comment(desk: Desk, caller: Caller, given: CommentTicket) -> Written:
+async def _comment(desk: ServerContext, caller: Caller, given: CommentTicket) -> TicketWrite:
     return await desk.transact(comment(caller.actor, given.number, given.body, key=key_of(given.idempotency_key)))
 
 
-async def _handoff(desk: Desk, caller: Caller, given: HandoffTicket) -> Handed:
+async def _handoff(desk: ServerContext, caller: Caller, given: HandoffTicket) -> Handed:
     merged = None
     if given.command.removeprefix("ralph_") == "merge":
         branch = desk.settings.text("ticket.target_branch")
@@ -133,7 +133,7 @@ def _within(caller: Caller, session: str | None) -> Caller:
     return replace(caller, session=session) if session is not None else caller
 
 
-async def _next(desk: Desk, caller: Caller, given: NextTicket) -> Next:
+async def _next(desk: ServerContext, caller: Caller, given: NextTicket) -> Next:
     largest = given.max_estimate or (_DEFAULT_LARGEST if given.workflow_state is not None else None)
 
     def found() -> Next:
@@ -144,11 +144,11 @@ async def _next(desk: Desk, caller: Caller, given: NextTicket) -> Next:
     return await desk.read(found)
 
 
-def _machine(desk: Desk) -> Machine:
+def _machine(desk: ServerContext) -> Machine:
     return desk.machines("ticket")
 
 
-async def _link(desk: Desk, caller: Caller, given: LinkTickets) -> Written:
+async def _link(desk: ServerContext, caller: Caller, given: LinkTickets) -> TicketWrite:
     work = link(
         caller.actor,
         given.number,
@@ -161,21 +161,21 @@ async def _link(desk: Desk, caller: Caller, given: LinkTickets) -> Written:
     return await desk.transact(work)
 
 
-async def _group(desk: Desk, caller: Caller, given: OneTicket) -> Group:
+async def _group(desk: ServerContext, caller: Caller, given: OneTicket) -> Group:
     return await desk.read(lambda: group_of(desk.journal, given.number))
 
 
-async def _position(desk: Desk, caller: Caller, given: OneTicket) -> Position:
+async def _position(desk: ServerContext, caller: Caller, given: OneTicket) -> Position:
     return await desk.read(lambda: position(group_lines(desk.journal, given.number)))
 
 
-async def _convergence(desk: Desk, caller: Caller, given: CheckConvergence) -> Convergence:
+async def _convergence(desk: ServerContext, caller: Caller, given: CheckConvergence) -> Convergence:
     return await desk.read(
         lambda: convergence(_machine(desk), group_lines(desk.journal, given.number), given.target_state)
     )
 
 
-async def _advance(desk: Desk, caller: Caller, given: AdvanceChildren) -> Advanced:
+async def _advance(desk: ServerContext, caller: Caller, given: AdvanceChildren) -> Advanced:
     """Each child by itself and through the same door; one that is refused holds up no other."""
     machine = _machine(desk)
     found = await desk.read(lambda: children(desk.journal, given.number))
@@ -202,7 +202,7 @@ async def _advance(desk: Desk, caller: Caller, given: AdvanceChildren) -> Advanc
     return told
 
 
-async def _dashboard(desk: Desk, caller: Caller, given: PipelineDashboard) -> Shown:
+async def _dashboard(desk: ServerContext, caller: Caller, given: PipelineDashboard) -> Shown:
     limit = desk.settings.number("ticket.wip_limit")
 
     def found() -> Dashboard:
@@ -241,7 +241,7 @@ TICKET_TOOLS = (
         "A ticket with everything on it: body, fields, links, artifacts, its newest comments with the trail of its "
         "moves, what is possible next, and its group.",
         GetTicket,
-        View,
+        TicketView,
         _get,
         read_only=True,
         idempotent=True,
@@ -282,7 +282,7 @@ TICKET_TOOLS = (
         "Change plain fields of a ticket, attach documents, commits and pull requests. It never moves the ticket: "
         "that is handoff_ticket's.",
         UpdateTicket,
-        Written,
+        TicketWrite,
         _update,
     ),
     Tool(
@@ -290,7 +290,7 @@ TICKET_TOOLS = (
         "Comment on a ticket",
         "Say something on a ticket. It moves nothing.",
         CommentTicket,
-        Written,
+        TicketWrite,
         _comment,
     ),
     Tool(
@@ -299,7 +299,7 @@ TICKET_TOOLS = (
         "Make one ticket a part of another, or let one wait for another; or take such a link out. What would make "
         "tickets wait for each other is refused.",
         LinkTickets,
-        Written,
+        TicketWrite,
         _link,
     ),
     Tool(

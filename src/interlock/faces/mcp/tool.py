@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.faces.mcp.arguments import Arguments
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.machine import Machine
 from interlock.work.sessions.verbs import Caller
 
@@ -25,7 +25,7 @@ class Tool:
     description: str
     takes: type[Arguments]
     gives: type[msgspec.Struct]
-    run: Callable[[Desk, Caller, Any], Awaitable[msgspec.Struct]]
+    run: Callable[[ServerContext, Caller, Any], Awaitable[msgspec.Struct]]
     read_only: bool = False
     idempotent: bool = False
     known: Callable[[Callable[[str], Machine]], dict[str, dict[str, Any]]] = lambda machines: {}

@@ -19,13 +19,13 @@ from interlock.faces.web.drivers import Drivers
 from interlock.faces.web.presence import ByCode, about, ask, web_actor
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates import AtTerminal, refused_attempt
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.work.threads.showing import shown_at
-from interlock.work.threads.verbs import Person, Question, question_at
-from interlock.work.workshop import Workshop
+from interlock.work.threads.verbs import Confirmation, Person, question_at
 
-__all__ = ["Acting", "Done", "Hands", "offered"]
+__all__ = ["Acting", "ActionResult", "Hands", "offered"]
 
 _LOGIN: Final = "login"
 _MOST_KEPT: Final = 100
@@ -34,7 +34,7 @@ _NOBODY: Final = Actor(ActorKind.AGENT, "unknown", Channel.WEB)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ActionResult:
     """What came of a move: the page that shows it, and a sentence."""
 
     where: str
@@ -86,7 +86,7 @@ class Acting:
         if self.refusal is not None:
             raise self.refusal
 
-    def waits(self, id_: str, event: str, question: Question) -> bool:
+    def waits(self, id_: str, event: str, question: Confirmation) -> bool:
         """Whether a code was printed for exactly this."""
         return self.codes.waits((id_, event), about(question))
 
@@ -139,10 +139,10 @@ class Hands:
         """The person whose terminal it is; refuses where nobody is there any more."""
         return web_actor(self.acting.terminal().actor)
 
-    def workshop(self) -> Workshop:
+    def context(self) -> DriverContext:
         """Where moves are made; nothing is driven in it."""
         never = threading.Event()
-        return Workshop(
+        return DriverContext(
             journal=self.journal,
             root=self.root,
             state_directory=self.state_directory,
@@ -154,16 +154,16 @@ class Hands:
             wait=lambda seconds: None,
         )
 
-    def question(self, id_: str, event: str) -> Question | None:
+    def question(self, id_: str, event: str) -> Confirmation | None:
         """What would be asked for a move of a thread now; it writes nothing."""
-        return question_at(self.workshop(), id_, event, lambda thread: shown_at(thread, event, self.root))
+        return question_at(self.context(), id_, event, lambda thread: shown_at(thread, event, self.root))
 
     def person(self, id_: str, event: str, typed: str) -> Person:
         """The person, with what they typed to pass a gate."""
         acting = self.acting
         return Person(self.actor, lambda: ByCode(acting.terminal(), acting.codes, (id_, event), typed), lambda: True)
 
-    def ask(self, id_: str, event: str, question: Question) -> None:
+    def ask(self, id_: str, event: str, question: Confirmation) -> None:
         """Print a code for exactly this on the person's terminal."""
         self.acting.terminal()
         if not ask(self.acting.codes, self.acting.tell, (id_, event), question):

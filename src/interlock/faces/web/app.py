@@ -25,13 +25,13 @@ from starlette.staticfiles import StaticFiles
 
 from interlock import __version__
 from interlock.errors import InterlockError
-from interlock.faces.mcp.desk import Desk
+from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.web.acting import Hands
 from interlock.faces.web.browsers import Passes
 from interlock.faces.web.forms import Forms
 from interlock.faces.web.guards import failure, guards
 from interlock.faces.web.hub import Hub
-from interlock.faces.web.page import NEEDED, Asked, Page, Sight
+from interlock.faces.web.page import NEEDED, PageKind, PageRequest, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.pages.machines import TRIAL, without_trial
 from interlock.faces.web.reach import LOOPBACK
@@ -44,7 +44,9 @@ _STREAM: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _MOST_SHOWN: Final = 50
 
 
-def make_app(server: Server[Any], desk: Desk, host: str, token: str, ending: anyio.Event, hands: Hands) -> Starlette:
+def make_app(
+    server: Server[Any], desk: ServerContext, host: str, token: str, ending: anyio.Event, hands: Hands
+) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
     looks = (desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
@@ -73,7 +75,7 @@ def make_app(server: Server[Any], desk: Desk, host: str, token: str, ending: any
         return await _events(request, desk, hub)
 
     async def metrics(request: Request) -> Response:
-        from interlock.work.exposition import CONTENT_TYPE
+        from interlock.work.telemetry.exposition import CONTENT_TYPE
         from interlock.work.telemetry.metrics import metrics_text
 
         text = await desk.read(lambda: metrics_text(desk.journal, sight.watch, desk.work_tree))
@@ -110,10 +112,10 @@ class _Site:
     def routes(self) -> list[BaseRoute]:
         return [route for route, _ in self._known]
 
-    def _shown(self, page: Page) -> Any:
+    def _shown(self, page: PageKind) -> Any:
         async def show(request: Request) -> Response:
             path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            asked = Asked(path, dict(request.path_params), dict(request.query_params))
+            asked = PageRequest(path, dict(request.path_params), dict(request.query_params))
             viewer = self._forms.viewer(request)
             try:
                 text = await anyio.to_thread.run_sync(self._page, page, asked, viewer)
@@ -124,7 +126,7 @@ class _Site:
 
         return show
 
-    def _page(self, page: Page, asked: Asked, viewer: Mapping[str, Any]) -> str:
+    def _page(self, page: PageKind, asked: PageRequest, viewer: Mapping[str, Any]) -> str:
         needed = Markup(self._hub.kept(NEEDED, "needed"))
         given = {**page.look(self._sight, asked), **viewer, "needed": needed}
         return self._renderer.page(page.template, {**given, "asked": asked, "now": self._sight.now, "page": page})
@@ -132,7 +134,7 @@ class _Site:
     async def trial(self, request: Request) -> Response:
         """What the checker says of a machine that somebody dropped in. It changes nothing."""
         tried = {**without_trial(), **await self._trials.tried(request)}
-        shown = {**tried, "drawing": drawn(tried["drawing"]), "asked": Asked(TRIAL.route, {}, {}), "page": TRIAL}
+        shown = {**tried, "drawing": drawn(tried["drawing"]), "asked": PageRequest(TRIAL.route, {}, {}), "page": TRIAL}
         text = self._renderer.page(TRIAL.template, {**shown, **self._forms.viewer(request), "now": self._sight.now})
         return HTMLResponse(text, 422 if tried["error"] else 200, {"cache-control": "no-store"})
 
@@ -143,13 +145,13 @@ class _Site:
             return failure(400, "invalid_argument", "`show` is the address of a page.")
         return StreamingResponse(self._hub.regions(shown), media_type="text/event-stream", headers=_STREAM)
 
-    def _find(self, address: str) -> tuple[Page, Asked] | None:
+    def _find(self, address: str) -> tuple[PageKind, PageRequest] | None:
         parts = urlsplit(address)
         scope = {"type": "http", "method": "GET", "path": parts.path, "root_path": "", "path_params": {}}
         for route, page in self._known:
             match, child = route.matches(scope)
             if match is Match.FULL and not parts.netloc:
-                return page, Asked(address, dict(child["path_params"]), dict(QueryParams(parts.query)))
+                return page, PageRequest(address, dict(child["path_params"]), dict(QueryParams(parts.query)))
         return None
 
 
@@ -165,7 +167,7 @@ def _security(host: str) -> TransportSecuritySettings | None:
     return None if host in LOOPBACK else TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-async def _events(request: Request, desk: Desk, hub: Hub) -> Response:
+async def _events(request: Request, desk: ServerContext, hub: Hub) -> Response:
     """What happens, as server-sent events; each has its entry's number as id, so that a reader can go on."""
     asked = request.headers.get("last-event-id") or request.query_params.get("after")
     if asked is not None and not (asked.isascii() and asked.isdigit() and len(asked) < 19):

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-__all__ = ["Browsers", "Passes", "Told", "cookie_name"]
+__all__ = ["Browsers", "FlashMessage", "Passes", "cookie_name"]
 
 _LIFE_SECONDS: Final = 12 * 3600.0
 _MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FlashMessage:
     """What came of something that was done in a browser; its next page shows it, once."""
 
     message: str
@@ -28,7 +28,7 @@ class Told:
 @dataclass(slots=True)
 class _Browser:
     until: float
-    told: Told | None = None
+    told: FlashMessage | None = None
 
 
 @dataclass(slots=True)
@@ -54,13 +54,13 @@ class Browsers:
         if secret is not None:
             self._known.pop(_name(secret), None)
 
-    def tell(self, secret: str | None, told: Told) -> None:
+    def tell(self, secret: str | None, told: FlashMessage) -> None:
         """Keep something for the next page of a browser; nobody else sees it."""
         found = self._find(secret)
         if found is not None:
             found.told = told
 
-    def told(self, secret: str | None) -> Told | None:
+    def told(self, secret: str | None) -> FlashMessage | None:
         """What a browser is to be told, once."""
         found = self._find(secret)
         if found is None:

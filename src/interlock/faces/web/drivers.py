@@ -24,7 +24,7 @@ from interlock.errors import CODES, Exit, InterlockError
 from interlock.faces.web.reach import TOKEN
 from interlock.journal import Instance, Journal
 from interlock.machine.model import NOTED, OBSERVED
-from interlock.work.leases import is_driven
+from interlock.work.driver.lease_holders import is_driven
 from interlock.work.tickets.numbers import number_of
 
 __all__ = ["Drivers"]

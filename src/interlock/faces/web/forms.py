@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.faces.web.acting import Done, Hands
-from interlock.faces.web.browsers import Passes, Told, cookie_name
+from interlock.faces.web.acting import ActionResult, Hands
+from interlock.faces.web.browsers import FlashMessage, Passes, cookie_name
 from interlock.faces.web.moves import (
     Form,
     begin_thread,
@@ -26,7 +26,7 @@ from interlock.faces.web.moves import (
     move_ticket,
     work_ticket,
 )
-from interlock.faces.web.page import Asked
+from interlock.faces.web.page import PageRequest
 from interlock.faces.web.rendering import Renderer
 
 __all__ = ["Forms"]
@@ -35,7 +35,7 @@ _MOST: Final = 1_000_000
 _MOST_FIELDS: Final = 50
 _SECONDS: Final = 30.0
 _KIND: Final = "application/x-www-form-urlencoded"
-_MOVES: Final[tuple[tuple[str, str, str, Callable[[Hands, str, Form], Done]], ...]] = (
+_MOVES: Final[tuple[tuple[str, str, str, Callable[[Hands, str, Form], ActionResult]], ...]] = (
     ("thread", "/threads", "new", begin_thread),
     ("thread", "/thread/{called}", "act", move_thread),
     ("ticket", "/ticket/{called}", "handoff", move_ticket),
@@ -75,7 +75,7 @@ class Forms:
 
     # Moving
 
-    def _moved(self, machine: str, page: str, move: Callable[[Hands, str, Form], Done]) -> Any:
+    def _moved(self, machine: str, page: str, move: Callable[[Hands, str, Form], ActionResult]) -> Any:
         async def handle(request: Request) -> Response:
             called = request.path_params.get("called", "")
             secret = request.cookies.get(_cookie_of(request))
@@ -88,10 +88,10 @@ class Forms:
                 return self._refused(request, error)
             try:
                 done = await anyio.to_thread.run_sync(move, self._hands, called, form, abandon_on_cancel=True)
-                self._acting.browsers.tell(secret, Told(done.message, is_error=False))
+                self._acting.browsers.tell(secret, FlashMessage(done.message, is_error=False))
                 where = done.where
             except InterlockError as error:
-                self._acting.browsers.tell(secret, Told(error.message, error.hint))
+                self._acting.browsers.tell(secret, FlashMessage(error.message, error.hint))
                 where = gate_page(called, form) if "about" in form else page.replace("{called}", quote(called, safe=""))
             return RedirectResponse(where, 303)
 
@@ -109,7 +109,7 @@ class Forms:
 
     def _refused(self, request: Request, error: InterlockError) -> Response:
         status = {"body_too_large": 413, "invalid_argument": 400}.get(error.code, 403)
-        given = {"error": error, "asked": Asked("/login", {}, {}), "now": self._hands.journal.now()}
+        given = {"error": error, "asked": PageRequest("/login", {}, {}), "now": self._hands.journal.now()}
         return HTMLResponse(self._renderer.page("refused.html", given), status, {"cache-control": "no-store"})
 
     # Logging in

@@ -21,14 +21,14 @@ import anyio.to_thread
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.faces.mcp.desk import Desk
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.mcp.server_context import ServerContext
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.rendering import Renderer
 from interlock.journal import Entry
 from interlock.world.inbox import place
-from interlock.world.watching import Watch
+from interlock.world.watching import FileWatch
 
-__all__ = ["Hub", "View"]
+__all__ = ["Hub", "PageView"]
 
 log = logging.getLogger("interlock.web")
 
@@ -47,11 +47,11 @@ _AGES_SECONDS: Final = 10.0
 
 
 @dataclass(slots=True)
-class View:
+class PageView:
     """A page as somebody shows it, made as of an entry."""
 
-    page: Page
-    asked: Asked
+    page: PageKind
+    asked: PageRequest
     regions: dict[str, str] = field(default_factory=dict)
     told: dict[str, bytes] = field(default_factory=dict)
     """Each region as all who show the page are told of it."""
@@ -97,7 +97,7 @@ class Hub:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: ServerContext,
         sight: Sight,
         renderer: Renderer,
         ending: anyio.Event,
@@ -112,14 +112,14 @@ class Hub:
         self._made = _Signal()
         self._newest: deque[_Told] = deque(maxlen=_KEPT)
         self._machines: dict[str, str] = {}
-        self._views: dict[str, View] = {}
+        self._views: dict[str, PageView] = {}
         self._written = anyio.Event()
         self.head = 0
 
     async def run(self) -> None:
         """Follow the journal until the server ends."""
         self.head = await self._desk.read(self._desk.journal.head)
-        with closing(Watch()) as watch:
+        with closing(FileWatch()) as watch:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._hear, watch)
                 tasks.start_soon(self._await_end)
@@ -128,7 +128,7 @@ class Hub:
         self._happened.wake()
         self._made.wake()
 
-    async def _follow(self, watch: Watch) -> None:
+    async def _follow(self, watch: FileWatch) -> None:
         aged, pause = anyio.current_time(), _POLL_SECONDS
         while not self._ending.is_set():
             self._written = anyio.Event()  # before looking, so that nothing falls between
@@ -149,7 +149,7 @@ class Hub:
                 # What is written can be read when it is safe on the disk, and nothing tells when that is.
                 pause = _SOON_SECONDS if self._written.is_set() else 2 * min(pause, most)
 
-    def _is_told(self, watch: Watch) -> bool:
+    def _is_told(self, watch: FileWatch) -> bool:
         """Whether the system tells when an entry is written, and when a hook has seen something."""
         file, directory = self._desk.journal.file, self._desk.state_directory
         inbox = Path(place(str(directory)))
@@ -157,7 +157,7 @@ class Hub:
             return False
         return watch.covers(inbox) or not inbox.exists()
 
-    async def _hear(self, watch: Watch) -> None:
+    async def _hear(self, watch: FileWatch) -> None:
         while watch.descriptor is not None:
             await anyio.wait_readable(watch.descriptor)
             watch.forget()
@@ -185,18 +185,18 @@ class Hub:
             self._machines[instance] = (await self._desk.read(partial(self._desk.journal.instance, instance))).machine
         return self._machines[instance]
 
-    async def refresh(self, view: View) -> None:
+    async def refresh(self, view: PageView) -> None:
         """Make a view as of now; those who show it are woken where it changed."""
         async with view.making:
             await self._make(view)
 
-    async def _catch_up(self, view: View) -> None:
+    async def _catch_up(self, view: PageView) -> None:
         """Make a view where something happened since it was made; once for all who have just opened it."""
         async with view.making:
             if view.seq != self.head or not view.told:
                 await self._make(view)
 
-    async def _make(self, view: View) -> None:
+    async def _make(self, view: PageView) -> None:
         head = self.head
         try:
             view.regions, told = await anyio.to_thread.run_sync(self._made_of, view)
@@ -209,7 +209,7 @@ class Hub:
         if is_new:
             self._made.wake()
 
-    def _made_of(self, view: View) -> tuple[dict[str, str], dict[str, bytes]]:
+    def _made_of(self, view: PageView) -> tuple[dict[str, str], dict[str, bytes]]:
         given = view.page.look(self._sight, view.asked)
         regions = self._renderer.regions(view.page.template, {**given, "asked": view.asked, "now": self._sight.now})
         named = {f"{view.asked.path}#{region}": html for region, html in regions.items()}
@@ -244,7 +244,7 @@ class Hub:
         read = partial(self._desk.journal.entries, after, instance=instance, most=_BATCH)
         return [_told(one) for one in await self._desk.read(read)]
 
-    async def regions(self, shown: Iterable[tuple[Page, Asked]]) -> AsyncIterator[bytes]:
+    async def regions(self, shown: Iterable[tuple[PageKind, PageRequest]]) -> AsyncIterator[bytes]:
         """The regions of pages, as server-sent events: all of them at first, then those that changed."""
         views = [self._opened(page, asked) for page, asked in shown]
         sent: dict[str, bytes] = {}
@@ -266,8 +266,8 @@ class Hub:
                 if not view.viewers:
                     self._views.pop(view.asked.path, None)
 
-    def _opened(self, page: Page, asked: Asked) -> View:
-        view = self._views.setdefault(asked.path, View(page, asked))
+    def _opened(self, page: PageKind, asked: PageRequest) -> PageView:
+        view = self._views.setdefault(asked.path, PageView(page, asked))
         view.viewers += 1
         return view
 
@@ -277,6 +277,6 @@ def _event(name: str, html: str) -> bytes:
     return b"event: region\ndata: %s\n\n" % msgspec.json.encode({"name": name, "html": html})
 
 
-def _concerns(view: View, topics: set[str]) -> bool:
+def _concerns(view: PageView, topics: set[str]) -> bool:
     wanted = view.page.topics(view.asked)
     return not wanted or not wanted.isdisjoint(topics)

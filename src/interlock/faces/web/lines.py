@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from interlock.faces.web.looks import Look, look_of
+from interlock.faces.web.looks import StateStyle, look_of
 from interlock.journal import Entry
 from interlock.machine import Machine
 from interlock.machine.model import NOTED
 from interlock.work.gates.approval import REFUSED
 
-__all__ = ["HOMES", "Line", "line_of"]
+__all__ = ["HOMES", "EntryLine", "line_of"]
 
 HOMES: Final = {"thread": "/thread/", "story": "/story/", "orchestrator": "/run/", "session": "/session/"}
 """Where the instances of machines have a page of their own, by their ids."""
@@ -22,14 +22,14 @@ _MOST_TOLD: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EntryLine:
     """An entry to print."""
 
     entry: Entry
     machine: str
-    source: Look | None
+    source: StateStyle | None
     """None where the instance began with it."""
-    target: Look
+    target: StateStyle
     reason: str
     told: str
     """What a note says, in a few words."""
@@ -43,11 +43,11 @@ class Line:
         return self.entry.from_state != self.entry.to_state
 
 
-def line_of(entry: Entry, machine: str, definition: Machine | None) -> Line:
+def line_of(entry: Entry, machine: str, definition: Machine | None) -> EntryLine:
     """An entry as a page prints it; also one that somebody changed behind our back."""
     evidence = _decoded(entry.evidence)
     data = evidence.get("data") if isinstance(evidence, dict) else None
-    return Line(
+    return EntryLine(
         entry=entry,
         machine=machine,
         source=None if entry.from_state is None else look_of(definition, entry.from_state),

@@ -8,12 +8,12 @@ from heapq import nlargest
 from typing import Final, TypeVar
 
 from interlock.errors import NotFound
-from interlock.faces.web.page import Asked, Sight
+from interlock.faces.web.page import PageRequest, Sight
 from interlock.journal import Entry, Instance
 from interlock.machine import Machine
-from interlock.work.watching import INCOMPLETE
+from interlock.work.driver.record_cache import INCOMPLETE
 
-__all__ = ["Listed", "Row", "folded", "machine_of", "newest", "rows_of", "topic"]
+__all__ = ["InstanceRow", "Listed", "folded", "machine_of", "newest", "rows_of", "topic"]
 
 Folded = TypeVar("Folded")
 
@@ -23,7 +23,7 @@ _WHOLE: Final = 26
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class InstanceRow:
     """An instance in a list."""
 
     id: str
@@ -49,12 +49,12 @@ class Row:
 class Listed:
     """A page of a list, and the address of the next one."""
 
-    rows: list[Row]
+    rows: list[InstanceRow]
     older: str | None
     is_first: bool
 
 
-def newest(sight: Sight, asked: Asked, path: str, *machines: str) -> Listed:
+def newest(sight: Sight, asked: PageRequest, path: str, *machines: str) -> Listed:
     """The newest instances of some machines, from the one on that the address names."""
     before = asked.query.get("before", "")[:64] or None
     found = [one for name in machines for one in sight.journal.recent(name, _PAGE + 1, before=before)]
@@ -63,7 +63,7 @@ def newest(sight: Sight, asked: Asked, path: str, *machines: str) -> Listed:
     return Listed(rows_of(sight, shown[:_PAGE]), older, before is None)
 
 
-def rows_of(sight: Sight, instances: Sequence[Instance]) -> list[Row]:
+def rows_of(sight: Sight, instances: Sequence[Instance]) -> list[InstanceRow]:
     """Instances as rows, titled by what they were begun with."""
     first = sight.journal.first_entries([one.id for one in instances])
     titles = {id_: _title(entry.decoded_evidence().data) for id_, entry in first.items()}
@@ -75,10 +75,10 @@ def _title(data: dict[str, object]) -> str:
     return " ".join(str(said).split())[:_LONGEST]
 
 
-def _row(sight: Sight, one: Instance, title: str) -> Row:
+def _row(sight: Sight, one: Instance, title: str) -> InstanceRow:
     machine = sight.journal.machine_of(one)
     state = machine.states[one.state]
-    return Row(
+    return InstanceRow(
         id=one.id,
         machine=one.machine,
         state=one.state,
@@ -111,7 +111,7 @@ def folded(fold: Callable[[Sequence[Entry]], Folded], entries: Sequence[Entry]) 
         raise NotFound("unknown_instance", message, f"/journal?instance={id_} shows all that it has.") from None
 
 
-def topic(asked: Asked, machine: str) -> str:
+def topic(asked: PageRequest, machine: str) -> str:
     """What concerns the page of one instance: its entries, or its machine's where only the end of its id is named."""
     id_ = asked.names["id"]
     return id_ if len(id_) == _WHOLE else machine

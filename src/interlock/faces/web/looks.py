@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from interlock.machine import Machine
 
-__all__ = ["Look", "look_of"]
+__all__ = ["StateStyle", "look_of"]
 
 _COLORS = frozenset({"blue", "cyan", "gray", "green", "orange", "purple", "red", "yellow"})
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StateStyle:
     """How a state looks. `parts.html` draws it."""
 
     name: str
@@ -27,13 +27,13 @@ class Look:
     terminal: bool = False
 
 
-def look_of(machine: Machine | None, state: str) -> Look:
+def look_of(machine: Machine | None, state: str) -> StateStyle:
     """How a state looks; one that the machine does not know, because another version of it did, is plain."""
     found = machine.states.get(state) if machine is not None else None
     if found is None:
-        return Look(state, state, "gray", "?", "")
+        return StateStyle(state, state, "gray", "?", "")
     color = found.color if found.color in _COLORS else "gray"
-    return Look(
+    return StateStyle(
         name=state,
         label=found.label or state,
         color=color or "gray",

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 from msgspec.structs import replace
 
 from interlock.errors import Conflict, InterlockError, NotFound, UsageError
-from interlock.faces.web.acting import Done, Hands
+from interlock.faces.web.acting import ActionResult, Hands
 from interlock.faces.web.presence import about
 from interlock.journal import Journal
 from interlock.machine.values import ActorKind
@@ -20,12 +20,12 @@ from interlock.work.orchestration.reading import known_run
 from interlock.work.sessions.verbs import Caller
 from interlock.work.stories import verbs as stories
 from interlock.work.stories.reading import known_loop
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.reading import find_thread, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, add_context, configure, new_thread, pause, question_at, revise_spec
-from interlock.work.threads.visit import default_config
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.numbers import find_ticket, known_ticket
@@ -56,11 +56,11 @@ _WORDS: Final = ("driver", "selection", "isolation", "judge")
 # Threads
 
 
-def begin_thread(hands: Hands, called: str, form: Form) -> Done:
+def begin_thread(hands: Hands, called: str, form: Form) -> ActionResult:
     """A new thread, and the page on which its spec is written; it is the active one from then on."""
     mode = form.get("mode") or hands.settings.text("thread.mode")
-    thread = new_thread(hands.workshop(), hands.actor, form.get("title", ""), mode)
-    return Done(f"/thread/{thread.id}", "It begins with its spec: write it here, then finalize it.")
+    thread = new_thread(hands.context(), hands.actor, form.get("title", ""), mode)
+    return ActionResult(f"/thread/{thread.id}", "It begins with its spec: write it here, then finalize it.")
 
 
 def gate_page(id_: str, form: Form) -> str:
@@ -70,22 +70,22 @@ def gate_page(id_: str, form: Form) -> str:
     return f"/thread/{id_}/gate/{event}{said}"
 
 
-def move_thread(hands: Hands, id_: str, form: Form) -> Done:
+def move_thread(hands: Hands, id_: str, form: Form) -> ActionResult:
     """Move a thread, or write something on it; a gate asks for a code first, and is passed with it."""
     id_, event = find_thread(hands.journal, id_).id, form.get("event", "")
     page = f"/thread/{id_}"
     if event in _WRITTEN:
-        return Done(page, _WRITTEN[event](hands, id_, form))
+        return ActionResult(page, _WRITTEN[event](hands, id_, form))
     machine = hands.journal.machine_of(hands.journal.instance(id_))
     if not any(key[1] == event and key[2] == ActorKind.HUMAN for key in machine.rules):
         raise UsageError(
             "invalid_argument", f"{event[:80]!r} is nothing that a person does.", "Use the page's buttons."
         )
-    workshop, shown = hands.workshop(), partial(_shown, hands, event)
-    question = question_at(workshop, id_, event, shown, looks=event in _LOOKS)
+    context, shown = hands.context(), partial(_shown, hands, event)
+    question = question_at(context, id_, event, shown, looks=event in _LOOKS)
     if question is not None and not form.get("code", "").strip():
         hands.ask(id_, event, question)
-        return Done(gate_page(id_, form), _PRINTED)
+        return ActionResult(gate_page(id_, form), _PRINTED)
     person = hands.person(id_, event, form.get("code", ""))
     if question is not None and form.get("about") != about(question):
         message = "The page showed something else than what this is about now."
@@ -96,10 +96,10 @@ def move_thread(hands: Hands, id_: str, form: Form) -> Done:
             "busy", "Another move is being made, or waits for a signature.", "Look at the terminal, then again."
         )
     try:
-        thread = act(workshop, id_, person, event, reason=_reason(form), shown=shown)
+        thread = act(context, id_, person, event, reason=_reason(form), shown=shown)
     finally:
         hands.acting.gate.release()
-    return Done(page, f"{event}: done, it is {machine.label(thread.state)}.{_driven(hands, id_, event)}")
+    return ActionResult(page, f"{event}: done, it is {machine.label(thread.state)}.{_driven(hands, id_, event)}")
 
 
 def _driven(hands: Hands, id_: str, event: str) -> str:
@@ -119,18 +119,18 @@ def _reason(form: Form) -> str | None:
 
 def _spec(hands: Hands, id_: str, form: Form) -> str:
     text = form.get("text", "").replace("\r\n", "\n")
-    thread = revise_spec(hands.workshop(), id_, hands.actor, text)
+    thread = revise_spec(hands.context(), id_, hands.actor, text)
     return f"Revision {thread.revision.number if thread.revision else 0} of the spec is kept."
 
 
 def _context(hands: Hands, id_: str, form: Form) -> str:
     person = hands.person(id_, "context", "")
-    add_context(hands.workshop(), id_, person, form.get("text", "").replace("\r\n", "\n"))
+    add_context(hands.context(), id_, person, form.get("text", "").replace("\r\n", "\n"))
     return "The next agent is told it."
 
 
 def _pause(hands: Hands, id_: str, form: Form) -> str:
-    pause(hands.workshop(), id_, hands.person(id_, "pause", ""))
+    pause(hands.context(), id_, hands.person(id_, "pause", ""))
     return "It rests after what runs."
 
 
@@ -140,9 +140,9 @@ def _drive(hands: Hands, id_: str, form: Form) -> str:
 
 
 def _configure(hands: Hands, id_: str, form: Form) -> str:
-    workshop = hands.workshop()
+    context = hands.context()
     known = read_thread(hands.journal, id_).config or default_config(hands.settings)
-    configure(workshop, id_, hands.person(id_, "configure", ""), _chosen(known, form), form.get("mode") or None)
+    configure(context, id_, hands.person(id_, "configure", ""), _chosen(known, form), form.get("mode") or None)
     return "Chosen."
 
 
@@ -162,7 +162,7 @@ def _chosen(known: Config, form: Form) -> Config:
 
 def _undo(hands: Hands, id_: str, form: Form) -> str:
     hands.actor  # noqa: B018 - whether the person is still there
-    name = undo_reset(hands.workshop(), read_thread(hands.journal, id_), form.get("kept") or None)
+    name = undo_reset(hands.context(), read_thread(hands.journal, id_), form.get("kept") or None)
     return f"What was kept as refs/ralf/{name} is back."
 
 
@@ -180,7 +180,7 @@ _WRITTEN: Final = {
 # Tickets
 
 
-def move_ticket(hands: Hands, number: str, form: Form) -> Done:
+def move_ticket(hands: Hands, number: str, form: Form) -> ActionResult:
     """Hand a ticket on: to a state, or by an intent of a command."""
     tree = str(hands.work_tree) if hands.work_tree else None
     command, settings = form.get("command") or None, hands.settings
@@ -199,38 +199,40 @@ def move_ticket(hands: Hands, number: str, form: Form) -> Done:
         timeout=settings.number("session.timeout_minutes") * 60.0,
     )
     handed = hands.journal.transact(work)
-    return Done(f"/ticket/{handed.number}", f"It is in {handed.new_state} now.")
+    return ActionResult(f"/ticket/{handed.number}", f"It is in {handed.new_state} now.")
 
 
-def work_ticket(hands: Hands, number: str, form: Form) -> Done:
+def work_ticket(hands: Hands, number: str, form: Form) -> ActionResult:
     """Have a ticket worked on, as far as it goes without a person."""
     ticket = known_ticket(hands.journal, number)
     if not hands.drivers.start("ticket", ticket.id):
-        return Done(f"/ticket/{number}", "Somebody works on it already.")
-    return Done(f"/ticket/{number}", "It is worked on, as far as it goes without you; this page says where it waits.")
+        return ActionResult(f"/ticket/{number}", "Somebody works on it already.")
+    return ActionResult(
+        f"/ticket/{number}", "It is worked on, as far as it goes without you; this page says where it waits."
+    )
 
 
 # Loops and runs
 
 
-def move_run(hands: Hands, id_: str, form: Form) -> Done:
+def move_run(hands: Hands, id_: str, form: Form) -> ActionResult:
     """Add to a run, let it rest, or go on with it."""
     run, event = known_run(hands.journal, id_), form.get("event", "")
     said = form.get("text", "").strip()
     if event == "add":
         runs.add(hands.journal, hands.actor, run, said)
-        return Done(f"/run/{run.id}", "The planner hears of it first.")
+        return ActionResult(f"/run/{run.id}", "The planner hears of it first.")
     if event == "stop":
         runs.stop(hands.journal, hands.actor, run, form.get("reason", "").strip())
-        return Done(f"/run/{run.id}", "It rests.")
+        return ActionResult(f"/run/{run.id}", "It rests.")
     if event == "resume":
-        made = runs.resume(hands.workshop(), hands.actor, run, said)
+        made = runs.resume(hands.context(), hands.actor, run, said)
         hands.drivers.start("orchestrator", made)
-        return Done(f"/run/{made}", "It goes on.")
+        return ActionResult(f"/run/{made}", "It goes on.")
     raise UsageError("invalid_argument", f"{event[:80]!r} is nothing that is done with a run.", "Use its buttons.")
 
 
-def move_story(hands: Hands, id_: str, form: Form) -> Done:
+def move_story(hands: Hands, id_: str, form: Form) -> ActionResult:
     """Steer the loop over stories."""
     loop, event = known_loop(hands.journal), form.get("event", "")
     if loop.id != hands.journal.instance(id_).id:
@@ -251,7 +253,7 @@ def move_story(hands: Hands, id_: str, form: Form) -> Done:
         stories.add_context(journal, actor, text)
     else:
         raise UsageError("invalid_argument", f"{event[:80]!r} is nothing that is done with a loop.", "Use its buttons.")
-    return Done(f"/story/{loop.id}", f"{event}: done.")
+    return ActionResult(f"/story/{loop.id}", f"{event}: done.")
 
 
 def instance_of(journal: Journal, machine: str, called: str) -> str | None:

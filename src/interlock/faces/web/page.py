@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from interlock.journal import Instance, Journal
 from interlock.machine import Machine
-from interlock.work.settings import Settings
-from interlock.work.threads.verbs import Question
-from interlock.work.watching import Watch
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.settings.values import Settings
+from interlock.work.threads.verbs import Confirmation
 
-__all__ = ["EVERYTHING", "NEEDED", "Asked", "Page", "Sight"]
+__all__ = ["EVERYTHING", "NEEDED", "PageKind", "PageRequest", "Sight"]
 
 EVERYTHING: frozenset[str] = frozenset()
 """Topics of a page that anything may concern."""
@@ -35,11 +35,11 @@ class Sight:
     work_tree: Path | None
     settings: Settings
     machines: Callable[[str], Machine]
-    question: Callable[[str, str], Question | None] = lambda id_, event: None
+    question: Callable[[str, str], Confirmation | None] = lambda id_, event: None
     """What a person would be asked for a move of a thread, named by its id and the event."""
     trouble: Callable[[Instance], str] = lambda instance: ""
     """Why the last driver of something failed; empty where it did not."""
-    watch: Watch = field(default_factory=Watch)
+    watch: RecordCaches = field(default_factory=RecordCaches)
     """What was read before, so that nothing long is read twice."""
 
     @property
@@ -48,7 +48,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """Which page of its kind, and what else the address says."""
 
     path: str
@@ -58,20 +58,20 @@ class Asked:
     query: Mapping[str, str]
 
 
-def _anything(asked: Asked) -> frozenset[str]:
+def _anything(asked: PageRequest) -> frozenset[str]:
     return EVERYTHING
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageKind:
     """One kind of page."""
 
     route: str
     """As Starlette writes routes: `/thread/{id}`."""
     template: str
-    look: Callable[[Sight, Asked], Mapping[str, Any]]
+    look: Callable[[Sight, PageRequest], Mapping[str, Any]]
     """What the template is given. Raises `NotFound` where there is nothing to be shown."""
-    topics: Callable[[Asked], frozenset[str]] = _anything
+    topics: Callable[[PageRequest], frozenset[str]] = _anything
     """The machines, or ids of instances, whose entries concern it."""
     heading: str = ""
     """What it is called in the navigation; empty where it is not there."""

@@ -17,7 +17,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 
-__all__ = ["Changed", "Line", "Patch", "Piece", "read_patch"]
+__all__ = ["Patch", "PatchLine", "PatchPiece", "PatchedFile", "read_patch"]
 
 _MOST_LINES: Final = 1500
 _LONGEST: Final = 400
@@ -43,7 +43,7 @@ _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PatchPiece:
     """A part of a line; `kind` is the name of its colour, empty where it has none."""
 
     kind: str
@@ -51,12 +51,12 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PatchLine:
     """A line of a patch."""
 
     kind: str
     """`added`, `removed`, `same` or `hunk`."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PatchPiece, ...]
     old: int | None = None
     new: int | None = None
 
@@ -76,13 +76,13 @@ class _Raw:
 
 
 @dataclass(slots=True)
-class Changed:
+class PatchedFile:
     """What a patch says of one file."""
 
     path: str
     notes: list[str] = field(default_factory=list)
     """What git says of it besides its lines: that it is new, renamed, no text."""
-    lines: list[Line] = field(default_factory=list)
+    lines: list[PatchLine] = field(default_factory=list)
     added: int = 0
     removed: int = 0
 
@@ -91,7 +91,7 @@ class Changed:
 class Patch:
     """A whole patch, as far as it is shown."""
 
-    files: list[Changed] = field(default_factory=list)
+    files: list[PatchedFile] = field(default_factory=list)
     left_out: int = 0
     """How many lines more there are."""
 
@@ -112,10 +112,10 @@ def _files(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     yield from pairwise([*starts, len(lines)])
 
 
-def _changed(lines: Sequence[str]) -> Changed:
+def _changed(lines: Sequence[str]) -> PatchedFile:
     """One file: its heading, then its hunks."""
     first = next((place for place, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
-    found = Changed(_path(lines[:first]), [line for line in lines[1:first] if _is_note(line)])
+    found = PatchedFile(_path(lines[:first]), [line for line in lines[1:first] if _is_note(line)])
     body: list[_Raw] = []
     old = new = 0
     for line in lines[first:]:
@@ -154,36 +154,36 @@ def _hunks(lines: Sequence[_Raw]) -> Iterator[tuple[int, int]]:
     yield from pairwise([*starts, len(lines)])
 
 
-def _coloured(lines: Sequence[_Raw], language: str | None) -> Iterator[Line]:
+def _coloured(lines: Sequence[_Raw], language: str | None) -> Iterator[PatchLine]:
     """The lines of a hunk in pieces: each side is read as a whole, as what a line means may depend on those above."""
     sides = {side: [one for one in lines[1:] if one.kind in ("same", side)] for side in ("removed", "added")}
-    pieces: dict[int, tuple[Piece, ...]] = {}
+    pieces: dict[int, tuple[PatchPiece, ...]] = {}
     for side in sides.values():
         pieces |= zip(map(id, side), _lexed([one.text for one in side], language), strict=True)
     for one in lines:
-        yield Line(one.kind, pieces.get(id(one), (Piece("", one.text),)), one.old, one.new)
+        yield PatchLine(one.kind, pieces.get(id(one), (PatchPiece("", one.text),)), one.old, one.new)
 
 
-def _lexed(lines: Sequence[str], language: str | None) -> list[tuple[Piece, ...]]:
+def _lexed(lines: Sequence[str], language: str | None) -> list[tuple[PatchPiece, ...]]:
     """Lines in pieces; in one where the language is not known, or where they are not what it can be read from."""
-    plain: list[tuple[Piece, ...]] = [(Piece("", line),) for line in lines]
+    plain: list[tuple[PatchPiece, ...]] = [(PatchPiece("", line),) for line in lines]
     if language is None or any(len(line) > _LONGEST or "\r" in line for line in lines):
         return plain
-    found: list[list[Piece]] = [[]]
+    found: list[list[PatchPiece]] = [[]]
     for token, text in _lexer(language).get_tokens("\n".join(lines)):
         first, *more = text.split("\n")
         for part, starts in ((first, False), *((one, True) for one in more)):
             if starts:
                 found.append([])
             if part:
-                _add(found[-1], Piece(_kind(token), part))
+                _add(found[-1], PatchPiece(_kind(token), part))
     return [tuple(one) for one in found] if len(found) == len(lines) else plain
 
 
-def _add(pieces: list[Piece], piece: Piece) -> None:
+def _add(pieces: list[PatchPiece], piece: PatchPiece) -> None:
     """Put a piece behind the others: to the last one where it has the same colour."""
     if pieces and pieces[-1].kind == piece.kind:
-        pieces[-1] = Piece(piece.kind, pieces[-1].text + piece.text)
+        pieces[-1] = PatchPiece(piece.kind, pieces[-1].text + piece.text)
     else:
         pieces.append(piece)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["HEIGHT", "WIDTH", "Part", "Piece", "Plot", "plot_of"]
+__all__ = ["HEIGHT", "WIDTH", "ColumnPart", "Plot", "PlotRectangle", "plot_of"]
 
 WIDTH: Final = 640
 HEIGHT: Final = 170
@@ -19,7 +19,7 @@ _SHARE: Final = 0.72
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ColumnPart:
     """A part of a column: how much, and the class of its colour."""
 
     value: float
@@ -28,7 +28,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PlotRectangle:
     """A rectangle of a plot, and what it says."""
 
     x: float
@@ -46,7 +46,7 @@ class Plot:
     title: str
     said: str
     """What it shows, for whoever does not see it."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[PlotRectangle, ...]
     labels: tuple[tuple[float, str, str], ...]
     """Below the columns: where, what, and how it is anchored."""
     highest: str
@@ -57,7 +57,11 @@ class Plot:
 
 
 def plot_of(
-    title: str, days: Sequence[str], stacks: Sequence[Sequence[Part]], text: Callable[[float], str], most: float = 0.0
+    title: str,
+    days: Sequence[str],
+    stacks: Sequence[Sequence[ColumnPart]],
+    text: Callable[[float], str],
+    most: float = 0.0,
 ) -> Plot:
     """A column for each day, of parts on each other; `text` says a value, `most` is what reaches the top at least."""
     sums = [sum(part.value for part in stack) for stack in stacks]
@@ -84,8 +88,8 @@ def plot_of(
 
 
 def _column(
-    middle: float, width: float, day: str, stack: Sequence[Part], top: float, text: Callable[[float], str]
-) -> list[Piece]:
+    middle: float, width: float, day: str, stack: Sequence[ColumnPart], top: float, text: Callable[[float], str]
+) -> list[PlotRectangle]:
     found, floor = [], _FLOOR
     for part in stack:
         if part.value > 0:
@@ -93,7 +97,7 @@ def _column(
             floor -= height
             words = f"{day}: {text(part.value)}{f' {part.name}' if part.name else ''}"
             place = (round(middle - width / 2, 1), round(floor, 1), round(width, 1), round(height, 1))
-            found.append(Piece(*place, part.kind, words))
+            found.append(PlotRectangle(*place, part.kind, words))
     return found
 
 
@@ -119,5 +123,5 @@ def _said(days: Sequence[str], sums: Sequence[float], text: Callable[[float], st
     )
 
 
-def _value(stack: Sequence[Part], name: str, text: Callable[[float], str]) -> str:
+def _value(stack: Sequence[ColumnPart], name: str, text: Callable[[float], str]) -> str:
     return next((text(part.value) for part in stack if part.name == name), "–")

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock.machine import Machine, Transition
-from interlock.machine.check import Report
+from interlock.machine.check import CheckReport
 from interlock.machine.form import MachineForm
 
 __all__ = ["portrait_of", "report_of"]
@@ -120,7 +120,7 @@ def _proofs(form: MachineForm) -> Iterator[Row]:
             yield kind, name, one.subject, one.required_for or "", one.description
 
 
-def report_of(report: Report, warnings: Iterable[str] = ()) -> Mapping[str, Any]:
+def report_of(report: CheckReport, warnings: Iterable[str] = ()) -> Mapping[str, Any]:
     """What the checker found; findings that are only warnings are marked."""
     told: dict[str, Any] = msgspec.to_builtins(report)
     softer = set(warnings)

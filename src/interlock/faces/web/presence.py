@@ -15,7 +15,7 @@ from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.gates import Key, Presence
 from interlock.work.gates.display import framed
 from interlock.work.gates.statement import digest_of
-from interlock.work.threads.verbs import Question
+from interlock.work.threads.verbs import Confirmation
 from interlock.world.ssh import Signature
 
 __all__ = ["ByCode", "about", "ask", "web_actor"]
@@ -41,7 +41,7 @@ class ByCode:
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
         """Whether the code was made for exactly this text, question and word; refuses with why where it was not."""
-        self.codes.take(self.purpose, about(Question(shown, question, word)), self.typed)
+        self.codes.take(self.purpose, about(Confirmation(shown, question, word)), self.typed)
         return True
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
@@ -53,13 +53,13 @@ def web_actor(actor: Actor) -> Actor:
     return Actor(ActorKind.HUMAN, actor.id, Channel.WEB)
 
 
-def about(question: Question) -> str:
+def about(question: Confirmation) -> str:
     """What a code is bound to: the choice, the hash of what is approved, and every byte that was shown."""
     parts = (question.word, question.text, digest_of(question.shown))
     return digest_of("\0".join(parts))
 
 
-def ask(codes: Codes, tell: Callable[[str], bool], purpose: tuple[str, str], question: Question) -> bool:
+def ask(codes: Codes, tell: Callable[[str], bool], purpose: tuple[str, str], question: Confirmation) -> bool:
     """Print what is asked with a new code for it; whether there is a terminal to print it on."""
     code = codes.issue(purpose, about(question))
     last = f"To {question.word}, type this code into the page, once, within ten minutes: {code}"

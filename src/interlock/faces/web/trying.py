@@ -14,13 +14,13 @@ from typing import Any, Final
 import msgspec
 
 from interlock.errors import InterlockError, InvalidMachine
+from interlock.faces.drawing.svg import svg
 from interlock.faces.web.portraits import portrait_of, report_of
 from interlock.machine import Machine, load_shipped
 from interlock.machine.check import check
 from interlock.machine.compile import compile_machine
 from interlock.machine.load import parse
 from interlock.machine.override import WARNINGS, parse_override
-from interlock.machine.svg import svg
 
 __all__ = ["main", "tried"]
 

@@ -16,18 +16,29 @@ from pathlib import Path
 
 from interlock.journal import Journal
 from interlock.work.attention.spending import spending
-from interlock.work.attention.tree import Node, Tree, tree
-from interlock.work.attention.values import Attention, Spending, Stuck, Waiting, Working, counted
+from interlock.work.attention.tree import Tree, WorkNode, tree
+from interlock.work.attention.values import Attention, Spending, StuckItem, WaitingItem, WorkingItem, counted
 from interlock.work.attention.waiting import waiting
 from interlock.work.attention.working import stuck, working
-from interlock.work.settings import Settings
-from interlock.work.times import day_of
-from interlock.work.watching import Watch
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.formats.times import day_of
+from interlock.work.settings.values import Settings
 
-__all__ = ["Attention", "Node", "Spending", "Stuck", "Tree", "Waiting", "Working", "asking", "attention", "tree"]
+__all__ = [
+    "Attention",
+    "Spending",
+    "StuckItem",
+    "Tree",
+    "WaitingItem",
+    "WorkNode",
+    "WorkingItem",
+    "asking",
+    "attention",
+    "tree",
+]
 
 
-def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | None) -> Attention:
+def attention(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> Attention:
     """What a person should know now. `root` is the work tree, whose settings may wait to be accepted."""
     with watch.lock:
         now = journal.now()
@@ -43,7 +54,7 @@ def attention(journal: Journal, watch: Watch, settings: Settings, root: Path | N
         )
 
 
-def asking(journal: Journal, watch: Watch, root: Path | None) -> tuple[list[Waiting], int]:
+def asking(journal: Journal, watch: RecordCaches, root: Path | None) -> tuple[list[WaitingItem], int]:
     """What waits for a person, and how much it is with what is not listed: what every page tells."""
     with watch.lock:
         found, more = waiting(journal, watch, root)

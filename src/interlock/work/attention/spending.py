@@ -8,8 +8,8 @@ from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Spending
 from interlock.work.attention.waiting import open_states
 from interlock.work.budget import limits_of, standing
-from interlock.work.settings import Settings
-from interlock.work.watching import Watch
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.settings.values import Settings
 
 __all__ = ["spending"]
 
@@ -17,7 +17,7 @@ _MOST: Final = 50
 """So many instances of a machine, open ones and the newest, are looked at for a day."""
 
 
-def spending(journal: Journal, watch: Watch, settings: Settings, day: str) -> tuple[Spending, ...]:
+def spending(journal: Journal, watch: RecordCaches, settings: Settings, day: str) -> tuple[Spending, ...]:
     """What was used on a day, of each kind of work that there was."""
     found = (
         _all(journal, settings, day),
@@ -38,7 +38,7 @@ def _all(journal: Journal, settings: Settings, day: str) -> Spending | None:
     return Spending("all work", used.seconds, used.tokens, used.usd, books.runs, **limits)
 
 
-def _loops(journal: Journal, watch: Watch, settings: Settings, day: str) -> Spending | None:
+def _loops(journal: Journal, watch: RecordCaches, settings: Settings, day: str) -> Spending | None:
     """All loops of a day: the last one knows of those before it."""
     last = next(iter(journal.recent("story", 1)), None)
     if last is None:
@@ -58,7 +58,7 @@ def _loops(journal: Journal, watch: Watch, settings: Settings, day: str) -> Spen
     )
 
 
-def _threads(journal: Journal, watch: Watch, day: str) -> Spending | None:
+def _threads(journal: Journal, watch: RecordCaches, day: str) -> Spending | None:
     """The threads' own agents; what their loops and runs use is counted there."""
     used = [
         one
@@ -72,7 +72,7 @@ def _threads(journal: Journal, watch: Watch, day: str) -> Spending | None:
     return Spending("threads", seconds, tokens, usd, len(used))
 
 
-def _runs(journal: Journal, watch: Watch, day: str) -> Spending | None:
+def _runs(journal: Journal, watch: RecordCaches, day: str) -> Spending | None:
     runs = [watch.runs.of(journal, one) for one in _touched(journal, "orchestrator", day)]
     used = [one.books.of_day(day) for one in runs]
     asked = sum(1 for run in runs for one in run.invocations if one.at[:10] == day)

@@ -8,17 +8,17 @@ from typing import Final
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
-from interlock.work.attention.values import Waiting
+from interlock.work.attention.values import WaitingItem
 from interlock.work.attention.waiting import open_states
 from interlock.work.attention.working import driver_of, waits_for
-from interlock.work.references import Reference, called
-from interlock.work.sessions.summary import Summary, summary_of
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.references import Reference, called
+from interlock.work.sessions.summary import SessionSummary, summary_of
 from interlock.work.tickets.locks import spoken
-from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids
 from interlock.work.tickets.threads import strays
-from interlock.work.watching import Watch
+from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, by_ids
 
-__all__ = ["Node", "Tree", "tree"]
+__all__ = ["Tree", "WorkNode", "tree"]
 
 _MOST: Final = 30
 """So many of each machine are looked for, of those that wait for a person and of those that do not."""
@@ -27,7 +27,7 @@ _KINDS: Final = ("ticket", *_BELOW)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class WorkNode:
     """Something that is under way, and what is below it."""
 
     of: Reference
@@ -38,11 +38,11 @@ class Node:
     """Who drives or holds it; empty where nobody does, or what is below it."""
     is_waiting: bool
     """Whether its machine waits for a person."""
-    session: Summary | None = None
+    session: SessionSummary | None = None
     """What an agent does, where it is an agent's."""
     differs: str | None = None
     """How a thread and its ticket differ, where one could not follow the other."""
-    below: tuple[Node, ...] = ()
+    below: tuple[WorkNode, ...] = ()
     waits: str = ""
     """The agent limit or provider that it waits for, with the time; empty if none."""
 
@@ -61,13 +61,13 @@ class Node:
 class Tree:
     """What is under way, and how much else has not ended."""
 
-    roots: tuple[Node, ...]
+    roots: tuple[WorkNode, ...]
     """What somebody is at work on comes first, then the oldest."""
     rest: Mapping[str, Mapping[str, int]]
     """How many that have not ended are told of nowhere else: of each machine, in each state."""
 
 
-def tree(journal: Journal, watch: Watch, waiting: Iterable[Waiting] = ()) -> Tree:
+def tree(journal: Journal, watch: RecordCaches, waiting: Iterable[WaitingItem] = ()) -> Tree:
     """What is under way. A ticket is in it where something below it is, or where somebody holds it.
 
     What is told of as waiting is not counted among the rest.
@@ -121,21 +121,21 @@ def _with_those_above(journal: Journal, found: dict[str, Instance]) -> dict[str,
     return known
 
 
-def _held(journal: Journal, found: Mapping[str, Instance]) -> dict[str, Line]:
+def _held(journal: Journal, found: Mapping[str, Instance]) -> dict[str, TicketRow]:
     """The tickets that somebody holds, and those in the tree."""
     with journal.projected(TICKETS) as sql:
         statement = f"SELECT {LINE} FROM tickets AS t WHERE t.holder IS NOT NULL ORDER BY t.holder LIMIT {_MOST}"
-        lines = {row[0]: Line(*row) for row in sql.rows(statement)}
+        lines = {row[0]: TicketRow(*row) for row in sql.rows(statement)}
         return lines | by_ids(sql, [one.id for one in found.values() if one.machine == "ticket"])
 
 
 def _node(
     journal: Journal,
-    watch: Watch,
+    watch: RecordCaches,
     instance: Instance,
     children: Mapping[str | None, Sequence[Instance]],
-    lines: Mapping[str, Line],
-) -> Node:
+    lines: Mapping[str, TicketRow],
+) -> WorkNode:
     below = tuple(_node(journal, watch, one, children, lines) for one in children.get(instance.id, ()))
     of, machine = called(journal, watch, instance), journal.machine_of(instance)
     state = machine.states.get(instance.state)
@@ -157,7 +157,7 @@ def _node(
             since, by = session.since, session.agent
     is_waiting = instance.outcome is None and state is not None and state.human
     waits = waits_for(journal, instance.id) if instance.machine != "session" and instance.outcome is None else ""
-    return Node(of, instance.state, since, by, is_waiting, session, differs, below, waits)
+    return WorkNode(of, instance.state, since, by, is_waiting, session, differs, below, waits)
 
 
 def _entered(journal: Journal, instance: Instance, version: int) -> str:
@@ -165,7 +165,7 @@ def _entered(journal: Journal, instance: Instance, version: int) -> str:
     return journal.history(instance.id, version - 1, most=1)[0].time
 
 
-def _holder(line: Line, below: Sequence[Node]) -> str:
+def _holder(line: TicketRow, below: Sequence[WorkNode]) -> str:
     """Who holds a ticket, unless it is one of those below it."""
     if line.holder is None or any(line.holder.endswith(f":{id_}") for one in below for id_ in one.ids):
         return ""

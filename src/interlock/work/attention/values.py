@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from interlock.work.references import Reference
-from interlock.work.sessions.summary import Summary
+from interlock.work.inspection.references import Reference
+from interlock.work.sessions.summary import SessionSummary
 
-__all__ = ["Attention", "Spending", "Stuck", "Waiting", "Working", "counted"]
+__all__ = ["Attention", "Spending", "StuckItem", "WaitingItem", "WorkingItem", "counted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingItem:
     """Something that goes no further without a person."""
 
     of: Reference | None
@@ -27,7 +27,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Working:
+class WorkingItem:
     """Somebody at work."""
 
     of: Reference | None
@@ -37,14 +37,14 @@ class Working:
     since: str
     driver: str
     """The process that drives it; empty where an agent works by itself."""
-    session: Summary | None
+    session: SessionSummary | None
     """The agent's own; None where no agent is asked just now."""
     waits: str = ""
     """The agent limit or provider that it waits for, with the time; empty if none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stuck:
+class StuckItem:
     """Something that does not move, though it should."""
 
     of: Reference | None
@@ -81,13 +81,13 @@ class Spending:
 class Attention:
     """What a person should know now."""
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[WaitingItem, ...]
     """What their machines wait for a person with comes first, and what has waited longest."""
     more: int
     """How many more wait than are listed."""
-    working: tuple[Working, ...]
+    working: tuple[WorkingItem, ...]
     more_working: int
-    stuck: tuple[Stuck, ...]
+    stuck: tuple[StuckItem, ...]
     spending: tuple[Spending, ...]
 
     @property
@@ -96,6 +96,6 @@ class Attention:
         return counted(self.waiting, self.more)
 
 
-def counted(waiting: Iterable[Waiting], more: int) -> int:
+def counted(waiting: Iterable[WaitingItem], more: int) -> int:
     """How many of these wait for a person, with those that are not listed."""
     return sum(one.is_gate for one in waiting) + more

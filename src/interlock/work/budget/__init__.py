@@ -7,15 +7,15 @@ ledger    what all runs used, from the journal; a run is reserved in the transac
 
 from __future__ import annotations
 
-from interlock.work.budget.amounts import NOTHING, Amount, Standing, has_room, likely, limits_of, refusal
-from interlock.work.budget.ledger import RUNS_OF_AGENTS, Driven, reserve, standing, used_by_driver
+from interlock.work.budget.amounts import NOTHING, Amount, DayUsage, has_room, likely, limits_of, refusal
+from interlock.work.budget.ledger import RUNS_OF_AGENTS, DriverUsage, reserve, standing, used_by_driver
 
 __all__ = [
     "NOTHING",
     "RUNS_OF_AGENTS",
     "Amount",
-    "Driven",
-    "Standing",
+    "DayUsage",
+    "DriverUsage",
     "has_room",
     "likely",
     "limits_of",

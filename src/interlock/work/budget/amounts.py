@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from interlock.errors import Refusal
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 
-__all__ = ["NOTHING", "Amount", "Standing", "has_room", "likely", "limits_of", "refusal"]
+__all__ = ["NOTHING", "Amount", "DayUsage", "has_room", "likely", "limits_of", "refusal"]
 
 _MINUTE: Final = 60_000
 _DOLLAR: Final = 1_000_000
@@ -54,7 +54,7 @@ NOTHING: Final = Amount()
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DayUsage:
     """A day's books: what was used, and what one more run is likely to use."""
 
     used: Amount = NOTHING
@@ -81,7 +81,7 @@ def limits_of(settings: Settings) -> Amount:
     return Amount(minutes * _MINUTE, settings.number("budget.day_tokens"), dollars * _DOLLAR)
 
 
-def refusal(limits: Amount, day: Standing) -> Refusal | None:
+def refusal(limits: Amount, day: DayUsage) -> Refusal | None:
     """Why no run may begin; None while there is room for one more like the others."""
     for setting, kind, unit, said in _KINDS:
         limit, used, next_ = (getattr(one, kind) for one in (limits, day.used, day.likely))

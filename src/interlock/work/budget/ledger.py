@@ -15,10 +15,10 @@ import msgspec
 
 from interlock.journal import Entry, Instance, Journal, Sql, Transaction
 from interlock.machine import ActorKind, Channel
-from interlock.work.budget.amounts import NOTHING, Amount, Standing, likely, refusal
-from interlock.work.sessions.runs import DIED, UNKNOWN, Ran, ran_of
+from interlock.work.budget.amounts import NOTHING, Amount, DayUsage, likely, refusal
+from interlock.work.sessions.runs import DIED, UNKNOWN, RunSummary, ran_of
 
-__all__ = ["RUNS_OF_AGENTS", "Driven", "reserve", "standing", "used_by_driver"]
+__all__ = ["RUNS_OF_AGENTS", "DriverUsage", "reserve", "standing", "used_by_driver"]
 
 _RESERVED: Final = "reserved"
 _RECENT: Final = 20
@@ -52,7 +52,7 @@ _NEWEST: Final = (
 )
 
 
-class Driven(msgspec.Struct, frozen=True):
+class DriverUsage(msgspec.Struct, frozen=True):
     """The runs of agents that all drivers of one kind began, and what they used."""
 
     machine: str
@@ -85,7 +85,7 @@ def _begin(sql: Sql, id_: str, data: Any) -> None:
         sql.rows("INSERT INTO agent_runs VALUES (?, ?, 0, ?, ?, ?)", row)
 
 
-def _settle(sql: Sql, id_: str, ran: Ran) -> None:
+def _settle(sql: Sql, id_: str, ran: RunSummary) -> None:
     """What a run used takes the place of what was reserved; of one that nobody heard to its end, nothing is known."""
     if ran.ending not in (DIED, UNKNOWN):
         used = Amount.of(ran.seconds, ran.input + ran.output, ran.cost_usd)
@@ -99,23 +99,23 @@ def _amount(data: Mapping[str, Any]) -> Amount:
 RUNS_OF_AGENTS = _Runs()
 
 
-def standing(journal: Journal, day: str) -> Standing:
+def standing(journal: Journal, day: str) -> DayUsage:
     """What was used on a day (UTC), at a cost that does not grow with the journal."""
     with journal.projected(RUNS_OF_AGENTS) as sql:
         return _standing(sql, day)
 
 
-def used_by_driver(journal: Journal) -> list[Driven]:
+def used_by_driver(journal: Journal) -> list[DriverUsage]:
     """Every run of an agent that there was, by what began it."""
     with journal.projected(RUNS_OF_AGENTS) as sql:
         rows = sql.rows(_BY_DRIVER)
-    return [Driven(machine, int(runs), Amount(*map(int, used))) for machine, runs, *used in rows]
+    return [DriverUsage(machine, int(runs), Amount(*map(int, used))) for machine, runs, *used in rows]
 
 
-def _standing(sql: Sql, day: str) -> Standing:
+def _standing(sql: Sql, day: str) -> DayUsage:
     [(runs, *used)] = sql.rows(_OF_DAY, (day,))
     newest = [Amount(*row) for row in sql.rows(_NEWEST)]
-    return Standing(Amount(*map(int, used)), runs, likely(sum(newest, NOTHING), len(newest)))
+    return DayUsage(Amount(*map(int, used)), runs, likely(sum(newest, NOTHING), len(newest)))
 
 
 def reserve(transaction: Transaction, day: str, limits: Amount) -> dict[str, Any]:

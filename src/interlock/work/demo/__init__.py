@@ -20,13 +20,25 @@ from collections.abc import Iterator
 from interlock.journal import Journal
 from interlock.work.demo.orchestrations import play_orchestration
 from interlock.work.demo.project import Project
-from interlock.work.demo.scenes import Found, Heading, Hook, Hooked, Move, Refused, Saw, Scene, Showed
+from interlock.work.demo.scenes import Hook, Hooked, Lookup, Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed
 from interlock.work.demo.stories import play_stories
 from interlock.work.demo.tickets import play_session, play_tickets
 from interlock.work.demo.way import play_way
 from interlock.work.gates import Presence
 
-__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Project", "Refused", "Saw", "Scene", "Showed", "play"]
+__all__ = [
+    "Hook",
+    "Hooked",
+    "Lookup",
+    "Project",
+    "Saw",
+    "Scene",
+    "SceneHeading",
+    "SceneMove",
+    "SceneRefusal",
+    "Showed",
+    "play",
+]
 
 
 def play(journal: Journal, project: Project, hook: Hook, presence: Presence) -> Iterator[Scene]:

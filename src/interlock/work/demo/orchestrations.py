@@ -8,11 +8,11 @@ from typing import Any
 
 from interlock.journal import Journal
 from interlock.work.demo.project import Project, Steps
-from interlock.work.demo.scenes import Heading, Saw, Scene, moves_since
+from interlock.work.demo.scenes import Saw, Scene, SceneHeading, moves_since
 from interlock.work.demo.workshops import workshop_of
+from interlock.work.driver.context import DriverContext
 from interlock.work.orchestration.beginning import begin, roles_of, session_name
 from interlock.work.orchestration.loop import drive
-from interlock.work.workshop import Workshop
 
 __all__ = ["play_orchestration"]
 
@@ -35,12 +35,12 @@ _MAIN = '\n\nif __name__ == "__main__":\n    print(greet(*sys.argv[1:]))\n'
 
 def play_orchestration(journal: Journal, project: Project) -> Iterator[Scene]:
     """One run, from a goal to its end."""
-    yield Heading("A goal for four agents: planner, questioner, executor and reviewer, until it is met")
+    yield SceneHeading("A goal for four agents: planner, questioner, executor and reviewer, until it is met")
     told: list[object] = []
-    workshop = _workshop(journal, project, told)
+    context = _workshop(journal, project, told)
     head = journal.head()
-    roles = roles_of(workshop.settings, {}, project.root)
-    run = drive(workshop, begin(workshop, _GOAL, session_name(workshop), roles))
+    roles = roles_of(context.settings, {}, project.root)
+    run = drive(context, begin(context, _GOAL, session_name(context), roles))
     for move in moves_since(journal, head):
         if move.machine == "orchestrator":
             yield move
@@ -58,7 +58,7 @@ def play_orchestration(journal: Journal, project: Project) -> Iterator[Scene]:
             yield Saw("progress.md", line, is_good=True)
 
 
-def _workshop(journal: Journal, project: Project, told: list[object]) -> Workshop:
+def _workshop(journal: Journal, project: Project, told: list[object]) -> DriverContext:
     worker = project.script(
         "worker",
         [

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 
 __all__ = ["Project", "Steps"]
 

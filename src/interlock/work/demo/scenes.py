@@ -10,18 +10,29 @@ from interlock.journal import Journal, Recorded
 from interlock.machine import Event
 from interlock.machine.model import NOTED, OBSERVED
 
-__all__ = ["Found", "Heading", "Hook", "Hooked", "Move", "Refused", "Saw", "Scene", "Showed", "moves_since"]
+__all__ = [
+    "Hook",
+    "Hooked",
+    "Lookup",
+    "Saw",
+    "Scene",
+    "SceneHeading",
+    "SceneMove",
+    "SceneRefusal",
+    "Showed",
+    "moves_since",
+]
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class SceneHeading:
     """What comes next."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class SceneMove:
     """A move that was made and is in the journal."""
 
     machine: str
@@ -29,7 +40,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class SceneRefusal:
     """A move that was refused, and is not in the journal."""
 
     machine: str
@@ -47,7 +58,7 @@ class Hooked:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Lookup:
     """What somebody asked for, and what was found."""
 
     asked: str
@@ -71,14 +82,14 @@ class Showed:
     text: str
 
 
-Scene = Heading | Move | Refused | Hooked | Found | Saw | Showed
+Scene = SceneHeading | SceneMove | SceneRefusal | Hooked | Lookup | Saw | Showed
 Hook = Callable[[str, str, dict[str, str]], str | None]
 """Ask the real hook about a session's tool call: why it is blocked, or None."""
 
 
-def moves_since(journal: Journal, head: int) -> Iterator[Move]:
+def moves_since(journal: Journal, head: int) -> Iterator[SceneMove]:
     """Every move after an entry, of whatever machine; what was only noted is left out."""
     for entry in journal.entries(head, most=10_000):
         if entry.event not in (NOTED, OBSERVED):
             instance = journal.instance(entry.instance)
-            yield Move(instance.machine, Recorded(entry, journal.snapshot(instance.id, entry.version)))
+            yield SceneMove(instance.machine, Recorded(entry, journal.snapshot(instance.id, entry.version)))

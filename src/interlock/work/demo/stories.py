@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from interlock.journal import Journal
 from interlock.work.demo.project import Project, Steps
-from interlock.work.demo.scenes import Heading, Saw, Scene, moves_since
+from interlock.work.demo.scenes import Saw, Scene, SceneHeading, moves_since
+from interlock.work.formats.times import text_of
+from interlock.work.stories.context import known_stories
 from interlock.work.stories.loop import begin, drive
-from interlock.work.stories.opening import Asked, make_yard
+from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, template
-from interlock.work.stories.yard import known_stories
-from interlock.work.times import text_of
-from interlock.world.agents.running import Stop
+from interlock.world.agents.running import StopSignal
 from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["play_stories"]
@@ -60,13 +60,15 @@ def _writes(path: str, text: str) -> Steps:
 class _Undisturbed:
     """Nobody steers the loop of the play."""
 
-    stop: Stop = field(default_factory=threading.Event)
+    stop: StopSignal = field(default_factory=threading.Event)
     wait: Callable[[float], None] = lambda seconds: None
 
 
 def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
     """One story of two subtasks, from its file to its commits."""
-    yield Heading("A loop over stories: the first attempt fails its tests, the second passes; one commit a subtask")
+    yield SceneHeading(
+        "A loop over stories: the first attempt fails its tests, the second passes; one commit a subtask"
+    )
     project.write("stories/1-1-languages.md", _STORY)
     project.write(FILE, template("demo", known_stories(project.root), text_of(journal.now())))
     project.git("add", "-A")
@@ -79,10 +81,10 @@ def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
     settings = project.settings(agent__script=agent, agent__judge_script=judge, story__tests=(project.tests,))
     before, head = project.git("rev-parse", "HEAD"), journal.head()
     state = project.root / STATE_DIRECTORY
-    yard = make_yard(
-        journal, project.root, state, settings, project.environment, Asked(), _Undisturbed(), lambda what: None
+    context = make_story_context(
+        journal, project.root, state, settings, project.environment, LoopOptions(), _Undisturbed(), lambda what: None
     )
-    drive(yard, begin(yard))
+    drive(context, begin(context))
     for move in moves_since(journal, head):
         if move.machine == "story":
             yield move

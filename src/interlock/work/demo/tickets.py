@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from interlock.journal import Journal, Transaction
 from interlock.machine import load_shipped
 from interlock.work.demo.cast import AGENT, PERSON
-from interlock.work.demo.scenes import Found, Heading, Hook, Hooked, Move, Scene, moves_since
+from interlock.work.demo.scenes import Hook, Hooked, Lookup, Scene, SceneHeading, SceneMove, moves_since
 from interlock.work.sessions.verbs import Caller, complete, update
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.tickets.numbers import number_of
@@ -17,7 +17,7 @@ from interlock.work.tickets.verbs import create
 __all__ = ["play_session", "play_tickets"]
 
 
-def _done(journal: Journal, work: Callable[[Transaction], object]) -> Iterator[Move]:
+def _done(journal: Journal, work: Callable[[Transaction], object]) -> Iterator[SceneMove]:
     """Do something; every entry that came of it is a move of the play."""
     head = journal.head()
     journal.transact(work)
@@ -26,7 +26,7 @@ def _done(journal: Journal, work: Callable[[Transaction], object]) -> Iterator[M
 
 def play_tickets(journal: Journal) -> Iterator[Scene]:
     """Three tickets, of which one waits for another."""
-    yield Heading("Three tickets: the next one is found")
+    yield SceneHeading("Three tickets: the next one is found")
     yield from _done(journal, create(PERSON, "Greet people by name", estimate="S", priority="P1"))
     first = number_of(journal.entries(journal.head() - 1)[0].decoded_evidence().names)
     more = "Greet them in their language"
@@ -34,12 +34,12 @@ def play_tickets(journal: Journal) -> Iterator[Scene]:
     yield from _done(journal, create(PERSON, "Rewrite everything", estimate="XL", priority="P3"))
     found = next_ticket(journal, load_shipped("ticket"), command="triage", largest="S").ticket
     assert found is not None
-    yield Found("next_ticket for triage", f"{found.title}, for the more urgent one waits for it")
+    yield Lookup("next_ticket for triage", f"{found.title}, for the more urgent one waits for it")
 
 
 def play_session(journal: Journal, hook: Hook) -> Iterator[Scene]:
     """An agent reports what it does, and the hook holds it to that."""
-    yield Heading("An agent reports what it does, and is held to it by the hook before each of its tools")
+    yield SceneHeading("An agent reports what it does, and is held to it by the hook before each of its tools")
     yield from _done(journal, begin(Caller(AGENT)))
     session = journal.recent("session", 1)[0].id
     for state in ("analyzing", "implementing", "testing", "reviewing"):

@@ -10,7 +10,7 @@ from interlock.journal import Journal
 from interlock.machine import Actor, Channel, Event
 from interlock.work.demo.cast import AGENT, agent
 from interlock.work.demo.project import Project
-from interlock.work.demo.scenes import Heading, Move, Refused, Saw, Scene, Showed, moves_since
+from interlock.work.demo.scenes import Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed, moves_since
 from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
 from interlock.work.demo.workshops import walk_until, workshop_of
 from interlock.work.gates import Presence, at_terminal
@@ -19,10 +19,10 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at, whole_diff
 from interlock.work.threads.verbs import Person, act
+from interlock.work.ticket_driver.loop import approve_plan, drive_ticket
+from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.queries import view
-from interlock.work.way.building import Choices
-from interlock.work.way.walking import approve_plan, walk
 from interlock.world.agents.happenings import Said
 
 __all__ = ["play_way"]
@@ -31,22 +31,24 @@ __all__ = ["play_way"]
 def play_way(journal: Journal, project: Project, number: int, presence: Presence) -> Iterator[Scene]:
     """From Backlog to the commit. Every move, file, test and commit in it is real; only the agents play a script."""
     play = _Play(journal, project, number, presence)
-    yield Heading(
+    yield SceneHeading(
         f"ralph work {number}: agents triage, research and plan it, and no step of the pipeline can be skipped"
     )
     yield play.kept_from("it is easy enough", command="triage", to="In Progress")
     yield from play.walks()
     yield play.kept_from("looks good to me", command="review", intent="complete")
     yield from play.plan_approved()
-    yield Heading("A thread opens on it: its plan is the spec, which only the person can finalize")
+    yield SceneHeading("A thread opens on it: its plan is the spec, which only the person can finalize")
     yield from play.walks()
     yield play.forged("finalize")
     yield from play.person("finalize")
-    yield Heading("The loop runs, and its driver is killed in the middle of an iteration")
+    yield SceneHeading("The loop runs, and its driver is killed in the middle of an iteration")
     yield from play.killed()
-    yield Heading("It goes on where it was. Twice the agent says that it is done, and is caught; then it is proven")
+    yield SceneHeading(
+        "It goes on where it was. Twice the agent says that it is done, and is caught; then it is proven"
+    )
     yield from play.walks()
-    yield Heading("Proven, it waits for the person; changed under the reviewer's eyes, it is proven again")
+    yield SceneHeading("Proven, it waits for the person; changed under the reviewer's eyes, it is proven again")
     yield from play.reviewed()
     yield play.forged("approve")
     yield from play.person("approve")
@@ -74,7 +76,7 @@ class _Play:
         scripts = project.script("agent", [*pipeline(number), *builder()]), project.script("judge", judge())
         self._scripts = scripts
         self._workshop = workshop_of(journal, project, *scripts, tell=self._hear)
-        self._asides: list[tuple[int, Refused]] = []
+        self._asides: list[tuple[int, SceneRefusal]] = []
 
     @property
     def _thread(self) -> str:
@@ -85,7 +87,7 @@ class _Play:
     def walks(self) -> Iterator[Scene]:
         """`ralph work`: as far as it goes without the person."""
         head = self._journal.head()
-        walked = walk(self._workshop, self._number, self._person, Choices())
+        walked = drive_ticket(self._workshop, self._number, self._person, Choices())
         yield from self._since(head)
         yield Saw("ralph work", f"stops: {walked.stop.why}" if walked.stop.hint else walked.stop.why)
 
@@ -153,19 +155,19 @@ class _Play:
 
     # What must not happen; the play stops where it does
 
-    def kept_from(self, reason: str, by: Actor = AGENT, session: str | None = None, **asked: Any) -> Refused:
+    def kept_from(self, reason: str, by: Actor = AGENT, session: str | None = None, **asked: Any) -> SceneRefusal:
         """A handoff of the ticket that must be refused."""
         try:
             self._journal.transact(handoff(Caller(by, session=session), self._number, reason=reason, **asked))
         except Refusal as error:
-            return Refused("ticket", Event("handoff", by), error)
+            return SceneRefusal("ticket", Event("handoff", by), error)
         raise AssertionError(f"{asked} was not refused")
 
-    def forged(self, event: str) -> Refused:
+    def forged(self, event: str) -> SceneRefusal:
         """An agent tries to pass a gate."""
         return self._refused(event, Person(AGENT, self._under_an_agent, lambda: False))
 
-    def denied(self, event: str) -> Refused:
+    def denied(self, event: str) -> SceneRefusal:
         """Even the person cannot approve what was not proven."""
         return self._refused(event, self._person)
 
@@ -173,15 +175,15 @@ class _Play:
         """Who stands at a gate in an agent's process: the real check finds that it is nobody."""
         return at_terminal({**self._project.environment, "CLAUDECODE": "1"}, self._project.root)
 
-    def _refused(self, event: str, person: Person) -> Refused:
+    def _refused(self, event: str, person: Person) -> SceneRefusal:
         try:
             act(self._workshop, self._thread, person, event, shown=lambda thread: self._shown(thread, event))
         except InterlockError as error:
-            return Refused("thread", Event(event, person.actor), error)
+            return SceneRefusal("thread", Event(event, person.actor), error)
         raise AssertionError(f"{event} was not refused")
 
 
-def _told(move: Move) -> Iterator[Scene]:
+def _told(move: SceneMove) -> Iterator[Scene]:
     """A move, with what was said and found there; of the sessions only those that somebody else ended."""
     entry, evidence = move.recorded.entry, move.recorded.entry.decoded_evidence()
     if move.machine == "session":

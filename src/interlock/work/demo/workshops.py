@@ -13,11 +13,11 @@ from interlock.errors import Refusal
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.demo.project import Project
+from interlock.work.driver.context import DriverContext
 from interlock.work.gates import Presence
 from interlock.work.threads.verbs import Person
-from interlock.work.way.building import Choices
-from interlock.work.way.walking import walk
-from interlock.work.workshop import Workshop
+from interlock.work.ticket_driver.loop import drive_ticket
+from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["main", "walk_until", "workshop_of"]
@@ -29,10 +29,10 @@ _LOOKS_SECONDS = 0.01
 
 def workshop_of(
     journal: Journal, project: Project, agent: str, judge: str, tell: Callable[[object], None] = lambda what: None
-) -> Workshop:
+) -> DriverContext:
     """The project with agents that play these scripts, and its tests as the verifier."""
     never = threading.Event()
-    return Workshop(
+    return DriverContext(
         journal=journal,
         root=project.root,
         state_directory=project.root / STATE_DIRECTORY,
@@ -66,7 +66,7 @@ def main() -> None:
     root, number, name, channel, agent, judge = sys.argv[1:]
     journal = open_journal(Path(root) / STATE_DIRECTORY / "journal.db")
     person = Person(Actor(ActorKind.HUMAN, name, Channel(channel)), _nobody, lambda: False)
-    walk(workshop_of(journal, Project(Path(root)), agent, judge), int(number), person, Choices())
+    drive_ticket(workshop_of(journal, Project(Path(root)), agent, judge), int(number), person, Choices())
 
 
 def _nobody() -> Presence:

@@ -12,10 +12,10 @@ from interlock.journal import Instance, Journal
 from interlock.journal.entry import GENESIS
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.formats.times import text_of
 from interlock.work.gates.presence import AtTerminal, Presence
 from interlock.work.gates.statement import VERSION, Approval, Head, Statement, digest_of
 from interlock.work.gates.trust import Trust, trust_instance, trust_of
-from interlock.work.times import text_of
 from interlock.world.ssh import Signature, is_signed
 
 __all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt", "vouch"]

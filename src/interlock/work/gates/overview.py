@@ -9,11 +9,11 @@ from interlock.machine.model import NOTED
 from interlock.work.gates.approval import REFUSED
 from interlock.work.gates.trust import Trust, trust_of
 
-__all__ = ["Attempt", "Overview", "Passed", "overview"]
+__all__ = ["GatesOverview", "Passed", "RefusedAttempt", "overview"]
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class RefusedAttempt:
     """Somebody who was refused at a gate."""
 
     seq: int
@@ -42,15 +42,15 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Overview:
+class GatesOverview:
     """The gates of a repository."""
 
     trust: Trust
     passed: list[Passed]
-    refused: list[Attempt]
+    refused: list[RefusedAttempt]
 
 
-def overview(journal: Journal) -> Overview:
+def overview(journal: Journal) -> GatesOverview:
     """Everything that happened at the gates, the oldest first."""
     machines = {one.id: one.machine for one in journal.instances()}
     passed, refused = [], []
@@ -60,16 +60,16 @@ def overview(journal: Journal) -> Overview:
             refused += _attempt(entry, machine)
         elif '"approval"' in entry.evidence:
             passed += _passed(entry, machine)
-    return Overview(trust_of(journal), passed, refused)
+    return GatesOverview(trust_of(journal), passed, refused)
 
 
-def _attempt(entry: Entry, machine: str) -> list[Attempt]:
+def _attempt(entry: Entry, machine: str) -> list[RefusedAttempt]:
     data = entry.decoded_evidence().data
     if data.get("type") != REFUSED:
         return []
     who = (entry.actor_kind, entry.actor_id, entry.channel)
     where = (entry.seq, entry.time, machine, entry.instance)
-    return [Attempt(*where, str(data.get("gate", "")), *who, str(data.get("why", "")))]
+    return [RefusedAttempt(*where, str(data.get("gate", "")), *who, str(data.get("why", "")))]
 
 
 def _passed(entry: Entry, machine: str) -> list[Passed]:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from interlock.work.front_matter import FRONT, FrontMatterFault, composed
-from interlock.work.importing.imported import Batch, Imported, Left, Source, invalid, named, one_line, plain
-from interlock.work.importing.records import Record, listed
-from interlock.work.markdown import Page
+from interlock.work.formats.front_matter import FRONT, FrontMatterFault, composed
+from interlock.work.formats.markdown import MarkdownText
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, invalid, named, one_line, plain
+from interlock.work.importing.records import JsonRecord, listed
 
 __all__ = ["COMPLETED", "parse"]
 
@@ -27,18 +27,18 @@ _QUOTED: Final = r'"\g<0>"'
 _HANDLES: Final = re.compile(r"(?m)^([ \t]*assignee:[ \t]*\[)(.*)(\][ \t]*)$")
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """The one task of a file. A draft is none yet."""
     whole = source.text.replace("\r\n", "\n")
     front = FRONT.match(whole)
     if front is None:
         raise invalid(f"{source.where}, line 1", "it does not begin with front matter that is closed by a line `---`")
-    task = Record(dict(_fields(_quoted(front["fields"]), source.where)), source.where)
+    task = JsonRecord(dict(_fields(_quoted(front["fields"]), source.where)), source.where)
     id_, title, status = task.id("id").upper(), task.line("title"), task.line("status").lower()
     if not title:
         raise invalid(source.where, "it needs a `title`")
     if id_.startswith("DRAFT-"):
-        return Batch((), (Left(id_, title, "it is a draft"),))
+        return Batch((), (SkippedItem(id_, title, "it is a draft"),))
     sections = _sections(whole[front.end() :], source.where)
     criteria = listed(sections.pop("Acceptance Criteria", ""))
     parent = task.line("parent_task_id") or task.line("parent")
@@ -89,7 +89,7 @@ def _value(name: str, node: Node, where: str) -> str | list[str] | None:
 
 def _sections(text: str, where: str) -> dict[str, str]:
     """What stands under each heading of the second level; without one, it is the description."""
-    page = Page(text)
+    page = MarkdownText(text)
     starts = {section.start: section.name for section in page.sections if section.level == 2}
     found: dict[str, list[str]] = {}
     name = "Description"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from interlock.work.importing.imported import Batch, Imported, Left, Source, invalid, one_line
-from interlock.work.importing.records import Record, listed, read_json
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, invalid, one_line
+from interlock.work.importing.records import JsonRecord, listed, read_json
 
 __all__ = ["parse"]
 
@@ -15,27 +15,27 @@ _PLAIN_TYPES: Final = frozenset({"", "task"})
 _WAITS: Final = frozenset({"blocks", "conditional-blocks", "waits-for"})
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """The issues of a file, in its order."""
     items: list[Imported] = []
-    left: list[Left] = []
+    left: list[SkippedItem] = []
     for number, line in enumerate(source.text.split("\n"), 1):
         if line.strip():
             where = f"{source.where}, line {number}"
             found = _issue(read_json(line, source.where, number), where)
-            (left if isinstance(found, Left) else items).append(found)  # type: ignore[arg-type]
+            (left if isinstance(found, SkippedItem) else items).append(found)  # type: ignore[arg-type]
     return Batch(tuple(items), tuple(left))
 
 
-def _issue(row: Any, where: str) -> Imported | Left:
-    issue = Record.of(row, where)
+def _issue(row: Any, where: str) -> Imported | SkippedItem:
+    issue = JsonRecord.of(row, where)
     if issue.line("_type") not in ("", "issue"):
-        return Left("", issue.line("key") or issue.line("_type"), "it is no issue")
+        return SkippedItem("", issue.line("key") or issue.line("_type"), "it is no issue")
     id_, type_, status = issue.id("id"), issue.line("issue_type"), issue.line("status")
     title = issue.line("title") or id_
     why = _why_not(issue, type_, status)
     if why:
-        return Left(id_, title, why)
+        return SkippedItem(id_, title, why)
     links = [(one.line("type") or "blocks", one.id("depends_on_id")) for one in issue.records("dependencies")]
     parents = [other for kind, other in links if kind == "parent-child"]
     reference = issue.line("external_ref")
@@ -55,7 +55,7 @@ def _issue(row: Any, where: str) -> Imported | Left:
     )
 
 
-def _why_not(issue: Record, type_: str, status: str) -> str:
+def _why_not(issue: JsonRecord, type_: str, status: str) -> str:
     if status == "tombstone":
         return "it was deleted"
     if issue.flag("is_template") or issue.flag("ephemeral") or issue.flag("pinned") or status == "pinned":
@@ -63,7 +63,7 @@ def _why_not(issue: Record, type_: str, status: str) -> str:
     return f"a {type_} is no piece of work" if type_ in _NO_WORK else ""
 
 
-def _body(issue: Record) -> str:
+def _body(issue: JsonRecord) -> str:
     parts = [issue.text("description")]
     for name, heading in (("design", "Design"), ("notes", "Notes")):
         text = issue.text(name)
@@ -71,7 +71,7 @@ def _body(issue: Record) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _priority(issue: Record) -> str | None:
+def _priority(issue: JsonRecord) -> str | None:
     """Theirs go from 0 to 4, and the last two are low here."""
     found = issue.values.get("priority")
     if found is None:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.work.importing.imported import Batch, Imported, Left, Source, digest_id, named, one_line
-from interlock.work.markdown import Line, Page
+from interlock.work.formats.markdown import MarkdownLine, MarkdownText
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, digest_id, named, one_line
 
 __all__ = ["BOX", "parse"]
 
@@ -28,20 +28,20 @@ class _Draft:
     criteria: list[str] = field(default_factory=list)
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """Each box that is not indented, with the boxes below it as its criteria; what stands there twice counts once."""
     items: dict[str, Imported] = {}
-    left: list[Left] = []
-    for draft in _drafts(Page(source.text), source.where):
+    left: list[SkippedItem] = []
+    for draft in _drafts(MarkdownText(source.text), source.where):
         id_ = digest_id(draft.title)
         if id_ in items:
-            left.append(Left(id_, draft.title, f"line {draft.line} says it again"))
+            left.append(SkippedItem(id_, draft.title, f"line {draft.line} says it again"))
         else:
             items[id_] = _imported(draft, id_, source.where)
     return Batch(tuple(items.values()), tuple(left))
 
 
-def _drafts(page: Page, where: str) -> list[_Draft]:
+def _drafts(page: MarkdownText, where: str) -> list[_Draft]:
     headings = {section.start: section.name for section in page.sections}
     found: list[_Draft] = []
     section, current = "", None
@@ -63,7 +63,7 @@ def _drafts(page: Page, where: str) -> list[_Draft]:
     return found
 
 
-def _add(current: _Draft | None, line: Line) -> None:
+def _add(current: _Draft | None, line: MarkdownLine) -> None:
     """A line that is indented below a box says more about it."""
     said = line.raw.rstrip()
     if current is not None and said and said[0] in " \t":

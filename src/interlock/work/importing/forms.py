@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from interlock.errors import UsageError
-from interlock.work.front_matter import FRONT
+from interlock.work.formats.front_matter import FRONT
 from interlock.work.importing import backlog, beads, fix_plan, github, prd, spec_kit
-from interlock.work.importing.imported import Batch, Source, plain
+from interlock.work.importing.imported import Batch, SourceFile, plain
 
 __all__ = ["FORMS", "Form", "form_of", "parsed"]
 
@@ -23,7 +23,7 @@ class Form:
     name: str
     title: str
     """What people call it."""
-    parse: Callable[[Source], Batch]
+    parse: Callable[[SourceFile], Batch]
     files: tuple[str, ...]
     """Where it lies in a project, as patterns."""
     is_markdown: bool = False
@@ -70,7 +70,7 @@ FORMS: Final = {
 _TASK_FIELDS: Final = re.compile(r"(?m)^(?:id|title|status)[ \t]*:")
 
 
-def parsed(form: Form, sources: Sequence[Source]) -> Batch:
+def parsed(form: Form, sources: Sequence[SourceFile]) -> Batch:
     """What all files of a form hold together."""
     for source in sources:
         if form.is_markdown:
@@ -81,7 +81,7 @@ def parsed(form: Form, sources: Sequence[Source]) -> Batch:
     )
 
 
-def form_of(name: str, source: Source) -> Form:
+def form_of(name: str, source: SourceFile) -> Form:
     """The one form that a file has, by what it holds, and by its name where that could be several."""
     found = [FORMS[one] for one in _likely(source.text)]
     named = [form for form in found if any(pattern.rpartition("/")[2] == name for pattern in form.files)]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from interlock.work.importing.imported import Batch, Imported, Source, invalid, named, one_line
-from interlock.work.importing.records import Record, read_json
+from interlock.work.importing.imported import Batch, Imported, SourceFile, invalid, named, one_line
+from interlock.work.importing.records import JsonRecord, read_json
 
 __all__ = ["parse"]
 
 _REPOSITORY: Final = re.compile(r"https://[^/\s]+/([\w.-]+/[\w.-]+)/issues/[0-9]+")
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """The issues of a file, the oldest first."""
     found = read_json(source.text, source.where)
     if not isinstance(found, list):
@@ -23,7 +23,7 @@ def parse(source: Source) -> Batch:
 
 
 def _issue(row: Any, where: str) -> tuple[int, Imported]:
-    issue = Record.of(row, where)
+    issue = JsonRecord.of(row, where)
     number = issue.values.get("number")
     if not isinstance(number, int) or isinstance(number, bool) or not 0 < number < 10**12:
         raise invalid(where, "it needs `number`, the issue's number")
@@ -43,7 +43,7 @@ def _issue(row: Any, where: str) -> tuple[int, Imported]:
     )
 
 
-def _words(issue: Record, name: str, field: str) -> tuple[str, ...]:
+def _words(issue: JsonRecord, name: str, field: str) -> tuple[str, ...]:
     found = [one_line(one.line(field), issue.where) for one in issue.records(name)]
     return tuple(word for word in found if word)
 

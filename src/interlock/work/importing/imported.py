@@ -14,8 +14,8 @@ __all__ = [
     "MAX_ID",
     "Batch",
     "Imported",
-    "Left",
-    "Source",
+    "SkippedItem",
+    "SourceFile",
     "digest_id",
     "invalid",
     "named",
@@ -34,7 +34,7 @@ _PRIORITIES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFile:
     """A file that was read."""
 
     where: str
@@ -65,7 +65,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class SkippedItem:
     """Something in a source that is no piece of work for us, and why."""
 
     id: str
@@ -78,7 +78,7 @@ class Batch:
     """What a source holds, in the order in which it is to be done."""
 
     items: tuple[Imported, ...]
-    left: tuple[Left, ...] = ()
+    left: tuple[SkippedItem, ...] = ()
 
 
 def invalid(where: str, what: str, hint: str = "Mend it there, and import it again.") -> UsageError:

@@ -10,14 +10,14 @@ from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.machine import Machine
 from interlock.work.importing.checking import MOST, checked, in_order
 from interlock.work.importing.forms import Form
-from interlock.work.importing.imported import Batch, Imported, Left, invalid
-from interlock.work.tickets.card import Card
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, invalid
 from interlock.work.tickets.fields import MAX_PROSE, MAX_TITLE, MAX_WORD, plain_fields
 from interlock.work.tickets.numbers import MACHINE
-from interlock.work.tickets.shelf import TICKETS, card_of
+from interlock.work.tickets.record import TicketRecord
+from interlock.work.tickets.ticket_table import TICKETS, card_of
 from interlock.world.redaction import redacted
 
-__all__ = ["Known", "Plan", "alias_of", "fields_of", "find", "plan"]
+__all__ = ["ImportPlan", "ImportedBefore", "alias_of", "fields_of", "find", "plan"]
 
 _COMPARED: Final = ("title", "body", "priority", "labels", "assignees")
 _MOST_WORDS: Final = 100
@@ -27,7 +27,7 @@ _DONE: Final = "done already; --with-done makes a closed ticket of it"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ImportedBefore:
     """Something that was imported before."""
 
     item: Imported
@@ -37,17 +37,17 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ImportPlan:
     """What an import makes, and what it does not."""
 
     form: Form
     make: tuple[Imported, ...]
     """In the order in which they are made: what is waited for comes first."""
-    known: tuple[Known, ...]
-    left: tuple[Left, ...]
+    known: tuple[ImportedBefore, ...]
+    left: tuple[SkippedItem, ...]
 
 
-def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_missing: bool) -> Plan:
+def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_missing: bool) -> ImportPlan:
     """What would be done now."""
     before = {item.id: found for item in batch.items if (found := find(journal, form, item.id))}
     batch = checked(
@@ -57,7 +57,7 @@ def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_m
     make = [item for item in new if with_done or not item.is_done]
     if len(make) > MOST:
         raise invalid(form.title, f"it has {len(make)} pieces of work, and {MOST} are imported at once", "Divide it.")
-    done = [Left(item.id, item.title, _DONE) for item in new if item.is_done and not with_done]
+    done = [SkippedItem(item.id, item.title, _DONE) for item in new if item.is_done and not with_done]
     firsts = _first_entries(journal, [ticket.id for ticket in before.values()])
     machine = journal.current(MACHINE)
     with journal.projected(TICKETS) as sql:  # the journal itself is not read meanwhile: it would wait for this
@@ -67,7 +67,7 @@ def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_m
         for item in batch.items
         if item.id in before
     ]
-    return Plan(form, tuple(in_order(make)), tuple(known), (*done, *batch.left))
+    return ImportPlan(form, tuple(in_order(make)), tuple(known), (*done, *batch.left))
 
 
 def find(journal: Journal | Transaction, form: Form, id_: str) -> Instance | None:
@@ -85,7 +85,9 @@ def _first_entries(journal: Journal, tickets: list[str]) -> dict[str, Entry]:
     return {id_: entry for part in some for id_, entry in journal.first_entries(part).items()}
 
 
-def _known(fields: dict[str, Any], item: Imported, ticket: Instance, card: Card, first: Entry) -> Known:
+def _known(
+    fields: dict[str, Any], item: Imported, ticket: Instance, card: TicketRecord, first: Entry
+) -> ImportedBefore:
     """What was imported before, and what the source says now that it neither said then nor the ticket says."""
     said = first.decoded_evidence().data
     empty: dict[str, Any] = {"labels": [], "assignees": [], "body": "", "priority": None}
@@ -95,7 +97,7 @@ def _known(fields: dict[str, Any], item: Imported, ticket: Instance, card: Card,
         if fields.get(name, empty.get(name)) not in (said.get(name, empty.get(name)), getattr(card, name))
     ]
     changed += ["done"] if item.is_done and ticket.outcome is None else []
-    return Known(item, card.number, tuple(changed))
+    return ImportedBefore(item, card.number, tuple(changed))
 
 
 def fields_of(machine: Machine, form: Form, item: Imported) -> dict[str, Any]:

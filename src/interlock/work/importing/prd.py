@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.work.importing.imported import Batch, Imported, Source, digest_id, invalid, named, one_line, scoped
-from interlock.work.importing.records import Record, read_json
+from interlock.work.importing.imported import Batch, Imported, SourceFile, digest_id, invalid, named, one_line, scoped
+from interlock.work.importing.records import JsonRecord, read_json
 
 __all__ = ["parse"]
 
 _SCOPES = ("branchName", "projectName", "project")
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """The stories of a file. Numbers say only which comes first; words are priorities."""
     found = read_json(source.text, source.where)
     if isinstance(found, list):
         return Batch(tuple(_feature(row, f"{source.where}, feature {n}") for n, row in enumerate(found, 1)))
-    whole = Record.of(found, source.where)
+    whole = JsonRecord.of(found, source.where)
     if not isinstance(whole.values.get("userStories"), list):
         raise invalid(source.where, "it has no list `userStories`, and is no list of features")
     scope = next((text for name in _SCOPES if (text := whole.line(name))), "")
@@ -27,7 +27,7 @@ def parse(source: Source) -> Batch:
 
 
 def _story(row: Any, scope: str, where: str) -> tuple[int, Imported]:
-    story = Record.of(row, where)
+    story = JsonRecord.of(row, where)
     id_ = story.id("id")
     order, priority = _priority(story)
     notes = story.text("notes")
@@ -44,7 +44,7 @@ def _story(row: Any, scope: str, where: str) -> tuple[int, Imported]:
     )
 
 
-def _priority(story: Record) -> tuple[int, str | None]:
+def _priority(story: JsonRecord) -> tuple[int, str | None]:
     """Where a story comes among the others, and the priority that a word for it means."""
     found = story.values.get("priority")
     if found is None or (isinstance(found, int) and not isinstance(found, bool)):
@@ -55,7 +55,7 @@ def _priority(story: Record) -> tuple[int, str | None]:
 
 
 def _feature(row: Any, where: str) -> Imported:
-    feature = Record.of(row, where)
+    feature = JsonRecord.of(row, where)
     title = feature.line("description")
     if not title:
         raise invalid(where, "it needs a `description`")

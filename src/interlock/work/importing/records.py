@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from interlock.work.importing.imported import MAX_ID, invalid, one_line, plain
 
-__all__ = ["Record", "listed", "read_json"]
+__all__ = ["JsonRecord", "listed", "read_json"]
 
 _ITEM: Final = re.compile(r"[ \t]*(?:[-*+]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?:#\d+[ \t]+)?(.*)")
 
@@ -44,14 +44,14 @@ def _no_number(name: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class JsonRecord:
     """An object of JSON or YAML, each value of which is asked for as what it must be."""
 
     values: dict[str, Any]
     where: str
 
     @classmethod
-    def of(cls, value: Any, where: str) -> Record:
+    def of(cls, value: Any, where: str) -> JsonRecord:
         if not isinstance(value, dict):
             raise invalid(where, "an object with fields should be here")
         return cls(value, where)
@@ -88,9 +88,9 @@ class Record:
         found = [one_line(text, f"{self.where}, `{name}`") for text in self._list(name, str)]
         return tuple(line for line in found if line)
 
-    def records(self, name: str) -> list[Record]:
+    def records(self, name: str) -> list[JsonRecord]:
         """A list of objects."""
-        return [Record(one, f"{self.where}, `{name}`") for one in self._list(name, dict)]
+        return [JsonRecord(one, f"{self.where}, `{name}`") for one in self._list(name, dict)]
 
     def _list(self, name: str, kind: type) -> list[Any]:
         found = self.values.get(name)

@@ -8,7 +8,7 @@ from typing import Final
 
 from interlock.errors import UsageError
 from interlock.work.importing.forms import FORMS, Form, form_of
-from interlock.work.importing.imported import Source, invalid
+from interlock.work.importing.imported import SourceFile, invalid
 from interlock.world.folder import Folder
 
 __all__ = ["MOST_BYTES", "sources_of"]
@@ -17,7 +17,7 @@ MOST_BYTES: Final = 10 * 1024 * 1024
 _MOST_FILES: Final = 5_000
 
 
-def sources_of(path: Path, wanted: str | None) -> tuple[Form, list[Source]]:
+def sources_of(path: Path, wanted: str | None) -> tuple[Form, list[SourceFile]]:
     """The form of what a path names, and its files; `wanted` is the form where somebody said so."""
     kind = _kind(path)
     if stat.S_ISDIR(kind):
@@ -37,7 +37,7 @@ def _kind(path: Path) -> int:
     return mode
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path) -> SourceFile:
     mode = _kind(path)
     if not stat.S_ISREG(mode):
         raise invalid(str(path), "it is no file", "Name a file, or a directory with something known in it.")
@@ -53,10 +53,10 @@ def _read(path: Path) -> Source:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise invalid(f"{path}, line {line}", "this is no text", "Name a file with text in it.")
-    return Source(str(path), place.name, text)
+    return SourceFile(str(path), place.name, text)
 
 
-def _in_directory(path: Path, wanted: str | None) -> tuple[Form, list[Source]]:
+def _in_directory(path: Path, wanted: str | None) -> tuple[Form, list[SourceFile]]:
     """The one known thing in a directory; several are told apart by `--as`, or by naming the file."""
     forms = [FORMS[wanted]] if wanted else list(FORMS.values())
     found = {form.name: files for form in forms if (files := _files(path, form))}

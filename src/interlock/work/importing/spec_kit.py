@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from interlock.work.importing.imported import Batch, Imported, Left, Source, one_line, plain, scoped
-from interlock.work.markdown import Line, Page
+from interlock.work.formats.markdown import MarkdownLine, MarkdownText
+from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, one_line, plain, scoped
 
 __all__ = ["TASK", "parse"]
 
@@ -45,20 +45,20 @@ class _Phase:
         return f"P{min(int(found[1][1:]), 3)}" if found else None
 
 
-def parse(source: Source) -> Batch:
+def parse(source: SourceFile) -> Batch:
     """The tasks of a feature; its directory's name tells its ids from another feature's."""
-    phases, loose, left = _read(Page(source.text), source)
+    phases, loose, left = _read(MarkdownText(source.text), source)
     phases = [phase for phase in phases if phase.tasks]
     _order(phases)
     items = [*loose, *(item for phase in phases for item in _items(phase, source))]
     return Batch(tuple(items), tuple(left))
 
 
-def _read(page: Page, source: Source) -> tuple[list[_Phase], list[Imported], list[Left]]:
+def _read(page: MarkdownText, source: SourceFile) -> tuple[list[_Phase], list[Imported], list[SkippedItem]]:
     headings = {section.start: section for section in page.sections if section.level <= 2}
     phases: list[_Phase] = []
     loose: list[Imported] = []
-    left: list[Left] = []
+    left: list[SkippedItem] = []
     current: _Phase | None = None
     for line in page.lines:
         if line.number in headings:
@@ -68,13 +68,13 @@ def _read(page: Page, source: Source) -> tuple[list[_Phase], list[Imported], lis
             (current.tasks if current else loose).append(_task(task, line, source))
         elif box := _BOX.fullmatch(line.live.rstrip()):
             where = f"{source.where}, line {line.number + 1}"
-            left.append(Left("", one_line(box[1], where), f"line {line.number + 1} has no number such as T001"))
+            left.append(SkippedItem("", one_line(box[1], where), f"line {line.number + 1} has no number such as T001"))
         elif current and (said := _SAID.fullmatch(line.live.strip())):
             current.said.setdefault(said[1], plain(said[2], source.where))
     return phases, loose, left
 
 
-def _phase(name: str, line: int, place: int, source: Source) -> _Phase | None:
+def _phase(name: str, line: int, place: int, source: SourceFile) -> _Phase | None:
     found = _PHASE.match(name)
     if found is None:
         return None
@@ -85,7 +85,7 @@ def _phase(name: str, line: int, place: int, source: Source) -> _Phase | None:
     return _Phase(scoped(source.scope, f"phase-{number}"), one_line(name, f"{source.where}, line {line}"), line, kind)
 
 
-def _task(found: re.Match[str], line: Line, source: Source) -> Imported:
+def _task(found: re.Match[str], line: MarkdownLine, source: SourceFile) -> Imported:
     where = f"{source.where}, line {line.number + 1}"
     said = one_line(found[4], where)
     waits = [number for part in _DEPENDS.findall(said) for number in _NUMBER.findall(part)]
@@ -118,7 +118,7 @@ def _order(phases: list[_Phase]) -> None:
         before.append(phase)
 
 
-def _items(phase: _Phase, source: Source) -> Iterator[Imported]:
+def _items(phase: _Phase, source: SourceFile) -> Iterator[Imported]:
     parts = [f"{name}: {text}" for name, text in phase.said.items() if name != "Independent Test" and text]
     test = phase.said.get("Independent Test", "")
     yield Imported(

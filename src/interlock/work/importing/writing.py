@@ -10,7 +10,7 @@ from interlock.journal import Transaction
 from interlock.machine import ActorKind
 from interlock.work.importing.forms import Form
 from interlock.work.importing.imported import Imported
-from interlock.work.importing.planning import Plan, alias_of, fields_of, find
+from interlock.work.importing.planning import ImportPlan, alias_of, fields_of, find
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.numbers import MACHINE
@@ -19,7 +19,7 @@ from interlock.work.tickets.verbs import Work, create, link
 __all__ = ["write"]
 
 
-def write(caller: Caller, planned: Plan) -> Work[dict[str, int]]:
+def write(caller: Caller, planned: ImportPlan) -> Work[dict[str, int]]:
     """Make the tickets that are not there yet; the numbers of those that were made, by their ids."""
 
     def work(transaction: Transaction) -> dict[str, int]:

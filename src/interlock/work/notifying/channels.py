@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 from interlock.world.child_environment import child_environment
-from interlock.world.notices.notice import Channel
+from interlock.world.notices.notice import NoticeChannel
 
 __all__ = ["CHANNELS", "channels", "is_on"]
 
@@ -23,7 +23,7 @@ def is_on(settings: Settings, channel: str) -> bool:
 
 def channels(
     settings: Settings, environment: Mapping[str, str], root: Path, now: Callable[[], float]
-) -> Iterator[Channel]:
+) -> Iterator[NoticeChannel]:
     """The channels that are set."""
     if is_on(settings, "desktop"):
         from interlock.world.notices.desktop import Desktop
@@ -42,6 +42,6 @@ def channels(
 
         yield Webhook(settings.text("notify.webhook"), environment.get(SECRET, ""), now)
     if is_on(settings, "command"):
-        from interlock.world.notices.command import Command
+        from interlock.world.notices.command import CommandChannel
 
-        yield Command(settings.text("notify.command"), root, environment)
+        yield CommandChannel(settings.text("notify.command"), root, environment)

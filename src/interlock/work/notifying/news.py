@@ -16,7 +16,7 @@ from interlock.machine import ActorKind, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED, SUPERSEDED, Transition
 from interlock.world.notices.notice import Kind
 
-__all__ = ["News", "may_be_news", "news_of"]
+__all__ = ["NewsItem", "may_be_news", "news_of"]
 
 _SILENT: Final = frozenset({"session", "trust"})
 """A session's end is a fact for its driver, and trust is a person's own."""
@@ -33,7 +33,7 @@ _RESTS: Final = frozenset({"paused", "stopped"})
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class NewsItem:
     """What is worth telling of one entry."""
 
     kind: Kind
@@ -47,7 +47,7 @@ def may_be_news(entry: Entry) -> bool:
     return entry.from_state != entry.to_state and entry.event not in (SUPERSEDED, _FOLLOWS)
 
 
-def news_of(entry: Entry, machine: Machine, snapshot: Snapshot, parent: str | None) -> News | None:
+def news_of(entry: Entry, machine: Machine, snapshot: Snapshot, parent: str | None) -> NewsItem | None:
     """What an entry tells people, if anything; `snapshot` is the instance right after it."""
     is_told = parent is not None and machine.name in _TOLD_BY_PARENT
     if machine.name in _SILENT or is_told or not may_be_news(entry):
@@ -60,29 +60,29 @@ def news_of(entry: Entry, machine: Machine, snapshot: Snapshot, parent: str | No
         return None
     state = machine.states[entry.to_state]
     if entry.event == _BUDGET:
-        return News(Kind.BUDGET, _why(entry, machine))
+        return NewsItem(Kind.BUDGET, _why(entry, machine))
     if _DIAGNOSIS in state.carries:
-        return News(Kind.STUCK, _why(entry, machine))
+        return NewsItem(Kind.STUCK, _why(entry, machine))
     if state.human:
-        return News(Kind.NEEDED, _why(entry, machine)) if _is_unexpected(entry, machine) else None
+        return NewsItem(Kind.NEEDED, _why(entry, machine)) if _is_unexpected(entry, machine) else None
     turn = _turn(machine, snapshot)
-    return News(Kind.NEEDED, turn) if turn is not None else None
+    return NewsItem(Kind.NEEDED, turn) if turn is not None else None
 
 
-def _rest(data: Mapping[str, Any]) -> News | None:
+def _rest(data: Mapping[str, Any]) -> NewsItem | None:
     """A loop or a run that rests by itself."""
     if data.get("type") not in _RESTS:
         return None
     kind = Kind.BUDGET if data.get("cause") == Kind.BUDGET else Kind.STUCK
-    return News(kind, f"it rests: {data.get('reason', '')}")
+    return NewsItem(kind, f"it rests: {data.get('reason', '')}")
 
 
-def _end(entry: Entry, machine: Machine, outcome: str) -> News | None:
+def _end(entry: Entry, machine: Machine, outcome: str) -> NewsItem | None:
     if outcome == "success":
-        return News(Kind.DONE, _why(entry, machine))
+        return NewsItem(Kind.DONE, _why(entry, machine))
     if outcome in _WANTED or entry.actor_kind == ActorKind.HUMAN:
         return None
-    return News(Kind.STUCK, _why(entry, machine))
+    return NewsItem(Kind.STUCK, _why(entry, machine))
 
 
 def _is_unexpected(entry: Entry, machine: Machine) -> bool:

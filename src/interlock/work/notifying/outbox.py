@@ -12,13 +12,13 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry, Journal, Outbox
 from interlock.journal.entry import encode
+from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.formats.times import seconds_of, text_of
+from interlock.work.inspection.references import called
+from interlock.work.notifying.delivery import Courier, Keep
 from interlock.work.notifying.news import may_be_news, news_of
 from interlock.work.notifying.wording import folded, notice_of
-from interlock.work.outgoing import Courier, Keep
-from interlock.work.references import called
-from interlock.work.times import seconds_of, text_of
-from interlock.work.watching import Watch
-from interlock.world.notices.notice import Channel, Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice, NoticeChannel
 
 __all__ = ["DAY", "Post"]
 
@@ -35,10 +35,10 @@ class Post:
     """What one process sends on one channel."""
 
     journal: Journal
-    channel: Channel
+    channel: NoticeChannel
     kinds: frozenset[str]
     link: str = ""
-    watch: Watch = field(default_factory=Watch)
+    watch: RecordCaches = field(default_factory=RecordCaches)
     grace: float = 5.0
     _courier: Courier[Notice] = field(init=False)
 
@@ -79,11 +79,11 @@ class Post:
         keep(box, seq=upto)
         return sent
 
-    def _send(self, notice: Notice) -> Trouble | None:
+    def _send(self, notice: Notice) -> DeliveryFailure | None:
         try:
             return self.channel.send(notice)
         except Exception as error:  # a fault of a channel is its own trouble: nothing else is to fail by it
-            return Trouble(f"it failed with {type(error).__name__}")
+            return DeliveryFailure(f"it failed with {type(error).__name__}")
 
     # What is to be told
 

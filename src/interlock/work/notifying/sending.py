@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from interlock.errors import InterlockError
-from interlock.work.outgoing import Sender
+from interlock.work.notifying.delivery import Sender
 
 __all__ = ["begin", "sending"]
 

@@ -9,9 +9,9 @@ from typing import Final
 from interlock.journal import Entry, Instance
 from interlock.machine import Machine
 from interlock.work.attention.waiting import ticket_command
-from interlock.work.notifying.news import News
-from interlock.work.quoting import sayable
-from interlock.work.references import Reference
+from interlock.work.formats.quoting import sayable
+from interlock.work.inspection.references import Reference
+from interlock.work.notifying.news import NewsItem
 from interlock.work.threads.upcoming import next_command
 from interlock.world.notices.notice import Kind, Notice
 from interlock.world.redaction import redacted
@@ -32,7 +32,9 @@ _PAGES: Final = {"ticket": "ticket", "thread": "thread", "story": "story", "orch
 _ID: Final = 32
 
 
-def notice_of(news: News, entry: Entry, machine: Machine, instance: Instance, of: Reference, link: str = "") -> Notice:
+def notice_of(
+    news: NewsItem, entry: Entry, machine: Machine, instance: Instance, of: Reference, link: str = ""
+) -> Notice:
     """What is told of an entry; `instance` is as it stood right after it, `link` the dashboard's address."""
     number = f"#{of.number} " if of.number is not None else ""
     called = f"{number}{of.title}".strip() or f"{of.machine} {of.id[-6:]}"

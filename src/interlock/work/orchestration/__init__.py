@@ -10,7 +10,7 @@
     roles        who the four are: Markdown files, a person's own before the shipped ones
     prompts      all that one invocation is told (PURE)
     order        which task is next, which wait for which, where a session goes on (PURE)
-    papers       the session's files as texts: rendered and parsed (PURE)
+    run_files    the session's files as texts: rendered and parsed (PURE)
     session      all that the files say, as one value (PURE)
     edits        what a person's edits of them mean (PURE)
       task_edits   those of the tasks
@@ -22,17 +22,17 @@
     beginning    how a run comes to be: for a goal, after another one, on a directory that was found
     loop         driving a run: read where it stands, do the next step, write down what came of it
       steps        what is done in each state; `proving` asks our own verifiers
-      visit        a run in one state, and how a role is asked
-      desk         what a driver has at hand from one step to the next
+      driver_step  a run in one state, and how a role is asked
+      run_cache    what is kept from one step to the next
     verbs        what people do with a run: begin it, add to it, stop it, go on with it
     tally        what is counted of a run, entry by entry (PURE)
     metrics      what that comes to: of a run, a session, everything (PURE)
     trends       the same by the day (PURE)
-    exposition   the same as Prometheus reads it (PURE)
+    metrics_text the same as Prometheus reads it (PURE)
     ledger       the tallies of all runs, as a projection of the journal
     needs        what a run that failed needs of a person (PURE)
     news         what happens in a run, in words (PURE)
-    standing     where a run stands, who drives it and who is at work
+    run_status   where a run stands, who drives it and who is at work
 
 An agent writes none of the session's files: it answers, and what it answered is checked, journaled and projected.
 """

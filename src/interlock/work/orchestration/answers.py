@@ -23,7 +23,7 @@ from interlock.work.orchestration.examples import EXAMPLES
 from interlock.work.orchestration.rules import Context, faults_of
 from interlock.work.orchestration.shapes import Fault, fit
 
-__all__ = ["MAX_SAID", "Complaint", "Trouble", "read_answer"]
+__all__ = ["MAX_SAID", "Complaint", "ComplaintKind", "read_answer"]
 
 MAX_SAID: Final = 4 * 1024 * 1024
 """How much of a text is looked at, from its end: 2,000 tasks of two thousand characters."""
@@ -35,7 +35,7 @@ _START: Final = re.compile(r'\{\s*"(?P<key>[^"\\]{1,100})"\s*:\s*(?:["\[{0-9-]|t
 _LONGEST_INTEGER: Final = 18
 
 
-class Trouble(StrEnum):
+class ComplaintKind(StrEnum):
     """What kind of complaint it is."""
 
     EMPTY = "empty"
@@ -51,7 +51,7 @@ class Trouble(StrEnum):
 class Complaint:
     """Why what was said is no answer."""
 
-    trouble: Trouble
+    trouble: ComplaintKind
     faults: tuple[Fault, ...]
 
     def __str__(self) -> str:
@@ -61,31 +61,33 @@ class Complaint:
 def read_answer(role: Role, said: str, context: Context | None = None) -> Answer | Complaint:
     """What a role answered, or why that is no answer. It never raises, whatever was said."""
     if not said.strip():
-        return _complaint(Trouble.EMPTY, "$", "is missing: you said nothing", "Answer with one JSON object")
+        return _complaint(ComplaintKind.EMPTY, "$", "is missing: you said nothing", "Answer with one JSON object")
     text = said[-MAX_SAID:]
     kind = ANSWERS[role]
     search = _Search(text, kind.__struct_fields__)
     search.run()
     if search.is_too_deep:
-        return _complaint(Trouble.SHAPE, "$", "is nested too deep to be read", "Give the fields of the schema, flat")
+        return _complaint(
+            ComplaintKind.SHAPE, "$", "is nested too deep to be read", "Give the fields of the schema, flat"
+        )
     if search.best is None or search.breaks_off:
         return _missing(search, len(said))
     if search.twice:
         wrong = "stands twice in the same object"
-        return _complaint(Trouble.SHAPE, f"$…{search.twice[:80]}", wrong, "Give each field once")
+        return _complaint(ComplaintKind.SHAPE, f"$…{search.twice[:80]}", wrong, "Give each field once")
     if search.best == EXAMPLES[role]:
         wrong = "is the example, word for word"
-        return _complaint(Trouble.EXAMPLE, "$", wrong, "Answer with what you yourself did and found")
+        return _complaint(ComplaintKind.EXAMPLE, "$", wrong, "Answer with what you yourself did and found")
     return _checked(kind, search.best, context or Context())
 
 
 def _checked(kind: type[Answer], given: dict[str, Any], context: Context) -> Answer | Complaint:
     fitted = fit(kind, given)
     if fitted.faults:
-        return Complaint(Trouble.SHAPE, tuple(fitted.faults))
+        return Complaint(ComplaintKind.SHAPE, tuple(fitted.faults))
     answer = msgspec.convert(fitted.value, kind)
     faults = tuple(islice(faults_of(answer, context), _MAX_FAULTS))
-    return Complaint(Trouble.CONTENT, faults) if faults else answer
+    return Complaint(ComplaintKind.CONTENT, faults) if faults else answer
 
 
 def _missing(search: _Search, length: int) -> Complaint:
@@ -93,16 +95,18 @@ def _missing(search: _Search, length: int) -> Complaint:
     if search.error:
         if length > MAX_SAID:
             wrong = f"is longer than the {MAX_SAID} characters that are read, and no object in them is whole"
-            return _complaint(Trouble.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
-        return _complaint(Trouble.HALF_JSON, "$", f"is no whole JSON: {search.error}", whole)
+            return _complaint(ComplaintKind.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
+        return _complaint(ComplaintKind.HALF_JSON, "$", f"is no whole JSON: {search.error}", whole)
     if length > MAX_SAID:
         wrong = f"is not in the last {MAX_SAID} characters, and no more are read"
-        return _complaint(Trouble.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
+        return _complaint(ComplaintKind.TOO_LONG, "$", wrong, "Answer with the object alone, in fewer words")
     fields = ", ".join(f"`{name}`" for name in search.names)
-    return _complaint(Trouble.NO_JSON, "$", "is missing: there is no JSON object with its fields", f"{whole}: {fields}")
+    return _complaint(
+        ComplaintKind.NO_JSON, "$", "is missing: there is no JSON object with its fields", f"{whole}: {fields}"
+    )
 
 
-def _complaint(trouble: Trouble, path: str, wrong: str, expected: str) -> Complaint:
+def _complaint(trouble: ComplaintKind, path: str, wrong: str, expected: str) -> Complaint:
     return Complaint(trouble, (Fault(path, wrong, expected),))
 
 

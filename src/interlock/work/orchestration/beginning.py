@@ -11,28 +11,28 @@ from msgspec.structs import replace
 from interlock.errors import Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
-from interlock.work.hashing import sha256_of
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
+from interlock.work.formats.hashing import sha256_of
+from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
-from interlock.work.orchestration.desk import opened
+from interlock.work.orchestration.driver_step import noted
 from interlock.work.orchestration.edits import PLAN, QUESTIONS, unreadable, with_plain_ends
 from interlock.work.orchestration.ondisk import OnDisk, read_session
-from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.planning import pieces
-from interlock.work.orchestration.projecting import Found
+from interlock.work.orchestration.projecting import FileEdits
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
+from interlock.work.orchestration.run_cache import opened
+from interlock.work.orchestration.run_files.names import is_session_id
 from interlock.work.orchestration.session import beside_of
 from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.task_edits import TASKS
-from interlock.work.orchestration.values import Mark, Report, Task
-from interlock.work.orchestration.visit import noted
-from interlock.work.quoting import sayable
-from interlock.work.settings import Settings
-from interlock.work.workshop import Workshop
+from interlock.work.orchestration.values import Mark, Task, TaskReport
+from interlock.work.settings.values import Settings
 from interlock.world.git import state
 
 __all__ = [
@@ -67,29 +67,29 @@ def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | N
     return found
 
 
-def role_hashes(workshop: Workshop) -> dict[str, str]:
+def role_hashes(context: DriverContext) -> dict[str, str]:
     """The hashes of the files that say who the roles are."""
-    where = workshop.settings.text("orchestrate.roles")
-    return {str(role): role_file(role, workshop.root, where).sha256 for role in _PERFORMERS}
+    where = context.settings.text("orchestrate.roles")
+    return {str(role): role_file(role, context.root, where).sha256 for role in _PERFORMERS}
 
 
-def roles_now(workshop: Workshop, run: Run) -> dict[str, str]:
+def roles_now(context: DriverContext, run: Run) -> dict[str, str]:
     """Who plays which role of a run that a person goes on with: where a role's file is another now, whom that names."""
-    now, hashes = roles_of(workshop.settings, {}, workshop.root), role_hashes(workshop)
+    now, hashes = roles_of(context.settings, {}, context.root), role_hashes(context)
     changed = {role for role, sha256 in hashes.items() if run.files.get(role) != sha256} - {*run.chosen}
     return {role: now[role] if role in changed else name for role, name in run.roles.items()}
 
 
-def session_name(workshop: Workshop) -> str:
+def session_name(context: DriverContext) -> str:
     """The name of a new session's directory, which none has, and no run before had."""
-    journal = workshop.journal
+    journal = context.journal
     taken = tuple(run_of(journal.entries(instance=one.id, most=1)).session for one in journal.recent(MACHINE, 5))
-    files = SessionFiles(workshop.root, workshop.state_directory)
+    files = SessionFiles(context.root, context.state_directory)
     return files.new_id(datetime.fromtimestamp(journal.now(), UTC), taken)
 
 
 def begin(
-    workshop: Workshop,
+    context: DriverContext,
     goal: str,
     session: str,
     roles: Mapping[str, str],
@@ -107,11 +107,9 @@ def begin(
         "goal": goal,
         "session": session,
         "roles": dict(roles),
-        "files": role_hashes(workshop),
-        "chosen": [
-            role for role, name in roles_of(workshop.settings, {}, workshop.root).items() if name != roles[role]
-        ],
-        "base": (carries.base if carries is not None else "") or state(workshop.root).head or "",
+        "files": role_hashes(context),
+        "chosen": [role for role, name in roles_of(context.settings, {}, context.root).items() if name != roles[role]],
+        "base": (carries.base if carries is not None else "") or state(context.root).head or "",
         "follows": (carries.id or None) if carries is not None else None,
     }
     event = Event("created", DRIVER, evidence=Evidence(data=data))
@@ -128,7 +126,7 @@ def begin(
             transaction.append(made, decided)
         return made
 
-    return workshop.journal.transact(work)
+    return context.journal.transact(work)
 
 
 def _carried(run: Run, why: str) -> Iterator[Event]:
@@ -168,10 +166,10 @@ def beside_notes(files: Mapping[str, str]) -> Iterator[Event]:
 # What is found
 
 
-def with_edits(workshop: Workshop, run: Run) -> tuple[Run, Found | None]:
+def with_edits(context: DriverContext, run: Run) -> tuple[Run, FileEdits | None]:
     """A run that has ended, as a person edited its files since, and what was found of that."""
-    journal = workshop.journal
-    desk = opened(workshop, run.id, journal.machine_of(journal.instance(run.id)))
+    journal = context.journal
+    desk = opened(context, run.id, journal.machine_of(journal.instance(run.id)))
     found = desk.papers.edits(desk.run, desk.last_projected)
     desk.run.projected.update(desk.papers.as_left(desk.run))  # that is no edit for the next run, either
     if found is not None:
@@ -181,12 +179,12 @@ def with_edits(workshop: Workshop, run: Run) -> tuple[Run, Found | None]:
     return desk.run, found
 
 
-def found_on_disk(workshop: Workshop, session: str) -> Run | None:
+def found_on_disk(context: DriverContext, session: str) -> Run | None:
     """A session that no run is known of, as its files say it, whoever wrote them; None where there is no directory.
 
     Refuses with `session_unreadable` what cannot be right in them.
     """
-    files = SessionFiles(workshop.root, workshop.state_directory)
+    files = SessionFiles(context.root, context.state_directory)
     if not is_session_id(session) or session not in files.sessions():
         return None
     texts = files.texts(session)
@@ -195,7 +193,7 @@ def found_on_disk(workshop: Workshop, session: str) -> Run | None:
     if problems:
         hint = "Mend that in the files, then say it again."
         raise Refusal("session_unreadable", f"{session} cannot be gone on with: {'; '.join(problems[:5])}.", hint)
-    reports: dict[str, list[Report]] = {}
+    reports: dict[str, list[TaskReport]] = {}
     for report in sorted(disk.reports, key=lambda one: one.attempt):
         reports.setdefault(report.task, []).append(report)
     goal = disk.plan.goal.strip() or f"Finish the tasks of the session {session}"

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
-from interlock.work.orchestration.values import Criterion, Cycle, Found, Part1, Part2, Question, Verdict
+from interlock.work.orchestration.values import CriterionResult, Cycle, DiscoveredTask, Part1, Part2, Question, Verdict
 
 __all__ = [
     "ANSWERS",
@@ -240,10 +240,10 @@ class ExecutorAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     success_criteria_met: bool
     objective_recap: str = ""
     rework_context: str = ""
-    criteria_status: tuple[Criterion, ...] = ()
+    criteria_status: tuple[CriterionResult, ...] = ()
     summary_of_changes: str = ""
     verification_results: str = ""
-    discovered_tasks: tuple[Found, ...] = ()
+    discovered_tasks: tuple[DiscoveredTask, ...] = ()
     blockers: tuple[str, ...] = ()
 
     def part1(self) -> Part1:
@@ -266,13 +266,13 @@ class ReviewerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verdict: Verdict | None = None
     """None where it could not judge."""
     review_summary: str = ""
-    criteria_results: tuple[Criterion, ...] = ()
+    criteria_results: tuple[CriterionResult, ...] = ()
     quality_assessment: str = ""
     issues: tuple[str, ...] = ()
     validation_actions: tuple[str, ...] = ()
     feedback: str = ""
     reasoning: str = ""
-    discovered_tasks: tuple[Found, ...] = ()
+    discovered_tasks: tuple[DiscoveredTask, ...] = ()
 
     def part2(self) -> Part2:
         """As the report keeps it; a reviewer that could not judge has qualified nothing."""
@@ -294,7 +294,7 @@ class HolisticAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     met: bool
     summary: str
-    gaps: tuple[Found, ...] = ()
+    gaps: tuple[DiscoveredTask, ...] = ()
 
 
 Answer = PlannerAnswer | QuestionerAnswer | ExecutorAnswer | ReviewerAnswer | HolisticAnswer

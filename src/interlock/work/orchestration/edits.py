@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from interlock.journal.entry import CONTROL
 from interlock.work.orchestration.changes import MOST_OF_ONE, Answered, Change, NotTaken, Replanned, is_too_long
-from interlock.work.orchestration.papers.plan import parse_plan
-from interlock.work.orchestration.papers.progress import parse_progress
-from interlock.work.orchestration.papers.questions import Asked, QuestionSheet, parse_questions
-from interlock.work.orchestration.papers.tasks import parse_tasks
+from interlock.work.orchestration.run_files.plan import parse_plan
+from interlock.work.orchestration.run_files.progress import parse_progress
+from interlock.work.orchestration.run_files.questions import FileQuestion, QuestionSheet, parse_questions
+from interlock.work.orchestration.run_files.tasks import parse_tasks
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS, task_edits
-from interlock.work.orchestration.values import Confidence, Question, Standing, Task
+from interlock.work.orchestration.values import Confidence, Question, QuestionStatus, Task
 
 __all__ = [
     "EDITABLE",
@@ -140,7 +140,7 @@ def _answers(before: QuestionSheet, after: QuestionSheet) -> Iterator[Change | N
         yield NotTaken(QUESTIONS, None, "the summaries and insights are the questioner's, and stay as they are")
 
 
-def _answer(old: Question, one: Asked) -> Iterator[Change | NotTaken]:
+def _answer(old: Question, one: FileQuestion) -> Iterator[Change | NotTaken]:
     now, what = one.question, f"question {one.question.number} of cycle {one.cycle}"
     theirs = replace(now, answer=old.answer, source=old.source, status=old.status, confidence=old.confidence)
     if theirs != old:
@@ -148,7 +148,7 @@ def _answer(old: Question, one: Asked) -> Iterator[Change | NotTaken]:
     if now.answer and (now.answer, now.source) != (old.answer, old.source):
         sure = now.confidence if now.confidence is not old.confidence else Confidence.HIGH
         source = now.source if now.source != old.source else ""
-        answered = replace(old, answer=now.answer, source=source, status=Standing.ANSWERED, confidence=sure)
+        answered = replace(old, answer=now.answer, source=source, status=QuestionStatus.ANSWERED, confidence=sure)
         if is_too_long(answered):
             why = f"the answer to {what} has more than {MOST_OF_ONE} bytes; say it in fewer words"
             yield NotTaken(QUESTIONS, one.line, why)

@@ -10,8 +10,8 @@ import msgspec
 from interlock.errors import NotFound
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.journal.store import Row
-from interlock.work.leases import is_driven
-from interlock.work.orchestration.metrics import Metrics, measured
+from interlock.work.driver.lease_holders import is_driven
+from interlock.work.orchestration.metrics import RunMetrics, measured
 from interlock.work.orchestration.tally import Tally, take
 
 __all__ = ["RUNS", "all_runs", "recent_runs", "runs_of_session"]
@@ -49,14 +49,14 @@ class _Runs:
 RUNS = _Runs()
 
 
-def all_runs(journal: Journal, *, is_settled: bool = False) -> list[Metrics]:
+def all_runs(journal: Journal, *, is_settled: bool = False) -> list[RunMetrics]:
     """Every run as it stands now, in the order in which they began; or only what is settled, which never shrinks."""
     with journal.projected(RUNS) as sql:
         rows = sql.rows("SELECT id, tally FROM run_tallies ORDER BY id")
     return _measured(journal, rows, is_settled)
 
 
-def recent_runs(journal: Journal, most: int, before: str | None = None) -> tuple[list[Metrics], bool]:
+def recent_runs(journal: Journal, most: int, before: str | None = None) -> tuple[list[RunMetrics], bool]:
     """The newest runs, or the newest before an id, in the order in which they began; and whether there are older."""
     clause, values = ("", []) if before is None else (" WHERE id < ?", [before])
     with journal.projected(RUNS) as sql:
@@ -65,7 +65,9 @@ def recent_runs(journal: Journal, most: int, before: str | None = None) -> tuple
     return _measured(journal, rows[:most][::-1], is_settled=False), len(rows) > most
 
 
-def runs_of_session(journal: Journal, reference: str, *, is_settled: bool = False) -> tuple[Metrics, list[Metrics]]:
+def runs_of_session(
+    journal: Journal, reference: str, *, is_settled: bool = False
+) -> tuple[RunMetrics, list[RunMetrics]]:
     """A run by its id or the end of it, and all runs of its session."""
     found = journal.instance(reference)
     if found.machine != _MACHINE:
@@ -78,7 +80,7 @@ def runs_of_session(journal: Journal, reference: str, *, is_settled: bool = Fals
     return next(one for one in runs if one.id == found.id), runs
 
 
-def _measured(journal: Journal, rows: list[Row], is_settled: bool) -> list[Metrics]:
+def _measured(journal: Journal, rows: list[Row], is_settled: bool) -> list[RunMetrics]:
     now = None if is_settled else round(journal.now() * 1000)
     tallies = ((id_, _tallies.decode(tally)) for id_, tally in rows)
     return [measured(id_, tally, now, is_driven=_is_driven(journal, id_, tally)) for id_, tally in tallies]

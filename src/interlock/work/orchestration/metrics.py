@@ -13,17 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.work.orchestration.tally import Tally, Tried, Used
+from interlock.work.orchestration.tally import RoleUsage, Tally, Tried
 from interlock.work.orchestration.values import Mark
 
-__all__ = ["ENDS", "Metrics", "Overall", "Session", "Task", "measured", "over", "rate", "sessions_of"]
+__all__ = ["ENDS", "Overall", "RunMetrics", "SessionMetrics", "TaskMetrics", "measured", "over", "rate", "sessions_of"]
 
 ENDS: Final = {Mark.DONE: "qualified", Mark.FAILED: "failed", Mark.CLOSED: "closed", "": "open"}
 """How a task stands, by its mark."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class TaskMetrics:
     """What became of a task: in a run, or over all runs of a session."""
 
     id: str
@@ -47,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class RunMetrics:
     """One run."""
 
     id: str
@@ -61,9 +61,9 @@ class Metrics:
     rested: int
     """How long it stood where it was: stopped, or without a driver."""
     entered: Mapping[str, int]
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskMetrics, ...]
     cycles: int
-    used: Mapping[tuple[str, str], Used]
+    used: Mapping[tuple[str, str], RoleUsage]
     """By role and agent."""
     is_resting: bool = False
     """Whether it has not ended, and nobody is at work on it now."""
@@ -82,7 +82,7 @@ class Metrics:
         return None if self.outcome is None else self.began + self.duration
 
 
-def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool = True) -> Metrics:
+def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool = True) -> RunMetrics:
     """A run as it stands now; without a `now`, only what is settled, which never becomes less.
 
     Of a run that has not ended, the time since its driver's last entry is work if it `is_driven` now, else rest.
@@ -99,7 +99,7 @@ def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool 
             states[state] = states.get(state, 0) + passed
     else:
         rested += sum(unsettled.values())
-    return Metrics(
+    return RunMetrics(
         id=id_,
         session=tally.session,
         goal=tally.goal,
@@ -116,18 +116,18 @@ def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool 
     )
 
 
-def _task(id_: str, tried: Tried) -> Task:
-    return Task(id_, ENDS[tried.end], tried.qualified, tried.failed, tried.blocked, tried.is_carried)
+def _task(id_: str, tried: Tried) -> TaskMetrics:
+    return TaskMetrics(id_, ENDS[tried.end], tried.qualified, tried.failed, tried.blocked, tried.is_carried)
 
 
 # Sessions
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionMetrics:
     """A session: every run on one directory, from the first on."""
 
-    runs: tuple[Metrics, ...]
+    runs: tuple[RunMetrics, ...]
 
     @property
     def id(self) -> str:
@@ -144,9 +144,9 @@ class Session:
         return max(0, self.duration - sum(one.duration for one in self.runs))
 
     @property
-    def tasks(self) -> list[Task]:
+    def tasks(self) -> list[TaskMetrics]:
         """Its tasks, as they stand after the last run that had them, with the attempts of all."""
-        found: dict[str, Task] = {}
+        found: dict[str, TaskMetrics] = {}
         for one in (task for run in self.runs for task in run.tasks):
             known = found.get(one.id)
             found[one.id] = one if known is None else _joined(known, one)
@@ -159,8 +159,8 @@ class Session:
         return [(one.outcome, one.began + one.duration - first) for one in self.runs if one.outcome is not None]
 
 
-def _joined(one: Task, later: Task) -> Task:
-    return Task(
+def _joined(one: TaskMetrics, later: TaskMetrics) -> TaskMetrics:
+    return TaskMetrics(
         one.id,
         later.end,
         one.qualified + later.qualified,
@@ -170,12 +170,12 @@ def _joined(one: Task, later: Task) -> Task:
     )
 
 
-def sessions_of(runs: Iterable[Metrics]) -> list[Session]:
+def sessions_of(runs: Iterable[RunMetrics]) -> list[SessionMetrics]:
     """Runs by session; runs and sessions in the order in which they began."""
-    known: dict[str, list[Metrics]] = {}
+    known: dict[str, list[RunMetrics]] = {}
     for one in runs:
         known.setdefault(one.session, []).append(one)
-    return [Session(tuple(sorted(those, key=lambda one: (one.began, one.id)))) for those in known.values()]
+    return [SessionMetrics(tuple(sorted(those, key=lambda one: (one.began, one.id)))) for those in known.values()]
 
 
 # All of it
@@ -201,7 +201,7 @@ class Overall:
     rework: int = 0
     attempts: Mapping[int, int] = field(default_factory=dict)
     """How many tasks needed so many attempts, of those that had any."""
-    reworked: tuple[tuple[str, Task], ...] = ()
+    reworked: tuple[tuple[str, TaskMetrics], ...] = ()
     """The tasks that needed the most attempts, with their sessions."""
     cycles: Mapping[int, int] = field(default_factory=dict)
     """How many runs had so many Q&A cycles."""
@@ -211,7 +211,7 @@ class Overall:
     """Of each run that ended: how, and its duration."""
     session_ends: tuple[tuple[str, int], ...] = ()
     """The same, from the beginning of its session on."""
-    used: Mapping[tuple[str, str], Used] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], RoleUsage] = field(default_factory=dict)
 
     @property
     def worked(self) -> int:
@@ -232,7 +232,7 @@ class Overall:
         return sum(tasks for number, tasks in self.attempts.items() if number > 1)
 
 
-def over(runs: Sequence[Metrics], most_reworked: int = 5) -> Overall:
+def over(runs: Sequence[RunMetrics], most_reworked: int = 5) -> Overall:
     """What these runs add up to; of a session, all of its runs or the tasks are counted as if they had begun there."""
     sessions = sessions_of(runs)
     tasks = [(session.id, task) for session in sessions for task in session.tasks]
@@ -267,11 +267,11 @@ def _sum(several: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(found)
 
 
-def _used(runs: Iterable[Metrics]) -> dict[tuple[str, str], Used]:
+def _used(runs: Iterable[RunMetrics]) -> dict[tuple[str, str], RoleUsage]:
     """Who used what, by role and agent."""
-    found: dict[tuple[str, str], Used] = {}
+    found: dict[tuple[str, str], RoleUsage] = {}
     for key, one in (pair for run in runs for pair in run.used.items()):
-        known = found.setdefault(key, Used())
+        known = found.setdefault(key, RoleUsage())
         known.invocations += one.invocations
         known.milliseconds += one.milliseconds
         known.cost_usd += one.cost_usd

@@ -11,7 +11,7 @@ from interlock.machine import Evidence
 from interlock.work.orchestration.record import Run
 from interlock.work.verification.receipt import Receipt, from_data
 
-__all__ = ["Cause", "Need", "need_of"]
+__all__ = ["Cause", "RunNeed", "need_of"]
 
 _MOST_LINES = 12
 _TAIL = 5
@@ -35,7 +35,7 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class RunNeed:
     """What a run needs of a person."""
 
     cause: Cause
@@ -55,7 +55,7 @@ class Need:
         return self.cause in (Cause.NETWORK, Cause.ANSWER)
 
 
-def need_of(run: Run, entry: Entry) -> Need:
+def need_of(run: Run, entry: Entry) -> RunNeed:
     """What a run needs, by the entry with which it failed."""
     evidence = entry.decoded_evidence()
     facts, reason = evidence.facts, (entry.reason or "").strip()
@@ -64,29 +64,29 @@ def need_of(run: Run, entry: Entry) -> Need:
         return _questions(evidence)
     if planner == "blocked":
         says = "The planner is blocked: it cannot plan the goal as things are."
-        return Need(Cause.BLOCKED, says, "Say what it may assume, or what to leave out.", _blockers(reason))
+        return RunNeed(Cause.BLOCKED, says, "Say what it may assume, or what to leave out.", _blockers(reason))
     if planner == "invalid":
         says = "The planner's answers could not be used."
         help_ = "Try it again, with another agent or model perhaps; or say what to pay attention to."
-        return Need(Cause.ANSWER, says, help_, _lines(reason))
+        return RunNeed(Cause.ANSWER, says, help_, _lines(reason))
     if executor == "blocked" or entry.event in ("requirements_discovered", "holistic_check_failed"):
         says = "It was planned again as often as it may, and something is still missing."
-        return Need(Cause.REPLANS, says, "Say what to do about it, or what to leave out.", _lines(reason))
+        return RunNeed(Cause.REPLANS, says, "Say what to do about it, or what to leave out.", _lines(reason))
     if executor is not None or verdict is not None:
         return _task(run, evidence, reason)
     if entry.event == "network_failed":
         says = "An agent could not be reached, however long it was waited for."
-        return Need(Cause.NETWORK, says, "Look after the network or the service, then let it go on.", _lines(reason))
-    return Need(Cause.OTHER, "The run failed.", "Mend what it names, then let it go on.", _lines(reason))
+        return RunNeed(Cause.NETWORK, says, "Look after the network or the service, then let it go on.", _lines(reason))
+    return RunNeed(Cause.OTHER, "The run failed.", "Mend what it names, then let it go on.", _lines(reason))
 
 
-def _questions(evidence: Evidence) -> Need:
+def _questions(evidence: Evidence) -> RunNeed:
     asked = tuple(str(one) for one in evidence.data.get("questions", ()))
     says = "The planner still asks, and there are no more answers."
-    return Need(Cause.QUESTIONS, says, "Answer what it asks: the planner hears it first.", questions=asked)
+    return RunNeed(Cause.QUESTIONS, says, "Answer what it asks: the planner hears it first.", questions=asked)
 
 
-def _task(run: Run, evidence: Evidence, reason: str) -> Need:
+def _task(run: Run, evidence: Evidence, reason: str) -> RunNeed:
     """The last attempt at a task: who refused it, and what they said."""
     task, attempt = str(evidence.data.get("task", run.task or "")), evidence.data.get("attempt", "")
     known = run.find(task)
@@ -104,7 +104,9 @@ def _task(run: Run, evidence: Evidence, reason: str) -> Need:
         if "invalid" in evidence.facts.values():
             who = "an answer could not be used"
     says = f"{task}{about} failed in attempt {attempt}, its last: {who}."
-    return Need(Cause.TASK, says, "Say what should change, or mend it yourself and let it go on.", details, task=task)
+    return RunNeed(
+        Cause.TASK, says, "Say what should change, or mend it yourself and let it go on.", details, task=task
+    )
 
 
 def _seen(receipt: Receipt) -> Iterator[str]:

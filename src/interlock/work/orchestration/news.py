@@ -8,9 +8,9 @@ from typing import Any
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
-from interlock.work.orchestration.record import Asked
+from interlock.work.orchestration.record import ActiveRole
 
-__all__ = ["AtWork", "News", "news_of", "words_of"]
+__all__ = ["AtWork", "RunNews", "news_of", "words_of"]
 
 Data = dict[str, Any]
 _ABOUT = 300
@@ -27,7 +27,7 @@ class AtWork:
     agent: str
 
 
-def words_of(asked: AtWork | Asked) -> str:
+def words_of(asked: AtWork | ActiveRole) -> str:
     """Who is at work on what, in a few words."""
     again = f", attempt {asked.attempt}" if asked.task and asked.attempt > 1 else ""
     about = f" on {asked.task}{again}" if asked.task else f" {asked.mode}" if asked.mode else ""
@@ -35,7 +35,7 @@ def words_of(asked: AtWork | Asked) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class RunNews:
     """Something that happened in a run: what, to which task, and in words."""
 
     event: str
@@ -46,7 +46,7 @@ class News:
     """None where it is neither."""
 
 
-def news_of(entry: Entry) -> AtWork | News | None:
+def news_of(entry: Entry) -> AtWork | RunNews | None:
     """What an entry of a run tells; None where it is our own bookkeeping."""
     evidence = entry.decoded_evidence()
     data, facts = evidence.data, evidence.facts
@@ -61,7 +61,7 @@ def news_of(entry: Entry) -> AtWork | News | None:
         is_good = False
     text = " ".join(text.split())
     about = text if len(text) <= _ABOUT else f"{text[:_ABOUT]}…"
-    return News(name, about, _task(evidence.task, data), entry.time, is_good)
+    return RunNews(name, about, _task(evidence.task, data), entry.time, is_good)
 
 
 def _task(selected: str | None, data: Data) -> str | None:

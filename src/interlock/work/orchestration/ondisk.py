@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from interlock.work.orchestration.edits import PLAN, QUESTIONS
 from interlock.work.orchestration.order import Resumed, faults, resumed
-from interlock.work.orchestration.papers.plan import parse_plan
-from interlock.work.orchestration.papers.progress import Row, parse_progress
-from interlock.work.orchestration.papers.questions import parse_questions
-from interlock.work.orchestration.papers.reports import parse_report, report_of
-from interlock.work.orchestration.papers.tasks import parse_tasks
+from interlock.work.orchestration.run_files.plan import parse_plan
+from interlock.work.orchestration.run_files.progress import ProgressRow, parse_progress
+from interlock.work.orchestration.run_files.questions import parse_questions
+from interlock.work.orchestration.run_files.reports import parse_report, report_of
+from interlock.work.orchestration.run_files.tasks import parse_tasks
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS
-from interlock.work.orchestration.values import Cycle, Mark, Plan, Report, Task, Verdict
+from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport, Verdict
 
 __all__ = ["OnDisk", "read_session"]
 
@@ -29,7 +29,7 @@ class OnDisk:
     plan: Plan
     planning: Mapping[str, Mark]
     cycles: tuple[Cycle, ...]
-    reports: tuple[Report, ...]
+    reports: tuple[TaskReport, ...]
     state: Resumed
     problems: tuple[str, ...] = ()
 
@@ -45,7 +45,7 @@ def read_session(texts: Mapping[str, str]) -> OnDisk:
     problems += [f"{TASKS}: {one.sentence}" for one in faults(listed)]
     entries = {one.id: one for one in reversed(listed)}
     ids = dict.fromkeys((*(one.id for one in listed), *(one.id for one in progress.tasks)))
-    own: dict[str, list[Report]] = {}
+    own: dict[str, list[TaskReport]] = {}
     for report in reports:
         own.setdefault(report.task, []).append(report)
     tasks = tuple(_task(id_, entries.get(id_), rows.get(id_), own.get(id_, [])) for id_ in ids)
@@ -55,7 +55,7 @@ def read_session(texts: Mapping[str, str]) -> OnDisk:
     return OnDisk(plan, planning, cycles, reports, resumed(planning, tasks), tuple(problems))
 
 
-def _reports(texts: Mapping[str, str]) -> Iterator[Report]:
+def _reports(texts: Mapping[str, str]) -> Iterator[TaskReport]:
     """The reports, by their files' names: what is written in one about its task does not count."""
     for name in sorted(texts):
         of = report_of(name)
@@ -64,7 +64,7 @@ def _reports(texts: Mapping[str, str]) -> Iterator[Report]:
             yield replace(report, task=of[0], attempt=of[1])
 
 
-def _task(id_: str, entry: Task | None, row: Row | None, own: Sequence[Report]) -> Task:
+def _task(id_: str, entry: Task | None, row: ProgressRow | None, own: Sequence[TaskReport]) -> Task:
     """A task of both files; one that is only in `progress.md` is described by what is written behind it."""
     known = entry or Task(id_, row.note if row else "")
     mark = (row.mark if row else None) or Mark.OPEN

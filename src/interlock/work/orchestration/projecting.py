@@ -12,25 +12,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.work.hashing import sha256_of
+from interlock.work.driver.file_hashes import FileHashes
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.changes import NotTaken
 from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back, with_plain_ends
-from interlock.work.orchestration.papers.outline import Beside
-from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.session import Known, Session, beside_of, rendered
+from interlock.work.orchestration.run_files.outline import Beside
+from interlock.work.orchestration.run_files.transitions import FILE as TRANSITIONS
+from interlock.work.orchestration.session import Known, SessionContent, beside_of, rendered
 from interlock.work.orchestration.store import Restored, SessionFiles
-from interlock.work.seen import Seen
 
-__all__ = ["Found", "Papers", "session_of"]
+__all__ = ["FileEdits", "Papers", "session_of"]
 
 _TRIAL: Final = ".trial"
 """A file that is there for a moment, to see whether files can be written."""
 
 
-def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside]] | None = None) -> Session:
+def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside]] | None = None) -> SessionContent:
     """What the files of a run's session say."""
-    return Session(
+    return SessionContent(
         id=run.session,
         plan=run.plan,
         planning=run.planning,
@@ -45,7 +45,7 @@ def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileEdits:
     """What somebody wrote into the files, and what it means."""
 
     edits: Edits
@@ -79,7 +79,7 @@ class Papers:
     """What people wrote between our lines of each, and the text that it was read in."""
     _known: Known = field(default_factory=dict)
     _hashes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _seen: Seen = field(default_factory=Seen)
+    _seen: FileHashes = field(default_factory=FileHashes)
     _place: str = ""
     _logged: tuple[str, object] = ("", None)
     """What the log was made to be, and the file as it was then."""
@@ -97,7 +97,7 @@ class Papers:
 
     # Reading back
 
-    def edits(self, run: Run, last: Callable[[], Run], *, is_whole: bool = True) -> Found | None:
+    def edits(self, run: Run, last: Callable[[], Run], *, is_whole: bool = True) -> FileEdits | None:
         """What a person edited, compared with what was last projected; None where nothing was.
 
         `last` gives the run as it was then, for files that were not written from here. Unless it `is_whole`, only
@@ -113,7 +113,7 @@ class Papers:
         if not found:
             return None
         read = {name: text for name, text in found.items() if is_readable(name, text)}
-        return Found(read_back(run.plan.tasks, projected, found), read)
+        return FileEdits(read_back(run.plan.tasks, projected, found), read)
 
     def _is_edited(self, name: str, sha256: str, run: Run) -> bool:
         is_now = self._seen.hash(self._path(name))

@@ -15,11 +15,11 @@ from typing import Final
 
 import msgspec
 
+from interlock.work.formats.quoting import fenced
 from interlock.work.orchestration.contracts import Input, PlannerInput, QuestionerInput, Role, schema_of
 from interlock.work.orchestration.examples import EXAMPLES
 from interlock.work.orchestration.roles import RoleFile
-from interlock.work.orchestration.values import Criterion, Cycle, Plan, Question, Report, Standing, Task
-from interlock.work.quoting import fenced
+from interlock.work.orchestration.values import CriterionResult, Cycle, Plan, Question, QuestionStatus, Task, TaskReport
 from interlock.work.stories.prompts import filled
 
 __all__ = ["MAX_PROMPT", "Knowledge", "prompt"]
@@ -60,7 +60,7 @@ class Knowledge:
     plan: Plan | None = None
     task: Task | None = None
     """The task at hand, of an executor or a reviewer."""
-    reports: tuple[Report, ...] = ()
+    reports: tuple[TaskReport, ...] = ()
     """Of the task at hand and of those it inherits from, or of all; the oldest first."""
     cycles: tuple[Cycle, ...] = ()
     asked: tuple[str, ...] = ()
@@ -206,13 +206,13 @@ def _cycle(cycle: Cycle) -> str:
 
 def _question(one: Question) -> str:
     asked = f"{one.number}. [{one.category}, {one.priority}] {one.text}"
-    if one.status is not Standing.ANSWERED:
+    if one.status is not QuestionStatus.ANSWERED:
         guess = f": {one.answer}" if one.answer else ""
         return f"{asked}\n   {one.status}{guess}"
     return f"{asked}\n   {one.answer} (source: {one.source or 'none given'}; confidence: {one.confidence})"
 
 
-def _reports(reports: Iterable[Report]) -> str:
+def _reports(reports: Iterable[TaskReport]) -> str:
     """The newest are told whole before an older one is: they are what counts."""
     told: list[str] = []
     left = _MAX_REPORTS
@@ -226,7 +226,7 @@ def _reports(reports: Iterable[Report]) -> str:
     return _block("\n\n".join(reversed(told)), _MAX_REPORTS + _MAX_LINE)
 
 
-def _report(report: Report) -> str:
+def _report(report: TaskReport) -> str:
     first, second = report.part1, report.part2
     lines = [f"{report.task}, attempt {report.attempt}"]
     for title, said in (
@@ -249,11 +249,11 @@ def _report(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _criteria(criteria: Iterable[Criterion]) -> str:
+def _criteria(criteria: Iterable[CriterionResult]) -> str:
     return "".join(f"\n- {'met' if one.met else 'not met'}: {one.criterion}{_seen(one)}" for one in criteria)
 
 
-def _seen(one: Criterion) -> str:
+def _seen(one: CriterionResult) -> str:
     said = "; ".join(filter(None, (one.evidence, one.finding)))
     return f" ({said})" if said else ""
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.errors import InterlockError
-from interlock.work.configuration import vouched
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.readiness import require_agents
+from interlock.work.orchestration.driver_step import RunStep
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.visit import Visit
-from interlock.work.readiness import require_agents
+from interlock.work.settings.accepted import vouched
 from interlock.work.verification.receipt import Receipt, from_data
-from interlock.work.verification.request import Plan, Request, plan_of
+from interlock.work.verification.request import Request, VerificationPlan, plan_of
 from interlock.work.verification.verifiers import missing_verifiers, require_verifiers, uncarried, verifiers_of
 from interlock.work.verification.verifying import rehearse, require_found, verify
-from interlock.work.workshop import Workshop
 from interlock.world.git import diff
 
 __all__ = ["changes", "rehearsed", "require_ready", "verified"]
@@ -28,79 +28,79 @@ class _Verifiers:
     command: str | None = "true"
 
 
-def require_ready(workshop: Workshop, run: Run) -> None:
+def require_ready(context: DriverContext, run: Run) -> None:
     """Refuse before the first role is asked where no agent could help: a program or a verifier is missing.
 
     The verifiers of a run that a thread drives may be those of the thread's criteria, and its preflight has seen them.
     """
-    require_agents((workshop.agent(name) for name in set(run.roles.values())), workshop.root, workshop.environment)
+    require_agents((context.agent(name) for name in set(run.roles.values())), context.root, context.environment)
     if run.parent is None:
-        plan = plan_of(workshop.settings)
-        lost = [*missing_verifiers(plan, (), workshop.root, workshop.environment), *uncarried(plan, workshop.root)]
+        plan = plan_of(context.settings)
+        lost = [*missing_verifiers(plan, (), context.root, context.environment), *uncarried(plan, context.root)]
         require_verifiers(verifiers_of(plan), lost, "verify.commands")
 
 
-def rehearsed(visit: Visit) -> bool:
+def rehearsed(step: RunStep) -> bool:
     """True once verification is made ready on the untouched baseline; False where it was stopped.
 
     Raises `verifiers_missing` where that fails: no agent has worked yet, so none can fix it.
     """
-    found = rehearse(_request(visit, plan_of(visit.workshop.settings)), visit.workshop.tell, visit.workshop.stop)
+    found = rehearse(_request(step, plan_of(step.context.settings)), step.context.tell, step.context.stop)
     if found:
         hint = "Correct verify.prepare or verify.carry in ralph.toml, then run `ralph orchestrate resume`."
         raise InterlockError("verifiers_missing", f"Nothing can be verified here: {'; '.join(found)}.", hint)
     return found is not None
 
 
-def verified(visit: Visit) -> Receipt | None:
+def verified(step: RunStep) -> Receipt | None:
     """What our verifiers see of the tree as it is now, noted as soon as it is there; None where it was stopped.
 
     A tree that has passed them already is not looked at again.
     """
-    workshop, run, plan = visit.workshop, visit.run, plan_of(visit.workshop.settings)
+    context, run, plan = step.context, step.run, plan_of(step.context.settings)
     known = from_data(run.receipt) if run.receipt is not None else None
-    if known is not None and known.passed and _is_of(known, plan) and known.tree == visit.desk.tree:
+    if known is not None and known.passed and _is_of(known, plan) and known.tree == step.desk.tree:
         return known
     if run.parent is None:
         require_verifiers(verifiers_of(plan), (), "verify.commands")
-    request = _request(visit, plan)
-    visit.desk.git.shut()
-    visit.note("verifying")
-    receipt = verify(request, workshop.tell, workshop.stop)
+    request = _request(step, plan)
+    step.desk.git.shut()
+    step.note("verifying")
+    receipt = verify(request, context.tell, context.stop)
     if receipt is not None:
-        require_found(request, receipt, workshop.tell, workshop.stop)
-    visit.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
+        require_found(request, receipt, context.tell, context.stop)
+    step.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
     if receipt is None:
-        visit.note("released")
+        step.note("released")
     else:
-        visit.note("verified", receipt=receipt.data)
+        step.note("verified", receipt=receipt.data)
     return receipt
 
 
-def _request(visit: Visit, plan: Plan) -> Request:
-    workshop, run = visit.workshop, visit.run
+def _request(step: RunStep, plan: VerificationPlan) -> Request:
+    context, run = step.context, step.run
     return Request(
-        root=workshop.root,
+        root=context.root,
         spec="",
         baseline=run.base,
         criteria=(_Verifiers(),),
         plan=plan,
-        logs=visit.log("verification").with_suffix(""),
-        environment=workshop.environment,
+        logs=step.log("verification").with_suffix(""),
+        environment=context.environment,
         marker=run.id,
         title=run.goal,
-        vouched=vouched(workshop.journal),
+        vouched=vouched(context.journal),
     )
 
 
-def _is_of(receipt: Receipt, plan: Plan) -> bool:
+def _is_of(receipt: Receipt, plan: VerificationPlan) -> bool:
     """Whether it tells of these verifiers."""
     return [one.command for one in receipt.verifiers] == [one.command for one in plan.verifiers]
 
 
-def changes(visit: Visit, before: str, tree: str) -> str:
+def changes(step: RunStep, before: str, tree: str) -> str:
     """What differs between two trees, as a patch; nothing where one of them is there no more."""
     try:
-        return diff(visit.desk.repository, before, tree).text
+        return diff(step.desk.repository, before, tree).text
     except InterlockError:
         return ""

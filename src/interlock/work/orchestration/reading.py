@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from interlock.errors import NotFound
 from interlock.journal import Instance, Journal
-from interlock.work.orchestration.papers.names import is_session_id
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
+from interlock.work.orchestration.run_files.names import is_session_id
 
 __all__ = ["MACHINE", "known_run", "open_run", "recent_runs", "successor"]
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from interlock.work.budget.books import Books
-from interlock.work.orchestration.values import Cycle, Mark, Plan, Report, Task
+from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
 
-__all__ = ["OPEN_MARKS", "Asked", "Invocation", "Run"]
+__all__ = ["OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
 
 OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
 """Of tasks that are still to be done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ActiveRole:
     """Who is at work for a run, as far as its entries tell: asked, and not heard of since."""
 
     role: str
@@ -71,7 +71,7 @@ class Run:
     """The commit that the work began on."""
     plan: Plan = field(default_factory=lambda: Plan(""))
     cycles: list[Cycle] = field(default_factory=list)
-    reports: dict[str, list[Report]] = field(default_factory=dict)
+    reports: dict[str, list[TaskReport]] = field(default_factory=dict)
     planning: dict[str, Mark] = field(default_factory=dict)
     """Where the steps of planning stand."""
     mode: str = "INITIALIZE"
@@ -94,7 +94,7 @@ class Run:
     """When a network that failed is tried again."""
     receipt: dict[str, Any] | None = None
     """What our verifiers saw of the task that is reviewed."""
-    at_work: Asked | None = None
+    at_work: ActiveRole | None = None
     invocations: list[Invocation] = field(default_factory=list)
     books: Books = field(default_factory=Books)
     limited: dict[str, float] = field(default_factory=dict)

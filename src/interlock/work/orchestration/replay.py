@@ -15,8 +15,8 @@ from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.budget import Amount
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.record import Asked, Invocation, Run
-from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, Report, Standing, Task
+from interlock.work.orchestration.record import ActiveRole, Invocation, Run
+from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, QuestionStatus, Task, TaskReport
 
 __all__ = ["change", "run_of", "take"]
 
@@ -135,7 +135,7 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
     if answer != "invalid" and "part1" in data:
         # A resumed run counts attempts anew, and overwrites no report.
         number = max((one.attempt for one in run.reports.get(id_, ())), default=0) + 1
-        _report(run, Report(id_, number, msgspec.convert(data["part1"], Part1)))
+        _report(run, TaskReport(id_, number, msgspec.convert(data["part1"], Part1)))
     if answer == "completed":
         _mark(run, id_, mark=Mark.PENDING)
         run.receipt = None  # whatever was verified before, this was not in it
@@ -154,7 +154,7 @@ def _again(run: Run, id_: str) -> None:
     run.task = None
 
 
-def _report(run: Run, report: Report) -> None:
+def _report(run: Run, report: TaskReport) -> None:
     run.reports.setdefault(report.task, []).append(report)
 
 
@@ -226,7 +226,7 @@ def _tasks(run: Run, entry: Entry, data: Data) -> None:
 
 def _asked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent")}
-    run.at_work, run.is_foreign = Asked(**told, at=entry.time), True
+    run.at_work, run.is_foreign = ActiveRole(**told, at=entry.time), True
     run.books.reserve(data["task"] or "", entry.time[:10], Amount.of(**data["reserved"]))
 
 
@@ -252,7 +252,7 @@ def _cycled(run: Run, entry: Entry, data: Data) -> None:
     cycle = msgspec.convert(data["cycle"], Cycle)
     known = [one for one in run.cycles if one.number != cycle.number]
     run.cycles = [*known, cycle]
-    is_open = any(one.status is not Standing.ANSWERED for one in cycle.questions)
+    is_open = any(one.status is not QuestionStatus.ANSWERED for one in cycle.questions)
     goes_on = run.asks == "BRAINSTORM" and is_open
     run.planning[_BRAINSTORM] = Mark.DONE
     run.planning[_RESEARCH] = Mark.WORKING if goes_on else Mark.DONE
@@ -335,7 +335,7 @@ def _carried_more(run: Run, entry: Entry, data: Data) -> None:
     run.wishes += data.get("wishes", ())
     run.cycles += [msgspec.convert(one, Cycle) for one in data.get("cycles", ())]
     if "report" in data:
-        _report(run, msgspec.convert(data["report"], Report))
+        _report(run, msgspec.convert(data["report"], TaskReport))
     if "part2" in data:
         reports = run.reports[data["task"]]
         reports[-1] = replace(reports[-1], part2=msgspec.convert(data["part2"], Part2))

@@ -25,7 +25,7 @@ from typing import Any, Final
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from interlock.errors import UsageError
-from interlock.work.front_matter import FRONT, FrontMatterFault, composed
+from interlock.work.formats.front_matter import FRONT, FrontMatterFault, composed
 from interlock.work.orchestration.contracts import Role
 from interlock.world.folder import Folder
 

@@ -26,7 +26,7 @@ from interlock.work.orchestration.contracts import (
 )
 from interlock.work.orchestration.planning import plan_faults
 from interlock.work.orchestration.shapes import Fault
-from interlock.work.orchestration.values import TASK_ID, Found, Plan, Question, Standing, Task, Verdict
+from interlock.work.orchestration.values import TASK_ID, DiscoveredTask, Plan, Question, QuestionStatus, Task, Verdict
 
 __all__ = ["MAX_BYTES", "Context", "faults_of"]
 
@@ -118,9 +118,9 @@ def _question_faults(questions: tuple[Question, ...]) -> Iterator[Fault]:
         if not one.text.strip():
             yield Fault(f"{path}.text", "is empty", "Write the question")
         for name in ("answer", "source"):
-            if one.status is Standing.ANSWERED and not getattr(one, name).strip():
-                wrong = f"is empty, and the status is `{Standing.ANSWERED}`"
-                yield Fault(f"{path}.{name}", wrong, f"Give the {name}, or say `{Standing.RESEARCH_NEEDED}`")
+            if one.status is QuestionStatus.ANSWERED and not getattr(one, name).strip():
+                wrong = f"is empty, and the status is `{QuestionStatus.ANSWERED}`"
+                yield Fault(f"{path}.{name}", wrong, f"Give the {name}, or say `{QuestionStatus.RESEARCH_NEEDED}`")
 
 
 def _executor_faults(answer: ExecutorAnswer, context: Context) -> Iterator[Fault]:
@@ -198,7 +198,7 @@ def _task_faults(given: str, context: Context) -> Iterator[Fault]:
     yield Fault("$.task_id", wrong, f"You were asked about {context.task.id!r}, and about nothing else")
 
 
-def _found_faults(name: str, found: tuple[Found, ...], context: Context) -> Iterator[Fault]:
+def _found_faults(name: str, found: tuple[DiscoveredTask, ...], context: Context) -> Iterator[Fault]:
     known = {one.id.casefold() for one in context.plan.tasks} if context.plan else set()
     seen: set[str] = set()
     for place, one in enumerate(found):

@@ -8,25 +8,30 @@ from functools import partial
 from typing import Final
 
 from interlock.work.orchestration.edits import PLAN, QUESTIONS
-from interlock.work.orchestration.papers.instructions import instructions_name, render_instructions
-from interlock.work.orchestration.papers.outline import Beside
-from interlock.work.orchestration.papers.plan import render_plan
-from interlock.work.orchestration.papers.progress import parse_progress, render_progress
-from interlock.work.orchestration.papers.questions import Overview, State, parse_questions, render_questions
-from interlock.work.orchestration.papers.reports import render_report, report_name
-from interlock.work.orchestration.papers.tasks import parse_tasks, render_tasks
-from interlock.work.orchestration.papers.text import one_line
-from interlock.work.orchestration.papers.transitions import FILE as TRANSITIONS
+from interlock.work.orchestration.run_files.instructions import instructions_name, render_instructions
+from interlock.work.orchestration.run_files.outline import Beside
+from interlock.work.orchestration.run_files.plan import render_plan
+from interlock.work.orchestration.run_files.progress import parse_progress, render_progress
+from interlock.work.orchestration.run_files.questions import (
+    AskingState,
+    QuestionsHeader,
+    parse_questions,
+    render_questions,
+)
+from interlock.work.orchestration.run_files.reports import render_report, report_name
+from interlock.work.orchestration.run_files.tasks import parse_tasks, render_tasks
+from interlock.work.orchestration.run_files.text import one_line
+from interlock.work.orchestration.run_files.transitions import FILE as TRANSITIONS
 from interlock.work.orchestration.task_edits import PROGRESS, TASKS
-from interlock.work.orchestration.values import Cycle, Mark, Plan, Report
+from interlock.work.orchestration.values import Cycle, Mark, Plan, TaskReport
 
-__all__ = ["Known", "Session", "beside_of", "rendered"]
+__all__ = ["Known", "SessionContent", "beside_of", "rendered"]
 
 _TITLE: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class SessionContent:
     """What is so of a session."""
 
     id: str
@@ -35,8 +40,8 @@ class Session:
     created: str = ""
     updated: str = ""
     cycles: tuple[Cycle, ...] = ()
-    asking: State = State.ACTIVE
-    reports: tuple[Report, ...] = ()
+    asking: AskingState = AskingState.ACTIVE
+    reports: tuple[TaskReport, ...] = ()
     transitions: str = ""
     """The lines of the log."""
     rules: str = ""
@@ -51,7 +56,7 @@ Known = dict[str, tuple[object, str]]
 """The texts of files, each with what it was made of."""
 
 
-def rendered(session: Session, known: Known | None = None) -> dict[str, str]:
+def rendered(session: SessionContent, known: Known | None = None) -> dict[str, str]:
     """The text of each file, in the order in which they are written: the marks come last, after what they stand for.
 
     With `known`, only that is made anew which is made of something else than the last time.
@@ -66,11 +71,11 @@ def rendered(session: Session, known: Known | None = None) -> dict[str, str]:
     return found
 
 
-def _files(session: Session) -> Iterator[tuple[str, object, Callable[[], str]]]:
+def _files(session: SessionContent) -> Iterator[tuple[str, object, Callable[[], str]]]:
     """Each file with what it is made of, and how."""
     plan, beside = session.plan, session.beside
     title = one_line(plan.goal)[:_TITLE]
-    overview = Overview(session.id, session.created, session.updated, session.asking)
+    overview = QuestionsHeader(session.id, session.created, session.updated, session.asking)
     yield PLAN, (plan.goal, plan.text), lambda: render_plan(plan.goal, plan.text)
     yield instructions_name(session.id), (plan.goal, session.words, session.rules), lambda: _instructions(session)
     if session.cycles:
@@ -85,7 +90,7 @@ def _files(session: Session) -> Iterator[tuple[str, object, Callable[[], str]]]:
     yield PROGRESS, marked, lambda: render_progress(*marked)
 
 
-def _instructions(session: Session) -> str:
+def _instructions(session: SessionContent) -> str:
     files = dict.fromkeys(name for task in session.plan.tasks for name in task.files)
     return render_instructions(session.id, session.plan.goal, tuple(files), session.rules)
 

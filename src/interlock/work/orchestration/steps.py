@@ -11,7 +11,8 @@ from itertools import chain
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.formats.quoting import shown
 from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
     ExecutorInput,
@@ -30,22 +31,21 @@ from interlock.work.orchestration.contracts import (
     ReviewerMode,
     Role,
 )
+from interlock.work.orchestration.driver_step import RoleAnswer, RunStep, noted
 from interlock.work.orchestration.order import next_task, resumed, waiting
-from interlock.work.orchestration.papers.reports import report_name
 from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
 from interlock.work.orchestration.proving import changes, rehearsed, verified
 from interlock.work.orchestration.rules import Context
-from interlock.work.orchestration.values import Cycle, Mark, Part2, Report, Task, Verdict
-from interlock.work.orchestration.visit import Answered, Visit, noted
-from interlock.work.quoting import shown
+from interlock.work.orchestration.run_files.reports import report_name
+from interlock.work.orchestration.values import Cycle, Mark, Part2, Task, TaskReport, Verdict
 from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.showing import text
 from interlock.world.git import changed_between
 
 __all__ = ["STEPS", "Step"]
 
-Step = Callable[[Visit], list[Event] | None]
+Step = Callable[[RunStep], list[Event] | None]
 """Moves and notes that are written as one; None where nothing came of it."""
 
 _BACK_OFF = 5.0
@@ -54,14 +54,14 @@ _AGAIN = 2
 """How often a role is asked again whose answer moves nothing by itself."""
 
 
-def _initializing(visit: Visit) -> list[Event] | None:
+def _initializing(step: RunStep) -> list[Event] | None:
     """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
-    run = visit.run
+    run = step.run
     try:
-        visit.desk.papers.check()
+        step.desk.papers.check()
     except InterlockError as error:
-        return [visit.event("error", _said(f"{error.message} {error.hint}"))]
-    if run.parent is None and not rehearsed(visit):  # a thread has done so in its preflight
+        return [step.event("error", _said(f"{error.message} {error.hint}"))]
+    if run.parent is None and not rehearsed(step):  # a thread has done so in its preflight
         return None
     found = "planning" if run.why else resumed(run.planning, run.plan.tasks)
     pending = next((one.id for one in run.plan.tasks if one.mark is Mark.PENDING), None)
@@ -72,20 +72,20 @@ def _initializing(visit: Visit) -> list[Event] | None:
 # Planning
 
 
-def _planning(visit: Visit) -> list[Event] | None:
-    run = visit.run
+def _planning(step: RunStep) -> list[Event] | None:
+    run = step.run
     if run.asks:
-        return _questions(visit)
+        return _questions(step)
     context = "\n\n".join([*run.untold, run.why]).strip()
-    told, is_last = len(run.wishes), visit.counted("qa_cycle") >= visit.limit("qa_cycle")
-    made = visit.ask(
+    told, is_last = len(run.wishes), step.counted("qa_cycle") >= step.limit("qa_cycle")
+    made = step.ask(
         Role.PLANNER,
-        PlannerInput(visit.session_path, PlannerMode(run.mode), run.request, context),
+        PlannerInput(step.session_path, PlannerMode(run.mode), run.request, context),
         Knowledge(
             request=run.request,
             plan=run.plan,
             cycles=tuple(run.cycles),
-            reports=visit.reports_for(*run.reports),
+            reports=step.reports_for(*run.reports),
             is_last_word=is_last,
         ),
         Context(plan=run.plan, mode=run.mode),
@@ -94,42 +94,42 @@ def _planning(visit: Visit) -> list[Event] | None:
     if made is None:
         return None
     if made.answer is None:
-        return _unusable(visit, made, "planner_completed", "planner")
+        return _unusable(step, made, "planner_completed", "planner")
     answer = made.answer
     assert isinstance(answer, PlannerAnswer)
-    return [made.invoked, *_planned(visit, answer, told, is_last)]
+    return [made.invoked, *_planned(step, answer, told, is_last)]
 
 
-def _planned(visit: Visit, answer: PlannerAnswer, told: int, is_last: bool) -> list[Event]:
+def _planned(step: RunStep, answer: PlannerAnswer, told: int, is_last: bool) -> list[Event]:
     """What a planner's answer comes to: a plan, a cycle of questions, or the end."""
     facts = {"planner": str(answer.status)}
     if answer.status is PlannerStatus.BLOCKED:
         why = f"the planner is blocked: {'; '.join(answer.blockers)}"
-        return [visit.event("planner_completed", why, facts)]
-    plan = merged(visit.run.plan, answer)
+        return [step.event("planner_completed", why, facts)]
+    plan = merged(step.run.plan, answer)
     data = {"goal": plan.goal, "text": plan.text, "told": told, "questions": list(answer.questions)}
     if answer.status is PlannerStatus.COMPLETED:
         portions = enumerate(pieces(plan.tasks))
         notes = [noted("tasks", tasks=portion, is_first=place == 0) for place, portion in portions]
-        return [*notes, visit.event("planner_completed", None, facts, **data)]
+        return [*notes, step.event("planner_completed", None, facts, **data)]
     asked = "; ".join(answer.questions)
     reason = f"the planner still asks, and there are no more answers: {asked}" if is_last else None
     asks = QuestionerMode.BRAINSTORM if _BRAINSTORM in answer.next_actions else QuestionerMode.RESEARCH
-    return [visit.event("planner_completed", reason, facts, **data, asks=asks)]
+    return [step.event("planner_completed", reason, facts, **data, asks=asks)]
 
 
 _BRAINSTORM = "qa_brainstorm"
 """The planner's word for questions that the questioner is to find as well as to answer."""
 
 
-def _questions(visit: Visit) -> list[Event] | None:
+def _questions(step: RunStep) -> list[Event] | None:
     """One cycle: somebody else finds out what the planner wants to know; without answers it is empty, not a stop."""
-    run, mode = visit.run, QuestionerMode(visit.run.asks)
+    run, mode = step.run, QuestionerMode(step.run.asks)
     number = run.cycle
     begun = next((one for one in run.cycles if one.number == number), None)
-    made = visit.ask(
+    made = step.ask(
         Role.QUESTIONER,
-        QuestionerInput(visit.session_path, mode, number),
+        QuestionerInput(step.session_path, mode, number),
         Knowledge(request=run.request, plan=run.plan, cycles=tuple(run.cycles), asked=run.asked),
         Context(plan=run.plan, mode=mode, questions=begun.questions if begun is not None else ()),
         mode,
@@ -137,7 +137,7 @@ def _questions(visit: Visit) -> list[Event] | None:
     if made is None:
         return None
     if made.answer is None and (made.is_network or run.unusable < _AGAIN):
-        return _unusable(visit, made)
+        return _unusable(step, made)
     answer = made.answer
     assert answer is None or isinstance(answer, QuestionerAnswer)
     cycle = answer.cycle(number) if answer is not None else begun or Cycle(number, summary=_NO_ANSWER)
@@ -150,30 +150,30 @@ _NO_ANSWER = "The questioner gave no answer that could be used."
 # Executing
 
 
-def _executing(visit: Visit) -> list[Event] | None:
-    run = visit.run
+def _executing(step: RunStep) -> list[Event] | None:
+    run = step.run
     if run.task is None:
-        return _select(visit)
-    task, attempt = run.find(run.task), visit.attempt
+        return _select(step)
+    task, attempt = run.find(run.task), step.attempt
     assert task is not None
-    made = visit.ask(
+    made = step.ask(
         Role.EXECUTOR,
-        ExecutorInput(visit.session_path, task.id, attempt),
-        Knowledge(request=run.request, plan=run.plan, task=task, reports=visit.reports_for(*task.inherits, task.id)),
+        ExecutorInput(step.session_path, task.id, attempt),
+        Knowledge(request=run.request, plan=run.plan, task=task, reports=step.reports_for(*task.inherits, task.id)),
         Context(plan=run.plan, task=task),
     )
     if made is None:
         return None
     told = {"task": task.id, "attempt": attempt}
     if made.answer is None:
-        is_over = visit.counted("invalid") >= visit.limit("invalid")
-        return _unusable(visit, made, "executor_completed", "executor", **told, is_over=is_over)
+        is_over = step.counted("invalid") >= step.limit("invalid")
+        return _unusable(step, made, "executor_completed", "executor", **told, is_over=is_over)
     answer = made.answer
     assert isinstance(answer, ExecutorAnswer)
-    return [made.invoked, *_executed(visit, answer, told)]
+    return [made.invoked, *_executed(step, answer, told)]
 
 
-def _executed(visit: Visit, answer: ExecutorAnswer, told: dict[str, object]) -> list[Event]:
+def _executed(step: RunStep, answer: ExecutorAnswer, told: dict[str, object]) -> list[Event]:
     """What an attempt comes to. One that failed for want of something that nobody planned is planned anew."""
     found = "; ".join(f"{one.id}: {one.description} ({one.rationale})" for one in answer.discovered_tasks)
     why = "; ".join(answer.blockers) or answer.summary_of_changes or "it gave no reason"
@@ -182,102 +182,102 @@ def _executed(visit: Visit, answer: ExecutorAnswer, told: dict[str, object]) -> 
     reason = f"{told['task']}, attempt {told['attempt']}: {why}" if answer.status != "completed" else None
     facts = {"executor": str(answer.status)}
     data = {**told, "part1": answer.part1(), "why": why, "is_over": has_failed}
-    ended = visit.event("executor_completed", reason, facts, **data)
-    may_plan = visit.counted("planning_retry") < visit.limit("planning_retry")
-    if not (has_failed and found and may_plan and visit.attempt < visit.limit("attempt")):
+    ended = step.event("executor_completed", reason, facts, **data)
+    may_plan = step.counted("planning_retry") < step.limit("planning_retry")
+    if not (has_failed and found and may_plan and step.attempt < step.limit("attempt")):
         return [ended]
-    return [ended, visit.event("requirements_discovered", f"{told['task']} needs what is not planned. {found}")]
+    return [ended, step.event("requirements_discovered", f"{told['task']} needs what is not planned. {found}")]
 
 
-def _select(visit: Visit) -> list[Event] | None:
+def _select(step: RunStep) -> list[Event] | None:
     """The next task in the order of dependencies; one that waits for its review comes first."""
-    run, tasks = visit.run, visit.run.plan.tasks
+    run, tasks = step.run, step.run.plan.tasks
     pending = next((one for one in tasks if one.mark is Mark.PENDING), None)
     if pending is not None:
-        return [visit.selects("review_pending", pending.id)]
+        return [step.selects("review_pending", pending.id)]
     following = next_task(tasks)
     if following is not None:
-        tree = {} if following.id in run.before else {"tree": visit.desk.tree}
-        return [visit.selects("task_selected", following.id, **tree)]
+        tree = {} if following.id in run.before else {"tree": step.desk.tree}
+        return [step.selects("task_selected", following.id, **tree)]
     waits = waiting(tasks)
     if waits:
         named = "; ".join(f"{task} waits for {', '.join(others)}" for task, others in list(waits.items())[:5])
-        return [visit.event("requirements_discovered", f"no task can be begun: {named}")]
-    return [visit.event("no_tasks_remaining")]
+        return [step.event("requirements_discovered", f"no task can be begun: {named}")]
+    return [step.event("no_tasks_remaining")]
 
 
 # Reviewing
 
 
-def _reviewing(visit: Visit) -> list[Event] | None:
+def _reviewing(step: RunStep) -> list[Event] | None:
     """Our verifiers first: what they refuse, no reviewer can qualify. The verdict is on that very tree."""
-    run = visit.run
+    run = step.run
     task = run.find(run.task or "")
     assert task is not None
-    receipt = verified(visit)
+    receipt = verified(step)
     if receipt is None:
         return None
-    told = {"task": task.id, "attempt": visit.attempt}
+    told = {"task": task.id, "attempt": step.attempt}
     if not receipt.passed:
         why = receipt.reason
         part2 = Part2(Verdict.FAILED, "our verifiers do not pass", reasoning=why, feedback=why)
-        return [visit.event("reviewer_completed", _said(why), {"verdict": "Failed"}, part2=part2, **told)]
-    reports = visit.reports_for(task.id)
-    path = f"{visit.session_path}/{report_name(task.id, reports[-1].attempt)}" if reports else visit.session_path
-    made = visit.ask(
+        return [step.event("reviewer_completed", _said(why), {"verdict": "Failed"}, part2=part2, **told)]
+    reports = step.reports_for(task.id)
+    path = f"{step.session_path}/{report_name(task.id, reports[-1].attempt)}" if reports else step.session_path
+    made = step.ask(
         Role.REVIEWER,
-        ReviewerInput(visit.session_path, task.id, path),
+        ReviewerInput(step.session_path, task.id, path),
         Knowledge(
             request=run.request,
             plan=run.plan,
             task=task,
             reports=reports,
             receipt=text(receipt),
-            changes=changes(visit, run.before.get(task.id, run.base), receipt.tree),
+            changes=changes(step, run.before.get(task.id, run.base), receipt.tree),
         ),
         Context(plan=run.plan, task=task),
     )
     if made is None:
         return None
-    made = _looked_only(visit, made, receipt)
+    made = _looked_only(step, made, receipt)
     answer = made.answer
     assert answer is None or isinstance(answer, ReviewerAnswer)
     if answer is None or answer.verdict is None:
         undecided = made if answer is None else replace(made, complaint=answer.reasoning or "it gave no verdict")
-        return _unusable(visit, undecided, "reviewer_completed", "verdict", **told)
+        return _unusable(step, undecided, "reviewer_completed", "verdict", **told)
     verdict = answer.verdict
     reason = None if verdict is Verdict.QUALIFIED else _said(f"{task.id}: {answer.feedback or answer.reasoning}")
-    judged = visit.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told)
-    found = _found(visit, reports, answer) if verdict is Verdict.QUALIFIED else []
+    judged = step.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told)
+    found = _found(step, reports, answer) if verdict is Verdict.QUALIFIED else []
     if not found:
         return [made.invoked, judged]
-    added = visit.event("tasks_discovered", None, None, tasks=found)
-    return [made.invoked, added, visit.selects("review_pending", task.id), judged]
+    added = step.event("tasks_discovered", None, None, tasks=found)
+    return [made.invoked, added, step.selects("review_pending", task.id), judged]
 
 
-def _looked_only(visit: Visit, made: Answered, receipt: Receipt) -> Answered:
+def _looked_only(step: RunStep, made: RoleAnswer, receipt: Receipt) -> RoleAnswer:
     """An answer counts for the tree that was verified, and only if whoever looked at it left it as it was."""
-    now = visit.desk.tree
+    now = step.desk.tree
     if made.answer is None or now == receipt.tree:
         return made
-    paths = [shown(one.path, 200) for one in changed_between(visit.desk.repository, receipt.tree, now)]
+    paths = [shown(one.path, 200) for one in changed_between(step.desk.repository, receipt.tree, now)]
     complaint = f"- You changed files, and a reviewer changes none: {', '.join(paths[:10])}"
     return replace(made, answer=None, complaint=complaint)
 
 
-def _found(visit: Visit, reports: Sequence[Report], answer: ReviewerAnswer) -> list[Task]:
+def _found(step: RunStep, reports: Sequence[TaskReport], answer: ReviewerAnswer) -> list[Task]:
     """The tasks that executors and reviewers found to be missing, as far as there is room for them.
 
     Attempts that failed count, too: what they found is missing all the same.
     """
-    known = {one.id.casefold() for one in visit.run.plan.tasks}
+    known = {one.id.casefold() for one in step.run.plan.tasks}
     told = [(*one.part1.discovered_tasks, *(one.part2.discovered_tasks if one.part2 else ())) for one in reports]
     found: dict[str, Task] = {}
     for one in (*chain.from_iterable(told), *answer.discovered_tasks):
         if one.id.casefold() not in known:
             task = Task(one.id, one.description, one.rationale, criteria=(one.description,))
             found.setdefault(one.id.casefold(), task)
-    room = visit.workshop.settings.number("orchestrate.discoveries") - visit.run.discovered
+    room = step.context.settings.number("orchestrate.discoveries") - step.run.discovered
     return [*found.values()][: max(0, min(room, MAX_TASKS - len(known)))]
 
 
@@ -288,61 +288,61 @@ def _said(words: str) -> str:
 # Complete
 
 
-def _complete(visit: Visit) -> list[Event] | None:
+def _complete(step: RunStep) -> list[Event] | None:
     """The holistic check: is the goal met, and do our verifiers pass on the whole?"""
-    run = visit.run
-    receipt = verified(visit)
+    run = step.run
+    receipt = verified(step)
     if receipt is None:
         return None
     if not receipt.passed:
-        return [visit.event("holistic_check_failed", _said(receipt.reason))]
-    made = visit.ask(
+        return [step.event("holistic_check_failed", _said(receipt.reason))]
+    made = step.ask(
         Role.HOLISTIC,
-        HolisticInput(visit.session_path),
+        HolisticInput(step.session_path),
         Knowledge(
             request=run.request,
             plan=run.plan,
-            reports=visit.reports_for(*run.reports),
+            reports=step.reports_for(*run.reports),
             cycles=tuple(run.cycles),
             receipt=text(receipt),
-            changes=changes(visit, run.base, receipt.tree),
+            changes=changes(step, run.base, receipt.tree),
         ),
         Context(plan=run.plan),
         ReviewerMode.SESSION_REVIEW,
     )
     if made is None:
         return None
-    made = _looked_only(visit, made, receipt)
+    made = _looked_only(step, made, receipt)
     if made.answer is None and (made.is_network or run.unusable < _AGAIN):
-        return _unusable(visit, made)
+        return _unusable(step, made)
     answer = made.answer
     assert answer is None or isinstance(answer, HolisticAnswer)
     if answer is None:
         why = f"nobody could say whether the goal is met: {made.complaint}"
-        return [made.invoked, visit.event("holistic_check_failed", _said(why))]
+        return [made.invoked, step.event("holistic_check_failed", _said(why))]
     if answer.met:
-        return [made.invoked, visit.event("holistic_check_passed", answer.summary[:5000] or None)]
+        return [made.invoked, step.event("holistic_check_passed", answer.summary[:5000] or None)]
     gaps = "; ".join(f"{one.description} ({one.rationale})" for one in answer.gaps)
-    return [made.invoked, visit.event("holistic_check_failed", _said(f"{answer.summary} Missing: {gaps}"))]
+    return [made.invoked, step.event("holistic_check_failed", _said(f"{answer.summary} Missing: {gaps}"))]
 
 
 # What cannot be used
 
 
-def _unusable(visit: Visit, made: Answered, event: str = "", fact: str = "", **told: object) -> list[Event]:
+def _unusable(step: RunStep, made: RoleAnswer, event: str = "", fact: str = "", **told: object) -> list[Event]:
     """An answer that is none: the network is waited out, anything else is asked for again with the complaint.
 
     Without an event, it is a role whose answer moves nothing by itself: that it is asked again is only noted.
     """
     if made.is_network:
-        until = visit.workshop.journal.now() + _BACK_OFF * 2 ** visit.counted("network")
+        until = step.context.journal.now() + _BACK_OFF * 2 ** step.counted("network")
         why = f"the {made.role} could not be reached: {made.complaint}"
-        return [made.invoked, visit.event("network_failed", _said(why), until=until)]
+        return [made.invoked, step.event("network_failed", _said(why), until=until)]
     reason = _said(f"the {made.role}'s answer cannot be used:\n{made.complaint}")
-    visit.workshop.tell(reason)
+    step.context.tell(reason)
     if not event:
         return [made.invoked, noted("unusable", role=made.role, complaint=made.complaint)]
-    return [made.invoked, visit.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
+    return [made.invoked, step.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
 
 
 STEPS: Mapping[str, Step] = {

@@ -17,10 +17,10 @@ import msgspec
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
+from interlock.work.formats.times import milliseconds_of
 from interlock.work.orchestration.values import Mark
-from interlock.work.times import milliseconds_of
 
-__all__ = ["Tally", "Tried", "Used", "take", "tally_of"]
+__all__ = ["RoleUsage", "Tally", "Tried", "take", "tally_of"]
 
 Data = dict[str, Any]
 Count = Callable[["Tally", Entry, Data], None]
@@ -43,7 +43,7 @@ class Tried(msgspec.Struct, omit_defaults=True):
     """Whether it had ended before this run began."""
 
 
-class Used(msgspec.Struct):
+class RoleUsage(msgspec.Struct):
     """What an agent used in a role."""
 
     invocations: int = 0
@@ -78,7 +78,7 @@ class Tally(msgspec.Struct, omit_defaults=True):
     cycles: int = 0
     cycle: int = 0
     """The number of the last one; a cycle can be told in parts."""
-    used: dict[str, dict[str, Used]] = {}
+    used: dict[str, dict[str, RoleUsage]] = {}
     """By role, then by agent."""
 
 
@@ -228,7 +228,7 @@ def _cycled(tally: Tally, entry: Entry, data: Data) -> None:
 
 
 def _invoked(tally: Tally, entry: Entry, data: Data) -> None:
-    used = tally.used.setdefault(data["role"], {}).setdefault(data["agent"], Used())
+    used = tally.used.setdefault(data["role"], {}).setdefault(data["agent"], RoleUsage())
     used.invocations += 1
     used.milliseconds += round(data["seconds"] * 1000)
     used.cost_usd += data["cost_usd"] or 0.0

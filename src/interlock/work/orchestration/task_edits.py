@@ -26,10 +26,10 @@ from interlock.work.orchestration.changes import (
     is_too_long,
 )
 from interlock.work.orchestration.order import PLANNING, OrderFault, faults
-from interlock.work.orchestration.papers.outline import Beside
-from interlock.work.orchestration.papers.progress import ID, Oddity, ProgressSheet, Row
-from interlock.work.orchestration.papers.tasks import TaskSheet
 from interlock.work.orchestration.planning import MAX_TASKS
+from interlock.work.orchestration.run_files.outline import Beside
+from interlock.work.orchestration.run_files.progress import ID, Oddity, ProgressRow, ProgressSheet
+from interlock.work.orchestration.run_files.tasks import TaskSheet
 from interlock.work.orchestration.values import Mark, Task
 
 __all__ = ["PROGRESS", "TASKS", "task_edits"]
@@ -73,7 +73,7 @@ class _Work:
         self._known = {one.id: one for one in tasks}
         self._changes: list[Change] = []
         self._refused: list[NotTaken] = []
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, ProgressRow] = {}
         """New ones of `progress.md`,"""
         self._entries: dict[str, tuple[Task, int]] = {}
         """and of `tasks.md`, with their lines."""
@@ -100,13 +100,13 @@ class _Work:
                 self._row(task, old, row)
         self._leave(PROGRESS, was, after.beside)
 
-    def _planning(self, before: Iterable[Row], after: Iterable[Row]) -> None:
+    def _planning(self, before: Iterable[ProgressRow], after: Iterable[ProgressRow]) -> None:
         was = {one.id: one.mark for one in before}
         for row in after:
             if was.get(row.id) != row.mark:
                 self._refuse(PROGRESS, row.line, f"{row.id} stays as it is: the run does the planning")
 
-    def _row(self, task: Task, old: Row, row: Row) -> None:
+    def _row(self, task: Task, old: ProgressRow, row: ProgressRow) -> None:
         if row.mark is not None and row.mark is not old.mark:
             self._marked(task, row, row.mark)
         if row.attempt != old.attempt:
@@ -116,7 +116,7 @@ class _Work:
         elif row.note != old.note:
             self._changes.append(Noted(task.id, row.note))
 
-    def _marked(self, task: Task, row: Row, mark: Mark) -> None:
+    def _marked(self, task: Task, row: ProgressRow, mark: Mark) -> None:
         if mark is task.mark:
             return
         if mark is Mark.OPEN and task.mark in _UNTICKED:
@@ -248,7 +248,7 @@ class _Work:
         self._refused.append(NotTaken(file, line, why))
 
 
-def _once(rows: Iterable[Row], twice: Callable[[Row], None]) -> Iterator[Row]:
+def _once(rows: Iterable[ProgressRow], twice: Callable[[ProgressRow], None]) -> Iterator[ProgressRow]:
     """The first row of each task; the others are told."""
     seen: set[str] = set()
     for row in rows:

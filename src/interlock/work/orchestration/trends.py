@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 
-from interlock.work.orchestration.metrics import Metrics, Overall, over, rate, sessions_of
+from interlock.work.orchestration.metrics import Overall, RunMetrics, over, rate, sessions_of
 
 __all__ = ["Day", "by_day"]
 
@@ -40,9 +40,9 @@ class Day:
         return sum(one.tokens for one in self.overall.used.values())
 
 
-def by_day(runs: Sequence[Metrics]) -> list[Day]:
+def by_day(runs: Sequence[RunMetrics]) -> list[Day]:
     """Runs by the day on which their session began, oldest first; days without any are left out."""
-    days: dict[str, list[Metrics]] = {}
+    days: dict[str, list[RunMetrics]] = {}
     for session in sessions_of(runs):
         days.setdefault(_date(session.runs[0].began), []).extend(session.runs)
     return [Day(date, over(days[date])) for date in sorted(days)]

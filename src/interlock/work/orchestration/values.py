@@ -15,18 +15,18 @@ __all__ = [
     "TASK_ID",
     "Category",
     "Confidence",
-    "Criterion",
+    "CriterionResult",
     "Cycle",
-    "Found",
+    "DiscoveredTask",
     "Mark",
     "Part1",
     "Part2",
     "Plan",
     "Priority",
     "Question",
-    "Report",
-    "Standing",
+    "QuestionStatus",
     "Task",
+    "TaskReport",
     "Verdict",
 ]
 
@@ -67,7 +67,7 @@ class Priority(StrEnum):
     LOW = "Low"
 
 
-class Standing(StrEnum):
+class QuestionStatus(StrEnum):
     """Where a question stands."""
 
     UNANSWERED = "Unanswered"
@@ -127,7 +127,7 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     text: str
     category: Category = Category.TECHNICAL
     priority: Priority = Priority.MEDIUM
-    status: Standing = Standing.UNANSWERED
+    status: QuestionStatus = QuestionStatus.UNANSWERED
     impact: str = ""
     """What of the plan depends on it."""
     answer: str = ""
@@ -153,7 +153,7 @@ class Cycle(msgspec.Struct, frozen=True, omit_defaults=True):
     recommendations: tuple[str, ...] = ()
 
 
-class Criterion(msgspec.Struct, frozen=True, omit_defaults=True):
+class CriterionResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """What was found of one criterion of a task."""
 
     criterion: str
@@ -162,7 +162,7 @@ class Criterion(msgspec.Struct, frozen=True, omit_defaults=True):
     finding: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, omit_defaults=True):
+class DiscoveredTask(msgspec.Struct, frozen=True, omit_defaults=True):
     """A task that nobody had planned, and that somebody found to be needed."""
 
     id: str
@@ -175,10 +175,10 @@ class Part1(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the executor says of an attempt."""
 
     objective_recap: str = ""
-    criteria_status: tuple[Criterion, ...] = ()
+    criteria_status: tuple[CriterionResult, ...] = ()
     summary_of_changes: str = ""
     verification_results: str = ""
-    discovered_tasks: tuple[Found, ...] = ()
+    discovered_tasks: tuple[DiscoveredTask, ...] = ()
     rework_context: str = ""
     """From the second attempt on: what was wrong, and what is done about it."""
 
@@ -188,7 +188,7 @@ class Part2(msgspec.Struct, frozen=True, omit_defaults=True):
 
     verdict: Verdict
     review_summary: str = ""
-    criteria_results: tuple[Criterion, ...] = ()
+    criteria_results: tuple[CriterionResult, ...] = ()
     quality_assessment: str = ""
     issues: tuple[str, ...] = ()
     validation_actions: tuple[str, ...] = ()
@@ -196,10 +196,10 @@ class Part2(msgspec.Struct, frozen=True, omit_defaults=True):
     feedback: str = ""
     """What the next attempt must do."""
     reasoning: str = ""
-    discovered_tasks: tuple[Found, ...] = ()
+    discovered_tasks: tuple[DiscoveredTask, ...] = ()
 
 
-class Report(msgspec.Struct, frozen=True, omit_defaults=True):
+class TaskReport(msgspec.Struct, frozen=True, omit_defaults=True):
     """One attempt at a task: what its executor did, and what the reviewer made of it."""
 
     task: str

@@ -9,7 +9,8 @@ from interlock.errors import Refusal, UsageError
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.driven import driven_by, refuse_on_a_threads_branch
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.thread_owned import driven_by, refuse_on_a_threads_branch
 from interlock.work.orchestration.beginning import (
     begin,
     found_on_disk,
@@ -22,7 +23,6 @@ from interlock.work.orchestration.beginning import (
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
-from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
 __all__ = [
@@ -39,13 +39,13 @@ __all__ = [
 _MAX_TEXT = 20_000
 
 
-def begin_goal(workshop: Workshop, goal: str, roles: Mapping[str, str]) -> str:
+def begin_goal(context: DriverContext, goal: str, roles: Mapping[str, str]) -> str:
     """A run for a goal; one at a time in a work tree."""
     goal = worded(goal, "A goal", 'Such as `ralph orchestrate "Greet people in French"`.')
-    refuse_on_a_threads_branch(workshop.root)
+    refuse_on_a_threads_branch(context.root)
     for name in set(roles.values()):
-        workshop.agent(name)
-    return begin(workshop, goal, session_name(workshop), roles)
+        context.agent(name)
+    return begin(context, goal, session_name(context), roles)
 
 
 def worded(text: str, what: str, example: str) -> str:
@@ -114,54 +114,54 @@ def _must_go_on(run: Run, otherwise: str) -> None:
 # Going on
 
 
-def resume(workshop: Workshop, person: Actor, run: Run, wish: str = "") -> str:
+def resume(context: DriverContext, person: Actor, run: Run, wish: str = "") -> str:
     """Go on with a run: where it rests, or, where it has ended, as a new run on the same directory.
 
     What a person edited in the files since counts, and `wish`, what should change: the planner hears of it first. One
     that has met its goal goes on only for that.
     """
     steerable(run)
-    refuse_on_a_threads_branch(workshop.root)
+    refuse_on_a_threads_branch(context.root)
     if wish:
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
         said = [_added(person, run, wish)] if wish else []
-        said += [_resumed(workshop, person, roles_now(workshop, run))] if run.stopped is not None else []
+        said += [_resumed(context, person, roles_now(context, run))] if run.stopped is not None else []
         if said:
-            workshop.journal.transact(lambda transaction: [transaction.append(run.id, one) for one in said])
+            context.journal.transact(lambda transaction: [transaction.append(run.id, one) for one in said])
         return run.id
-    later = successor(workshop.journal, run)
+    later = successor(context.journal, run)
     if later is not None:
         hint = f"`ralph orchestrate status {later[-8:]}` shows that one."
         raise Refusal("terminal", f"The run went on as {later}.", hint)
-    edited, found = with_edits(workshop, run)
+    edited, found = with_edits(context, run)
     for one in found.refused if found is not None else ():
-        workshop.tell(one.sentence)
+        context.tell(one.sentence)
     if run.outcome == "success" and not edited.open_tasks and not wish:
         if found is None:
-            _finish(workshop, run)
+            _finish(context, run)
         raise Refusal("terminal", "The run has met its goal.", 'Begin a new one: `ralph orchestrate "GOAL"`.')
     if wish:
         edited.wishes.append(wish)
     why = "a person says what should change" if wish else ""
-    roles = roles_now(workshop, run)
-    decided = _resumed(workshop, person, roles, said=wish)
-    return begin(workshop, run.goal, run.session, roles, carries=edited, why=why, decided=decided)
+    roles = roles_now(context, run)
+    decided = _resumed(context, person, roles, said=wish)
+    return begin(context, run.goal, run.session, roles, carries=edited, why=why, decided=decided)
 
 
-def _finish(workshop: Workshop, run: Run) -> None:
+def _finish(context: DriverContext, run: Run) -> None:
     """Let the files of a run that has ended say so: its driver may have died before. Nobody has to hear of it."""
-    drive(replace(workshop, tell=lambda told: None), run.id)
+    drive(replace(context, tell=lambda told: None), run.id)
 
 
-def _resumed(workshop: Workshop, person: Actor, roles: Mapping[str, str], **data: str) -> Event:
+def _resumed(context: DriverContext, person: Actor, roles: Mapping[str, str], **data: str) -> Event:
     """Who decided to go on, and what they said; with the roles as their files are now."""
-    told = {"type": "resumed", "files": role_hashes(workshop), "roles": dict(roles), **data}
+    told = {"type": "resumed", "files": role_hashes(context), "roles": dict(roles), **data}
     return Event(NOTED, person, evidence=Evidence(data=told))
 
 
-def resume_directory(workshop: Workshop, session: str, roles: Mapping[str, str]) -> str | None:
+def resume_directory(context: DriverContext, session: str, roles: Mapping[str, str]) -> str | None:
     """A run on a directory that no run is known of; None where there is no such directory."""
-    refuse_on_a_threads_branch(workshop.root)
-    found = found_on_disk(workshop, session)
-    return begin(workshop, found.goal, session, roles, carries=found) if found is not None else None
+    refuse_on_a_threads_branch(context.root)
+    found = found_on_disk(context, session)
+    return begin(context, found.goal, session, roles, carries=found) if found is not None else None

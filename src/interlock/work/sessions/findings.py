@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from interlock.machine import Machine
-from interlock.work.sessions.record import Record
-from interlock.work.times import seconds_of
+from interlock.work.formats.times import seconds_of
+from interlock.work.sessions.record import SessionRecord
 
-__all__ = ["Finding", "Written", "of_others", "of_session", "of_stay"]
+__all__ = ["SessionFinding", "WrittenFile", "of_others", "of_session", "of_stay"]
 
 _SHOWN = 5
 # A file system's clock ticks more slowly than ours: a write just after a move may carry an earlier time.
@@ -21,7 +21,7 @@ _SLACK = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SessionFinding:
     """One disagreement: a stable code, a sentence, and the state it was seen in."""
 
     code: str
@@ -30,38 +30,38 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file of the work tree and when it was last written, in seconds since 1970."""
 
     path: str
     at: float
 
 
-def of_stay(record: Record, machine: Machine, now: float, reported: str = "unknown") -> list[Finding]:
+def of_stay(record: SessionRecord, machine: Machine, now: float, reported: str = "unknown") -> list[SessionFinding]:
     """What does not agree in the state that a session is about to leave; `reported` is what it says of its tests."""
-    found: list[Finding] = []
+    found: list[SessionFinding] = []
     here = record.state
     if record.written and not _may_write(machine, here):
-        found.append(Finding("write_outside_state", f"{_listed(record.written)} written in {here!r}", here))
+        found.append(SessionFinding("write_outside_state", f"{_listed(record.written)} written in {here!r}", here))
     longest = max(record.silence, record.quiet(now))
     usual = _usual(machine, here)
     if usual is not None and longest > usual:
         message = f"nothing was heard for {longest:.0f} s in {here!r}; {usual} s are usual at the most"
-        found.append(Finding("silent", message, here))
+        found.append(SessionFinding("silent", message, here))
     if reported == "passed" and record.last_test is False:
         message = "tests were reported as passed, and the last run of tests that a hook saw had failed"
-        found.append(Finding("tests_contradicted", message, here))
+        found.append(SessionFinding("tests_contradicted", message, here))
     return found
 
 
 def of_session(
-    record: Record, machine: Machine, now: float, written: Sequence[Written], reported: bool
-) -> list[Finding]:
+    record: SessionRecord, machine: Machine, now: float, written: Sequence[WrittenFile], reported: bool
+) -> list[SessionFinding]:
     """What does not agree in a session as a whole, seen at its end; `reported` is whether it ends with test results."""
-    found: list[Finding] = []
+    found: list[SessionFinding] = []
     if record.tests_seen and not (record.tests_reported or reported):
         message = f"tests were run and no results were reported (runs seen: {record.tests_seen})"
-        found.append(Finding("tests_unreported", message, record.state))
+        found.append(SessionFinding("tests_unreported", message, record.state))
     for stay, seconds in record.durations(now):
         begin = seconds_of(stay.since)
         inside = [one for one in written if begin <= one.at < begin + seconds - _SLACK]
@@ -69,17 +69,17 @@ def of_session(
         if unseen and not _may_write(machine, stay.state):
             first = datetime.fromtimestamp(unseen[0].at, UTC).strftime("%H:%M:%S")
             message = f"{_listed([one.path for one in unseen])} written at {first} in {stay.state!r}; no hook saw it"
-            found.append(Finding("unseen_write", message, stay.state))
+            found.append(SessionFinding("unseen_write", message, stay.state))
     return found
 
 
-def of_others(state: str, beside: Sequence[Written]) -> list[Finding]:
+def of_others(state: str, beside: Sequence[WrittenFile]) -> list[SessionFinding]:
     """What was written in the repository's own work tree while a session had one for itself."""
     if not beside:
         return []
     paths = _listed([one.path for one in beside])
     message = f"{paths} written in the repository's own work tree while the agent worked in another one"
-    return [Finding("written_beside", message, state)]
+    return [SessionFinding("written_beside", message, state)]
 
 
 def _may_write(machine: Machine, state: str) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from interlock.work.sessions.shell import Budget
     from interlock.work.sessions.writers import Reading
 
-__all__ = ["Need", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
+__all__ = ["ToolNeed", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
 
 _READ = frozenset(
     "agent askuserquestion bashoutput codesearch create_goal enterplanmode exitplanmode get_goal glob grep invalid "
@@ -77,7 +77,7 @@ _TOOLS = frozenset(
 )
 
 
-class Need:
+class ToolNeed:
     """What a tool call needs: a kind, what it is about, and for a write that the text of it shows, why it is one.
 
     One that is too large to be judged in time has `is_unjudged`, and is allowed nowhere.
@@ -96,34 +96,34 @@ class Need:
         self.is_unjudged = False
 
 
-def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> Need:
+def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> ToolNeed:
     """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it."""
     from interlock.work.sessions.shell import Budget, Exhausted
 
     try:
         return _need_of(tool, given, directory, root, Budget())
     except Exhausted:
-        need = Need("write", tool)
+        need = ToolNeed("write", tool)
         need.is_unjudged = True
         return need
 
 
-def _need_of(tool: str, given: dict[str, Any], directory: str, root: str | None, budget: Budget) -> Need:
+def _need_of(tool: str, given: dict[str, Any], directory: str, root: str | None, budget: Budget) -> ToolNeed:
     name = tool.lower()
     if is_ours(name):
-        return Need("read")
+        return ToolNeed("read")
     starts = [directory, *_workdirs(given, directory)]
     if name in _RUN:
         need = _of_command(_command_of(given), starts, root, budget)
         # What PowerShell does is written in another language than the one that is read here.
-        return Need("other", need.about) if name == "powershell" and need.kind == "run" else need
+        return ToolNeed("other", need.about) if name == "powershell" and need.kind == "run" else need
     if name in _READ:
-        return Need("read")
+        return ToolNeed("read")
     paths = _paths_of(given)
     guarded = _first_guarded(paths, starts, root, budget)
     if name in _WRITE:
-        return Need("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
-    return Need("other", guarded, "", guarded)
+        return ToolNeed("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
+    return ToolNeed("other", guarded, "", guarded)
 
 
 def _command_of(given: dict[str, Any]) -> str:
@@ -141,7 +141,7 @@ def _workdirs(given: dict[str, Any], directory: str) -> list[str]:
     return [os.path.join(directory, os.path.expanduser(one)) for one in named]
 
 
-def _of_command(command: str, starts: list[str], root: str | None, budget: Budget) -> Need:
+def _of_command(command: str, starts: list[str], root: str | None, budget: Budget) -> ToolNeed:
     """What a command needs that is run where the agent is, the first of `starts`, or in a directory named with it."""
     from interlock.work.sessions.shell import Exhausted
     from interlock.work.sessions.writers import read_command
@@ -149,13 +149,13 @@ def _of_command(command: str, starts: list[str], root: str | None, budget: Budge
     if command.lstrip().startswith("***") and re.search(_PATCHED, command):
         paths = _paths_of({"patch": command})
         guarded = _first_guarded(paths, starts, root, budget)
-        return Need("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
+        return ToolNeed("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
     reading = read_command(command, _temporary(starts[0], root, budget), budget)
     if reading.is_exhausted:
         raise Exhausted
     if reading.why is None:
-        return Need("run", command)
-    return Need("write", command, reading.why, _guarded_by(reading, command, starts, root, budget))
+        return ToolNeed("run", command)
+    return ToolNeed("write", command, reading.why, _guarded_by(reading, command, starts, root, budget))
 
 
 def _temporary(directory: str, root: str | None, budget: Budget) -> Callable[[str], bool]:
@@ -344,7 +344,9 @@ def _parts(path: str) -> list[str]:
 # What a refusal says
 
 
-def denial(session: str, state: str, outcome: str | None, definition: dict[str, Any], need: Need, driven: bool) -> str:
+def denial(
+    session: str, state: str, outcome: str | None, definition: dict[str, Any], need: ToolNeed, driven: bool
+) -> str:
     """Why a call is denied and the exact call that is right instead; a driver gives a driven agent its session."""
     if need.is_unjudged:
         return (

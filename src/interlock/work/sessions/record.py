@@ -8,9 +8,9 @@ from typing import Any
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
-from interlock.work.times import seconds_of
+from interlock.work.formats.times import seconds_of
 
-__all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "Record", "Stay", "record_of"]
+__all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "ReportedState", "SessionRecord", "record_of"]
 
 UPDATE = "update_session_state"
 COMPLETE = "complete_ralph_session"
@@ -20,7 +20,7 @@ TYPES = ("thinking", "tool_start", "tool_end", "file_change", "progress", "state
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
+class ReportedState:
     """One state that was reported, from when on, and with what."""
 
     state: str
@@ -56,7 +56,7 @@ class Note:
 
 
 @dataclass(slots=True)
-class Record:
+class SessionRecord:
     """A session as its entries tell it. Entries are taken in order; it may begin in the middle."""
 
     id: str = ""
@@ -71,7 +71,7 @@ class Record:
     started: str = ""
     updated: str = ""
     completed: str | None = None
-    stays: list[Stay] = field(default_factory=list)
+    stays: list[ReportedState] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     tools: dict[str, int] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Record:
             self.outcome, self.completed = entry.event, entry.time
         if "testResults" in data:
             self.tests_reported = True
-        self.stays.append(Stay(entry.to_state, entry.time, data, bool(entry.off_path)))
+        self.stays.append(ReportedState(entry.to_state, entry.time, data, bool(entry.off_path)))
         came = {"previousState": entry.from_state} if entry.from_state else {}
         told = {"state": entry.to_state, **came, "message": _said(entry, data)}
         return Note(entry.seq, entry.time, "state_change", told, entry.actor_kind)
@@ -161,7 +161,7 @@ class Record:
     def end(self, now: float) -> float:
         return seconds_of(self.completed) if self.completed else max(now, seconds_of(self.updated))
 
-    def durations(self, now: float) -> list[tuple[Stay, float]]:
+    def durations(self, now: float) -> list[tuple[ReportedState, float]]:
         """Each stay with the seconds it took, the last one until now or until the session's end."""
         ends = [*(seconds_of(stay.since) for stay in self.stays[1:]), self.end(now)]
         return [(stay, stay.seconds(until)) for stay, until in zip(self.stays, ends, strict=True)]
@@ -199,9 +199,9 @@ def _said(entry: Entry, data: dict[str, Any]) -> str:
     return str(said) if said else f"Transitioned to {entry.to_state}"
 
 
-def record_of(entries: Iterable[Entry]) -> Record:
+def record_of(entries: Iterable[Entry]) -> SessionRecord:
     """The record of one session's entries."""
-    record = Record()
+    record = SessionRecord()
     for entry in entries:
         record.take(entry)
     return record

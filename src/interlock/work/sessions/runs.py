@@ -17,7 +17,7 @@ from interlock.machine.model import NOTED
 from interlock.world.agents.happenings import Happening, UsedTool
 from interlock.world.agents.result import Result
 
-__all__ = ["DIED", "RUN", "UNKNOWN", "Called", "Ran", "Tools", "data_of", "may_tell", "ran_of", "result_of"]
+__all__ = ["DIED", "RUN", "UNKNOWN", "Called", "RunSummary", "Tools", "data_of", "may_tell", "ran_of", "result_of"]
 
 RUN: Final = "run"
 DIED: Final = "driver_died"
@@ -38,7 +38,7 @@ class Called(msgspec.Struct, frozen=True, array_like=True):
     about: str = ""
 
 
-class Ran(msgspec.Struct, frozen=True, omit_defaults=True):
+class RunSummary(msgspec.Struct, frozen=True, omit_defaults=True):
     """One run of an agent."""
 
     agent: str
@@ -111,11 +111,11 @@ def result_of(
     words: tuple[str, str] | None,
     wait: tuple[float, float | None] | None = None,
     why: str = "",
-) -> Ran:
+) -> RunSummary:
     """What came of a run; `words` are what was asked and said, where they are wanted, `wait` until and since when."""
     asked, said = words or ("", "")
     usage = result.usage
-    return Ran(
+    return RunSummary(
         agent,
         str(result.ending),
         model or "",
@@ -135,7 +135,7 @@ def result_of(
     )
 
 
-def data_of(ran: Ran) -> dict[str, Any]:
+def data_of(ran: RunSummary) -> dict[str, Any]:
     """It as a note holds it."""
     known: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(ran))
     return {"message": ran.words, **known}
@@ -147,7 +147,7 @@ def may_tell(entry: Entry) -> bool:
     return is_drivers and entry.event == NOTED and f'"{RUN}"' in entry.evidence
 
 
-def ran_of(entries: Iterable[Entry]) -> tuple[Entry, Ran] | None:
+def ran_of(entries: Iterable[Entry]) -> tuple[Entry, RunSummary] | None:
     """The run that a session's entries tell of, and which entry does; None where none does."""
     for entry in entries:
         if not may_tell(entry):
@@ -155,7 +155,7 @@ def ran_of(entries: Iterable[Entry]) -> tuple[Entry, Ran] | None:
         data = entry.decoded_evidence().data
         if data.get("type") == RUN:
             try:
-                return entry, msgspec.convert(data, Ran)
+                return entry, msgspec.convert(data, RunSummary)
             except msgspec.ValidationError:
                 continue
     return None

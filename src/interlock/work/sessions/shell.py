@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Budget", "Exhausted", "Reader", "Simple", "Unreadable"]
+__all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Budget", "Exhausted", "ShellReader", "Simple", "UnreadableShell"]
 
 UNKNOWN = "\0"
 """Stands in a word for what only the shell will put there; no word of a shell can hold it."""
@@ -26,7 +26,7 @@ _OPERATOR = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]\(|[<>]|\|\||\|&|&&|;
 _VARIABLE = re.compile(r"\{?([A-Za-z_][A-Za-z0-9_]*)|[@*#?!$0-9-]")
 
 
-class Unreadable(Exception):
+class UnreadableShell(Exception):
     """A text that no shell would read to its end, or that is nested too deep."""
 
 
@@ -70,10 +70,10 @@ class Simple:
             self.compares = False
 
 
-class Reader:
+class ShellReader:
     """Reads a text; `found` are its simple commands, and those of the texts inside of it."""
 
-    def __init__(self, text: str, above: Reader | None = None, budget: Budget | None = None) -> None:
+    def __init__(self, text: str, above: ShellReader | None = None, budget: Budget | None = None) -> None:
         self.text = text
         self.budget: Budget = above.budget if above else budget or Budget()
         self.budget.spend(1, len(text))
@@ -84,7 +84,7 @@ class Reader:
         self._word: list[str] | None = None
         self._waiting: list[tuple[str, bool, bool, Simple]] = []
         if self.depth > _MAX_DEPTH or UNKNOWN in text:
-            raise Unreadable
+            raise UnreadableShell
 
     def commands(self, end: str = "") -> None:
         """Read commands up to a closing bracket, or to the end of the text."""
@@ -113,7 +113,7 @@ class Reader:
                 self._segment()
         self._end("")
         if end:
-            raise Unreadable
+            raise UnreadableShell
 
     def _open(self) -> int:
         """A bracket: arithmetic where two close together, else a group, a function or a list. How many are open."""
@@ -185,7 +185,7 @@ class Reader:
                 end = self.at
             command.given.append(self.text[start:end])
             if not is_literal:
-                Reader(self.text[start:end], self)._quoted("")
+                ShellReader(self.text[start:end], self)._quoted("")
 
     # Words
 
@@ -224,13 +224,13 @@ class Reader:
             else:
                 self._add(self._matched(r'([^"\\$`]+|")'))
         if end:
-            raise Unreadable
+            raise UnreadableShell
 
     def _expand(self, is_quoted: bool) -> None:
         """What the shell puts in: a variable, or what commands say, which are read as well."""
         if self.text[self.at] == "`":
             inner = self._matched(r"`((?:[^`\\]|\\.)*)`")
-            Reader(re.sub(r"\\([`$\\])", r"\1", inner), self).commands()
+            ShellReader(re.sub(r"\\([`$\\])", r"\1", inner), self).commands()
             self._add(UNKNOWN)
             return
         self.at += 1
@@ -262,7 +262,7 @@ class Reader:
             else:
                 self._segment()
         if self.at >= len(self.text):
-            raise Unreadable
+            raise UnreadableShell
         self.at += 1
         self._word = kept
         self._add(UNKNOWN)
@@ -273,7 +273,7 @@ class Reader:
         self._now, self._word = Simple(), None
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            raise Unreadable
+            raise UnreadableShell
         self.commands(")")
         self.depth -= 1
         self._now, self._word = kept
@@ -281,7 +281,7 @@ class Reader:
     def _matched(self, pattern: str) -> str:
         found = re.compile(pattern, re.DOTALL).match(self.text, self.at)
         if found is None:
-            raise Unreadable
+            raise UnreadableShell
         self.at = found.end()
         return found.group(1)
 
@@ -301,7 +301,7 @@ class Reader:
         now, self._now = self._now, Simple()
         now.after = operator
         if self.depth > 0 and next((word for word in now.words if word not in KEYWORDS), "") == "case":
-            raise Unreadable  # its brackets close nothing
+            raise UnreadableShell  # its brackets close nothing
         if now.words or now.into or now.given:
             self.found.append(now)
         elif self.found and operator in ("|", "|&", "||", "&&", "&"):

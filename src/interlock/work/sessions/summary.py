@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.machine import Machine
-from interlock.work.sessions.record import Record
+from interlock.work.sessions.record import SessionRecord
 
-__all__ = ["Share", "Summary", "shares_of", "summary_of"]
+__all__ = ["SessionSummary", "Share", "shares_of", "summary_of"]
 
 _MOST_SHARES = 200
 _STEP_SECONDS = 10.0
@@ -16,7 +16,7 @@ _LEAST_OPEN = 0.06
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SessionSummary:
     """A session in a line."""
 
     id: str
@@ -63,11 +63,11 @@ class Share:
     off_path: bool = False
 
 
-def summary_of(record: Record, machine: Machine, now: float) -> Summary:
+def summary_of(record: SessionRecord, machine: Machine, now: float) -> SessionSummary:
     """A session as its record tells it now."""
     state = machine.states.get(record.state)
     usual = state.typical_seconds[-1] if state is not None and state.typical_seconds else None
-    return Summary(
+    return SessionSummary(
         id=record.id,
         state=record.state,
         outcome=record.outcome,
@@ -88,13 +88,13 @@ def summary_of(record: Record, machine: Machine, now: float) -> Summary:
     )
 
 
-def _doing(record: Record) -> str:
+def _doing(record: SessionRecord) -> str:
     running = [*record.running.values()]
     heard = running[-1] if running else record.last
     return heard.message if heard is not None and heard.type != "state_change" else ""
 
 
-def shares_of(record: Record, now: float) -> list[Share]:
+def shares_of(record: SessionRecord, now: float) -> list[Share]:
     """The time in each state, one after the other, as parts of a whole; of very many, in sum.
 
     A state that goes on is told in whole steps of some seconds, so that who looks at about the same time sees the same.

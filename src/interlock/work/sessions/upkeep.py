@@ -13,11 +13,11 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal, Transaction, open_journal
 from interlock.journal.ids import time_text
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.leases import is_present
-from interlock.work.sessions.findings import Written
+from interlock.work.driver.lease_holders import is_present
+from interlock.work.formats.times import seconds_of
+from interlock.work.sessions.findings import WrittenFile
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
-from interlock.work.times import seconds_of
 from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.processes import client_process
@@ -43,7 +43,7 @@ def end_lost(journal: Journal) -> list[str]:
         session = resource.partition(":")[2]
         written = written_since(journal, session)
 
-        def work(transaction: Transaction, session: str = session, written: list[Written] = written) -> bool:
+        def work(transaction: Transaction, session: str = session, written: list[WrittenFile] = written) -> bool:
             return end_if_gone(transaction, session, written)
 
         if journal.transact(work):
@@ -106,7 +106,7 @@ def adopt(address: str, session: str) -> None:
         journal.close()
 
 
-def written_since(journal: Journal, reference: str, repository: Repository | None = None) -> list[Written]:
+def written_since(journal: Journal, reference: str, repository: Repository | None = None) -> list[WrittenFile]:
     """The files of a session's work tree that were written since it began; none where that cannot be known.
 
     `repository` is that of the work tree, where it is open already.
@@ -120,7 +120,7 @@ def written_since(journal: Journal, reference: str, repository: Repository | Non
         return []
 
 
-def written_beside(journal: Journal, reference: str, main: Path) -> list[Written]:
+def written_beside(journal: Journal, reference: str, main: Path) -> list[WrittenFile]:
     """The files of the repository's own work tree that were written while a session worked in another one.
 
     Whose they are nobody can know; none where another session was at work there in that time.
@@ -138,10 +138,10 @@ def written_beside(journal: Journal, reference: str, main: Path) -> list[Written
         return []
 
 
-def _written(root: Path, started: str, repository: Repository | None = None) -> list[Written]:
+def _written(root: Path, started: str, repository: Repository | None = None) -> list[WrittenFile]:
     since = seconds_of(started)
     names = files(repository or root)[:_MOST_FILES]
-    written = [Written(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
+    written = [WrittenFile(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
     return sorted(written, key=lambda one: one.at)
 
 

@@ -16,11 +16,11 @@ from interlock.errors import InterlockError, NotFound, Refusal
 from interlock.journal import Holder, Instance, Journal, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine
 from interlock.machine.model import NOTED
-from interlock.work.leases import is_present, process_holder
-from interlock.work.sessions.findings import Finding, Written, of_session, of_stay
-from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, Record, record_of
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.formats.times import seconds_of
+from interlock.work.sessions.findings import SessionFinding, WrittenFile, of_session, of_stay
+from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, SessionRecord, record_of
 from interlock.work.tickets.numbers import ticket_or_stub
-from interlock.work.times import seconds_of
 from interlock.world.processes import Process
 from interlock.world.redaction import redacted, redacted_data
 
@@ -164,7 +164,7 @@ def complete(
     error: str | None = None,
     *,
     metadata: dict[str, Any] | None = None,
-    written: Sequence[Written] = (),
+    written: Sequence[WrittenFile] = (),
     key: str | None = None,
 ) -> Work[Moved]:
     """End a session with its outcome; what was written in its work tree is compared with what it reported."""
@@ -274,7 +274,7 @@ def _told(recorded: Recorded, machine: Machine, found: list[str]) -> Moved:
     )
 
 
-def keep_findings(transaction: Transaction, session: str, found: Sequence[Finding]) -> list[str]:
+def keep_findings(transaction: Transaction, session: str, found: Sequence[SessionFinding]) -> list[str]:
     """Write down what was found; the sentences."""
     for one in found:
         data = {"type": _FINDING, "code": one.code, "message": one.message, "state": one.state}
@@ -322,14 +322,14 @@ def _vacated(transaction: Transaction, above: str, role: str | None, made: str) 
     return closed
 
 
-def _open(other: Instance, record: Record) -> Refusal:
+def _open(other: Instance, record: SessionRecord) -> Refusal:
     message = f"Session {other.id} of {record.ticket_id or other.parent} is still open, in {other.state!r}."
     call = f'update_session_state({{"sessionId": "{other.id}", "state": "…"}})'
     hint = f"Go on with it: {call}. If its work is over, complete it with complete_ralph_session."
     return Refusal("session_open", message, hint, {"sessionId": other.id, "state": other.state})
 
 
-def end_if_gone(transaction: Transaction, session: str, written: Sequence[Written] = ()) -> bool:
+def end_if_gone(transaction: Transaction, session: str, written: Sequence[WrittenFile] = ()) -> bool:
     """End a session as a time-out if nobody holds it any more; whether it was ended."""
     if transaction.is_held(_lease(session), is_present) is not False:
         return False

@@ -14,7 +14,16 @@ from __future__ import annotations
 
 import re
 
-from interlock.work.sessions.shell import ASSIGNMENT, KEYWORDS, UNKNOWN, Budget, Exhausted, Reader, Simple, Unreadable
+from interlock.work.sessions.shell import (
+    ASSIGNMENT,
+    KEYWORDS,
+    UNKNOWN,
+    Budget,
+    Exhausted,
+    ShellReader,
+    Simple,
+    UnreadableShell,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,9 +190,9 @@ def read_command(
 def commands_of(command: str) -> list[tuple[list[str], str]]:
     """The words of each simple command, without what only carries it, and the operator after it."""
     try:
-        reader = Reader(command[:_MAX_COMMAND])
+        reader = ShellReader(command[:_MAX_COMMAND])
         reader.commands()
-    except (Unreadable, Exhausted, RecursionError):
+    except (UnreadableShell, Exhausted, RecursionError):
         return []
     return [(_carried(simple.words)[0], simple.after) for simple in reader.found]
 
@@ -196,17 +205,17 @@ class _Judge:
         self._budget = budget
         self._is_temporary = is_temporary
 
-    def judge(self, text: str, above: Reader | None) -> None:
+    def judge(self, text: str, above: ShellReader | None) -> None:
         """Judge a text that is run as a command, by an agent or by another command that holds it."""
         if len(text) > _MAX_COMMAND:
             raise Exhausted
         try:
-            reader = Reader(text, above, self._budget)
+            reader = ShellReader(text, above, self._budget)
             first = len(reader.found)
             reader.commands()
             for simple in reader.found[first:]:
                 self._judge_simple(simple, reader)
-        except (Unreadable, RecursionError):
+        except (UnreadableShell, RecursionError):
             self._writes(_UNREADABLE, is_loose=True)
 
     def _writes(self, why: str, paths: Iterable[str] = (), *, is_loose: bool = False, name: str = "") -> None:
@@ -219,7 +228,7 @@ class _Judge:
         self.reading.paths += found
         self.reading.is_loose |= is_loose or any(UNKNOWN in path or "{}" in path for path in found)
 
-    def _judge_simple(self, simple: Simple, reader: Reader) -> None:
+    def _judge_simple(self, simple: Simple, reader: ShellReader) -> None:
         for target in simple.into:
             shown = "a file" if UNKNOWN in target or not target else target
             self._writes(f"it redirects into {shown}", [target], name="tee")
@@ -228,7 +237,7 @@ class _Judge:
                 self.judge(word[held.end() :], reader)
         self._judge_words(simple.words, simple, reader)
 
-    def _judge_words(self, words: list[str], simple: Simple, reader: Reader) -> None:
+    def _judge_words(self, words: list[str], simple: Simple, reader: ShellReader) -> None:
         # A word is looked at by several patterns, and where something carries a command, again with each of them.
         self._budget.spend(len(words), 4 * sum(map(len, words)))
         command, carriers = _carried(words)
@@ -243,7 +252,7 @@ class _Judge:
         if self.reading.why != before and any(carrier in ("xargs", "parallel") for carrier, _ in carriers):
             self.reading.is_loose = True  # what it writes is named elsewhere
 
-    def _judge_command(self, name: str, rest: list[str], simple: Simple, reader: Reader) -> None:
+    def _judge_command(self, name: str, rest: list[str], simple: Simple, reader: ShellReader) -> None:
         line = "\n".join(rest)
         is_pattern = not rest and simple.after == ")"  # of a case
         if UNKNOWN in name or (re.search(r"[*?\[ ]|\{\}|^-$", name) and name not in ("[", "[[") and not is_pattern):
@@ -279,7 +288,7 @@ class _Judge:
         self._writes(f"`{name}` changes files", written, is_loose=is_loose, name=name)
         self.reading.removed += [*((moved or plain) if name in _REMOVERS else []), *landed]
 
-    def _of_shell(self, name: str, rest: list[str], simple: Simple, reader: Reader) -> None:
+    def _of_shell(self, name: str, rest: list[str], simple: Simple, reader: ShellReader) -> None:
         plain = rest[:1] if name in (".", "source") else _past_options(rest, "-o -O +o +O")
         for index, word in enumerate(rest if name in _SHELLS else ()):
             if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*|--command", word):
@@ -292,7 +301,7 @@ class _Judge:
             if not simple.given:
                 self._writes("a shell runs what it is given on its input", is_loose=True)
 
-    def _of_code(self, name: str, rest: list[str], simple: Simple, reader: Reader) -> None:
+    def _of_code(self, name: str, rest: list[str], simple: Simple, reader: ShellReader) -> None:
         """Commands that run code which stands among their words."""
         if name in _INTERPRETERS and self._runs_code(name, rest):
             self._writes(f"`{name}` runs code that stands in the command, and it may write", is_loose=True)
@@ -310,7 +319,7 @@ class _Judge:
             if prints or "inplace" in rest or re.search(r'\bsystem\s*\(|\|\s*["&]|\|\s*getline', code):
                 self._writes(f"`{name}` writes or runs what its program says", is_loose=True)
 
-    def _of_find(self, rest: list[str], simple: Simple, reader: Reader) -> None:
+    def _of_find(self, rest: list[str], simple: Simple, reader: ShellReader) -> None:
         """Every command that a search runs with what it finds: that lies below where it begins."""
         line = "\n".join(rest)
         start = rest[0] if rest and rest[0][:1] not in ("-", "!", "(") else "."
@@ -336,7 +345,7 @@ class _Judge:
         # Without a script it runs what it is given on its input, now or when more is written to it.
         return not _has(r"^-[vVh]|^--(?:run|test)", "\n".join(options))
 
-    def _of_git(self, rest: list[str], reader: Reader) -> None:
+    def _of_git(self, rest: list[str], reader: ShellReader) -> None:
         past = _past_options(rest, "-C -c --git-dir --work-tree --namespace --exec-path")
         for index, option in enumerate(rest[: len(rest) - len(past)]):
             if option == "-c" and (held := re.search(_GIT_COMMANDS, "".join(rest[index + 1 : index + 2]))):

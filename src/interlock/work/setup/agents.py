@@ -19,10 +19,10 @@ from interlock.world.agents.registration import (
     toml,
 )
 
-__all__ = ["EVENTS", "FILES", "Agent", "Supplies", "handler", "plugin", "server", "server_block"]
+__all__ = ["EVENTS", "FILES", "SetupTarget", "Supplies", "handler", "plugin", "server", "server_block"]
 
 
-class Agent(StrEnum):
+class SetupTarget(StrEnum):
     """A coding agent that can be set up; its value is its command."""
 
     CLAUDE = "claude"
@@ -31,13 +31,16 @@ class Agent(StrEnum):
 
 
 FILES: Final = {
-    Agent.CLAUDE: (".claude", "CLAUDE.md", ".mcp.json"),
-    Agent.CODEX: (".codex",),
-    Agent.OPENCODE: ("opencode.json", "opencode.jsonc", ".opencode"),
+    SetupTarget.CLAUDE: (".claude", "CLAUDE.md", ".mcp.json"),
+    SetupTarget.CODEX: (".codex",),
+    SetupTarget.OPENCODE: ("opencode.json", "opencode.jsonc", ".opencode"),
 }
 """What in a repository shows that an agent works there."""
 
-EVENTS: Final[dict[Agent, Mapping[str, int]]] = {Agent.CLAUDE: CLAUDE_EVENTS, Agent.CODEX: CODEX_EVENTS}
+EVENTS: Final[dict[SetupTarget, Mapping[str, int]]] = {
+    SetupTarget.CLAUDE: CLAUDE_EVENTS,
+    SetupTarget.CODEX: CODEX_EVENTS,
+}
 """The events whose hook is ours, and how many seconds it may take."""
 
 
@@ -53,10 +56,10 @@ class Supplies:
     """Claude Code's files that are ours as a whole, by their paths: the ticket commands as skills and agents."""
 
 
-def server(agent: Agent, supplies: Supplies) -> dict[str, Any]:
+def server(agent: SetupTarget, supplies: Supplies) -> dict[str, Any]:
     """Our MCP server as the agent's JSON registers it."""
     command = (supplies.ralph, "mcp")
-    return opencode_server(command) if agent is Agent.OPENCODE else local_server(command)
+    return opencode_server(command) if agent is SetupTarget.OPENCODE else local_server(command)
 
 
 def server_block(supplies: Supplies) -> str:
@@ -70,9 +73,9 @@ def server_block(supplies: Supplies) -> str:
     )
 
 
-def handler(agent: Agent, event: str, supplies: Supplies) -> dict[str, Any]:
+def handler(agent: SetupTarget, event: str, supplies: Supplies) -> dict[str, Any]:
     """Our hook for an event."""
-    return (codex_hook if agent is Agent.CODEX else claude_hook)(supplies.hook, event)
+    return (codex_hook if agent is SetupTarget.CODEX else claude_hook)(supplies.hook, event)
 
 
 def plugin(supplies: Supplies) -> str:

@@ -8,7 +8,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from interlock.work.setup.proposal import Change, Proposal, conflict
+from interlock.work.setup.proposal import FileChange, Proposal, conflict
 from interlock.world.repository import exclude_state
 
 __all__ = ["carry_out"]
@@ -36,10 +36,10 @@ def _exclude(proposal: Proposal) -> None:
         raise conflict(".git/info/exclude", error.strerror or "it may not be written") from None
 
 
-def _write(changes: list[Change]) -> None:
+def _write(changes: list[FileChange]) -> None:
     made: list[Path] = []
-    staged: list[tuple[Change, Path | None]] = []
-    done: list[tuple[Change, int | None]] = []
+    staged: list[tuple[FileChange, Path | None]] = []
+    done: list[tuple[FileChange, int | None]] = []
     change = changes[0]
     try:
         for change in changes:
@@ -57,7 +57,7 @@ def _write(changes: list[Change]) -> None:
         raise
 
 
-def _check_unchanged(change: Change) -> None:
+def _check_unchanged(change: FileChange) -> None:
     now = change.real.read_bytes() if change.real.exists() else None
     if now != change.before:
         raise conflict(change.file, "somebody changed it meanwhile", "Look at it")
@@ -70,7 +70,7 @@ def _mode(path: Path) -> int | None:
         return None
 
 
-def _staged(change: Change, made: list[Path]) -> Path | None:
+def _staged(change: FileChange, made: list[Path]) -> Path | None:
     """The new text in a file beside its place, with the mode of the old one."""
     if change.after is None:
         return None
@@ -101,14 +101,14 @@ def _umask() -> int:
     return mask
 
 
-def _moved(change: Change, temporary: Path | None) -> None:
+def _moved(change: FileChange, temporary: Path | None) -> None:
     if temporary is not None:
         temporary.replace(change.real)
     elif change.before is not None:
         change.real.unlink()
 
 
-def _restore(done: list[tuple[Change, int | None]], made: list[Path], temporaries: list[Path]) -> None:
+def _restore(done: list[tuple[FileChange, int | None]], made: list[Path], temporaries: list[Path]) -> None:
     """Everything as it was, as far as the disk still lets us."""
     for change, mode in reversed(done):
         with contextlib.suppress(OSError):

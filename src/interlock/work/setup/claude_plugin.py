@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from interlock import __version__
 from interlock.machine import load_shipped
-from interlock.work.setup.agents import EVENTS, Agent, Supplies, handler, server
+from interlock.work.setup.agents import EVENTS, SetupTarget, Supplies, handler, server
 from interlock.work.tickets.skills import agent_files, skill_file, skill_path, skills
 from interlock.world.agents.registration import SERVER
 
@@ -55,11 +55,11 @@ def plugin_files() -> dict[str, str]:
     """Every file of the plugin, by its path in its folder."""
     ticket = load_shipped("ticket")
     about = {"name": NAME, "version": __version__, "description": _ABOUT, "author": _AUTHOR, "license": "MIT"}
-    hooks = {event: [{"hooks": [_hook(event)]}] for event in EVENTS[Agent.CLAUDE]}
+    hooks = {event: [{"hooks": [_hook(event)]}] for event in EVENTS[SetupTarget.CLAUDE]}
     texts = {skill_path(one): skill_file(one, _TOOLS) for one in skills(ticket)} | agent_files(ticket, _TOOLS)
     return {
         ".claude-plugin/plugin.json": _json(about),
-        ".mcp.json": _json({"mcpServers": {SERVER: server(Agent.CLAUDE, _OURS)}}),
+        ".mcp.json": _json({"mcpServers": {SERVER: server(SetupTarget.CLAUDE, _OURS)}}),
         "hooks/hooks.json": _json({"description": "Holds an agent to the state it reported.", "hooks": hooks}),
         "README.md": _README,
         **{path.removeprefix(".claude/"): text for path, text in texts.items()},
@@ -68,7 +68,7 @@ def plugin_files() -> dict[str, str]:
 
 def _hook(event: str) -> dict[str, Any]:
     """Our hook for an event, told that it may not be the only one."""
-    own = handler(Agent.CLAUDE, event, _OURS)
+    own = handler(SetupTarget.CLAUDE, event, _OURS)
     return own | {"args": [*own["args"], "plugin"]}
 
 

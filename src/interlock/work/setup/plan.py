@@ -10,10 +10,10 @@ import msgspec
 from interlock.work.setup.entries import Foreign, SetupFault
 from interlock.work.setup.targets import Target, Trace
 
-__all__ = ["Edit", "PlanFault", "Record", "decoded", "encoded", "plan", "plan_undo"]
+__all__ = ["Edit", "PlanFault", "SetupRecord", "decoded", "encoded", "plan", "plan_undo"]
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SetupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was there before: `.ralf/init.json`."""
 
     version: int = 1
@@ -40,24 +40,27 @@ class Edit:
     after: str | None
 
 
-def decoded(text: bytes | None) -> Record | None:
+def decoded(text: bytes | None) -> SetupRecord | None:
     """The record in a file; None if there is none that we can read."""
     try:
-        record = msgspec.json.decode(text, type=Record) if text is not None else None
+        record = msgspec.json.decode(text, type=SetupRecord) if text is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return record if record is not None and record.version == 1 else None
 
 
-def encoded(record: Record) -> bytes:
+def encoded(record: SetupRecord) -> bytes:
     return msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n"
 
 
 def plan(
-    targets: Sequence[Target], texts: Mapping[str, str | None], record: Record | None, missing: Collection[str] = ()
-) -> tuple[list[Edit], Record]:
+    targets: Sequence[Target],
+    texts: Mapping[str, str | None],
+    record: SetupRecord | None,
+    missing: Collection[str] = (),
+) -> tuple[list[Edit], SetupRecord]:
     """Every file with our part in it, and the record to keep; `missing` are the directories that are not there."""
-    old = record or Record()
+    old = record or SetupRecord()
     edits: list[Edit] = []
     files = dict(old.files)
     for target in targets:
@@ -71,14 +74,14 @@ def plan(
         files.pop(target.file, None)
         if trace is not None:
             files[target.file] = trace
-    return edits, Record(files=files, directories=sorted({*old.directories, *missing}))
+    return edits, SetupRecord(files=files, directories=sorted({*old.directories, *missing}))
 
 
 def _fault(target: Target, fault: SetupFault) -> PlanFault:
     return PlanFault(target.file, str(fault), is_foreign=isinstance(fault, Foreign))
 
 
-def plan_undo(targets: Sequence[Target], texts: Mapping[str, str | None], record: Record | None) -> list[Edit]:
+def plan_undo(targets: Sequence[Target], texts: Mapping[str, str | None], record: SetupRecord | None) -> list[Edit]:
     """Every file that is there, without our part."""
     edits: list[Edit] = []
     traces = record.files if record else {}

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.work.setup.agents import Agent
-from interlock.work.setup.plan import Edit, PlanFault, Record, decoded, encoded, plan, plan_undo
-from interlock.work.setup.surroundings import Seen, look, supplies, work_tree
+from interlock.work.setup.agents import SetupTarget
+from interlock.work.setup.plan import Edit, PlanFault, SetupRecord, decoded, encoded, plan, plan_undo
+from interlock.work.setup.surroundings import FileContent, look, supplies, work_tree
 from interlock.work.setup.targets import Target, all_targets, directories, targets
 from interlock.world.repository import state_directory
 
-__all__ = ["Change", "Proposal", "conflict", "propose", "propose_undo"]
+__all__ = ["FileChange", "Proposal", "conflict", "propose", "propose_undo"]
 
 _RECORD = "init.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file: what happens to it, and the bytes before and after; None stands for no file."""
 
     file: str
@@ -38,8 +38,8 @@ class Proposal:
     """All that would be written."""
 
     start: Path
-    changes: tuple[Change, ...]
-    record: Change
+    changes: tuple[FileChange, ...]
+    record: FileChange
     directories: tuple[Path, ...]
     """Those of ours that go once they are empty."""
     ralph: str
@@ -50,7 +50,7 @@ class Proposal:
         return any(change.action != "unchanged" for change in self.changes)
 
 
-def propose(start: Path, agents: Collection[Agent], environment: Mapping[str, str]) -> Proposal:
+def propose(start: Path, agents: Collection[SetupTarget], environment: Mapping[str, str]) -> Proposal:
     """What setting up these agents would write in the repository around `start`."""
     root, brought, record = work_tree(start), supplies(environment), _record_file(start)
     try:
@@ -74,7 +74,7 @@ def propose_undo(start: Path, environment: Mapping[str, str]) -> Proposal:
         changes = tuple(one for one in _changes(edits, seen) if one.action != "unchanged")
     except PlanFault as fault:
         raise _conflict(fault) from None
-    going = _going(root, directories(wanted), old or Record(), changes)
+    going = _going(root, directories(wanted), old or SetupRecord(), changes)
     return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, None), going, brought.ralph)
 
 
@@ -88,18 +88,18 @@ def _conflict(fault: PlanFault) -> InterlockError:
     return conflict(fault.file, str(fault), "Rename or remove what is there" if fault.is_foreign else "Mend it")
 
 
-def _looked_at(root: Path, wanted: Sequence[Target]) -> tuple[list[Target], dict[str, Seen]]:
+def _looked_at(root: Path, wanted: Sequence[Target]) -> tuple[list[Target], dict[str, FileContent]]:
     """The files as they are; one that is another by a link is edited once."""
     seen = {target.file: look(root, target.file) for target in wanted}
     first = {one.real: file for file, one in reversed(seen.items())}
     return [target for target in wanted if first[seen[target.file].real] == target.file], seen
 
 
-def _texts(seen: Mapping[str, Seen]) -> dict[str, str | None]:
+def _texts(seen: Mapping[str, FileContent]) -> dict[str, str | None]:
     return {file: one.text for file, one in seen.items()}
 
 
-def _changes(edits: Sequence[Edit], seen: Mapping[str, Seen]) -> tuple[Change, ...]:
+def _changes(edits: Sequence[Edit], seen: Mapping[str, FileContent]) -> tuple[FileChange, ...]:
     changes = [_change(edit, seen[edit.file].real, _encoded(edit.after)) for edit in edits]
     for change in changes:
         if change.action != "unchanged":
@@ -107,16 +107,16 @@ def _changes(edits: Sequence[Edit], seen: Mapping[str, Seen]) -> tuple[Change, .
     return tuple(changes)
 
 
-def _change(edit: Edit, real: Path, after: bytes | None) -> Change:
+def _change(edit: Edit, real: Path, after: bytes | None) -> FileChange:
     before = _encoded(edit.before) if edit.before is not None else _bytes(real)
     if before == after:
         action = "unchanged"
     else:
         action = "created" if before is None else "removed" if after is None else "changed"
-    return Change(edit.file, action, _diff(edit), real, before, after)
+    return FileChange(edit.file, action, _diff(edit), real, before, after)
 
 
-def _check_writable(change: Change) -> None:
+def _check_writable(change: FileChange) -> None:
     directory = next(one for one in change.real.parents if one.exists())
     if change.before is not None and not os.access(change.real, os.W_OK):
         raise PlanFault(change.file, "it may not be written")
@@ -124,7 +124,7 @@ def _check_writable(change: Change) -> None:
         raise PlanFault(change.file, f"its directory {directory} may not be written")
 
 
-def _going(root: Path, ours: Sequence[str], old: Record, changes: Sequence[Change]) -> tuple[Path, ...]:
+def _going(root: Path, ours: Sequence[str], old: SetupRecord, changes: Sequence[FileChange]) -> tuple[Path, ...]:
     """Our directories, the inner ones first: those that we made, and those of files of which nobody knows more."""
     removed = [one.file for one in changes if one.action == "removed" and one.file not in old.files]
     going = [one for one in ours if one in old.directories or any(Path(file).is_relative_to(one) for file in removed)]

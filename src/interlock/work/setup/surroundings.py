@@ -12,14 +12,14 @@ from pathlib import Path
 
 from interlock.errors import InterlockError
 from interlock.work.sessions.prompt import progress_reporting
-from interlock.work.settings import template
-from interlock.work.setup.agents import FILES, Agent, Supplies
+from interlock.work.settings.values import template
+from interlock.work.setup.agents import FILES, SetupTarget, Supplies
 from interlock.work.setup.plan import PlanFault
 from interlock.work.tickets.skills import agent_files, skill_file, skill_path, skills
 from interlock.world.machines import find_machine
 from interlock.world.repository import find_root
 
-__all__ = ["Seen", "called", "find_agents", "look", "supplies", "work_tree"]
+__all__ = ["FileContent", "called", "find_agents", "look", "supplies", "work_tree"]
 
 _LARGEST = 4_000_000
 
@@ -36,10 +36,10 @@ def work_tree(start: Path) -> Path:
     raise InterlockError("no_repository", message, "Go to a clone of it.")
 
 
-def find_agents(root: Path, environment: Mapping[str, str]) -> dict[Agent, str]:
+def find_agents(root: Path, environment: Mapping[str, str]) -> dict[SetupTarget, str]:
     """The agents that are installed or have files in the work tree, each with what shows it."""
-    found: dict[Agent, str] = {}
-    for agent in Agent:
+    found: dict[SetupTarget, str] = {}
+    for agent in SetupTarget:
         command = shutil.which(agent, path=environment.get("PATH", ""))
         files = [name for name in FILES[agent] if os.path.lexists(root / name)]
         if command:
@@ -71,14 +71,14 @@ def called(program: str, environment: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileContent:
     """A file as it is: where it really is, behind links, and what is in it; None stands for no file."""
 
     real: Path
     text: str | None
 
 
-def look(root: Path, file: str) -> Seen:
+def look(root: Path, file: str) -> FileContent:
     """A file of the work tree that may be edited. What is no text, or lies elsewhere, is a fault."""
     path = root / file
     try:
@@ -86,7 +86,7 @@ def look(root: Path, file: str) -> Seen:
         base = root.resolve()
         if not real.is_relative_to(base) or real.relative_to(base).parts[:1] == (".git",):
             raise PlanFault(file, "it is a link that leaves the work tree")
-        return Seen(real, _read(file, real))
+        return FileContent(real, _read(file, real))
     except UnicodeDecodeError:
         raise PlanFault(file, "it is not UTF-8") from None
     except NotADirectoryError:

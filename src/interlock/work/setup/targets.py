@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from interlock.work.setup import entries
-from interlock.work.setup.agents import EVENTS, Agent, Supplies, handler, plugin, server, server_block
+from interlock.work.setup.agents import EVENTS, SetupTarget, Supplies, handler, plugin, server, server_block
 from interlock.work.setup.entries import Foreign, SetupFault
 from interlock.world import blocks, jsonc
 from interlock.world.blocks import Fence
@@ -291,14 +291,14 @@ _CLAUDES = re.compile(r"\.claude/(?:skills/ralph-[a-z0-9-]+/SKILL|agents/ralph-[
 _OPENCODE = '{\n  "$schema": "https://opencode.ai/config.json"\n}\n'
 
 
-def targets(agents: Collection[Agent], supplies: Supplies, has: Collection[str]) -> list[Target]:
+def targets(agents: Collection[SetupTarget], supplies: Supplies, has: Collection[str]) -> list[Target]:
     """The files to edit for these agents; `has` are those that are there."""
     found: list[Target] = [Whole("ralph.toml", supplies.settings), Fenced(_GUIDE, Fence.MARKDOWN, supplies.guide)]
-    if Agent.CLAUDE in agents:
+    if SetupTarget.CLAUDE in agents:
         found += _claude(supplies)
-    if Agent.CODEX in agents:
+    if SetupTarget.CODEX in agents:
         found += _codex(supplies)
-    if Agent.OPENCODE in agents:
+    if SetupTarget.OPENCODE in agents:
         is_other = "opencode.jsonc" in has and "opencode.json" not in has
         found += _opencode(supplies, "opencode.jsonc" if is_other else "opencode.json")
     return found
@@ -308,7 +308,7 @@ def all_targets(supplies: Supplies, recorded: Collection[str] = ()) -> list[Targ
     """Every file that may have something of ours; those recorded may be of a machine that is no longer in force."""
     other = _opencode(supplies, "opencode.jsonc")[:1]
     earlier = [one for one in recorded if _CLAUDES.fullmatch(one) and one not in supplies.claude]
-    return [*targets(list(Agent), supplies, ()), *other, *(Whole(file, "") for file in earlier)]
+    return [*targets(list(SetupTarget), supplies, ()), *other, *(Whole(file, "") for file in earlier)]
 
 
 def directories(wanted: Iterable[Target]) -> list[str]:
@@ -319,8 +319,8 @@ def directories(wanted: Iterable[Target]) -> list[str]:
 def _claude(supplies: Supplies) -> list[Target]:
     return [
         Fenced(_MEMORY, Fence.MARKDOWN, f"@{_GUIDE}", unless=_REFERS),
-        Json(".mcp.json", ("mcpServers", "ralph"), server(Agent.CLAUDE, supplies)),
-        Json(".claude/settings.json", hooks=_handlers(Agent.CLAUDE, supplies)),
+        Json(".mcp.json", ("mcpServers", "ralph"), server(SetupTarget.CLAUDE, supplies)),
+        Json(".claude/settings.json", hooks=_handlers(SetupTarget.CLAUDE, supplies)),
         *(Whole(file, text, renewed=True) for file, text in supplies.claude.items()),
     ]
 
@@ -328,16 +328,16 @@ def _claude(supplies: Supplies) -> list[Target]:
 def _codex(supplies: Supplies) -> list[Target]:
     return [
         FencedTable(".codex/config.toml", server_block(supplies)),
-        Json(".codex/hooks.json", hooks=_handlers(Agent.CODEX, supplies)),
+        Json(".codex/hooks.json", hooks=_handlers(SetupTarget.CODEX, supplies)),
     ]
 
 
 def _opencode(supplies: Supplies, file: str) -> list[Target]:
     return [
-        Json(file, ("mcp", "ralph"), server(Agent.OPENCODE, supplies), new=_OPENCODE),
+        Json(file, ("mcp", "ralph"), server(SetupTarget.OPENCODE, supplies), new=_OPENCODE),
         Fenced(".opencode/plugins/ralph.js", Fence.SLASHES, plugin(supplies), alone=True),
     ]
 
 
-def _handlers(agent: Agent, supplies: Supplies) -> dict[str, dict[str, Any]]:
+def _handlers(agent: SetupTarget, supplies: Supplies) -> dict[str, dict[str, Any]]:
     return {event: handler(agent, event, supplies) for event in EVENTS[agent]}

@@ -15,8 +15,8 @@ record       a loop as its entries tell it; `replay` folds them (PURE), `reading
 loop         driving it: read where it stands, do the next effect, write down what came of it
   steps        what is done in each state: `agents`, `testing`, `committing`, `remembering`, `ending`
   unsent       memory events that wait for a server, of all loops
-  visit        the loop in one state; `runs` is one run of one agent for it
-  desk, yard   what a driver has at hand, and where it works; `opening` makes that ready
+  driver_step  the loop in one state; `runs` is one run of one agent for it
+  context      where a loop works, and with what; `opening` makes it ready, `loop_cache` is kept between steps
   files        `progress.txt` made of the journal, and people's edits read back
 verbs        what people do about a loop, while it runs or rests
 """

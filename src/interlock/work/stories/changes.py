@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.work.stories.progress import SHOWN, Progress, Status, StoryProgress
+from interlock.work.stories.progress import SHOWN, Progress, StoryProgress, StoryStatus
 
 __all__ = ["accepted"]
 
 
 _BACK = {
-    Status.COMPLETE: (Status.IN_PROGRESS, Status.NOT_STARTED),
-    Status.BLOCKED: (Status.IN_PROGRESS, Status.NOT_STARTED),
-    Status.IN_PROGRESS: (Status.NOT_STARTED,),
-    Status.NOT_STARTED: (),
+    StoryStatus.COMPLETE: (StoryStatus.IN_PROGRESS, StoryStatus.NOT_STARTED),
+    StoryStatus.BLOCKED: (StoryStatus.IN_PROGRESS, StoryStatus.NOT_STARTED),
+    StoryStatus.IN_PROGRESS: (StoryStatus.NOT_STARTED,),
+    StoryStatus.NOT_STARTED: (),
 }
 """Where a person may put a story: only back, never on."""
 
@@ -44,10 +44,10 @@ def accepted(before: Progress, after: Progress) -> tuple[Progress, list[str]]:
 
 
 def _added(story: StoryProgress) -> tuple[StoryProgress, str | None]:
-    if story.status is Status.NOT_STARTED:
+    if story.status is StoryStatus.NOT_STARTED:
         return story, None
     sentence = f"{story.id} is new and cannot be {story.status} yet: it was added as not_started."
-    return StoryProgress(story.id, Status.NOT_STARTED, story.file), sentence
+    return StoryProgress(story.id, StoryStatus.NOT_STARTED, story.file), sentence
 
 
 def _edited(was: StoryProgress, story: StoryProgress) -> tuple[StoryProgress, str | None]:
@@ -57,12 +57,12 @@ def _edited(was: StoryProgress, story: StoryProgress) -> tuple[StoryProgress, st
         return kept, f"{was.id}: {_named(others)} the loop's: nothing of it was changed." if others else None
     if story.status in _BACK[was.status]:
         return _back(was, story), None
-    if story.status is Status.COMPLETE:
+    if story.status is StoryStatus.COMPLETE:
         return kept, (
             f"{was.id} was set to complete by hand, and stays {was.status}: a story is complete when its tasks "
             "are done and its criteria were judged."
         )
-    if story.status is Status.IN_PROGRESS:
+    if story.status is StoryStatus.IN_PROGRESS:
         return kept, f"{was.id} stays {was.status}: the loop starts a story. To have it done next, move it up."
     return kept, f"{was.id} stays {was.status}: only the loop sets a story to {story.status}."
 
@@ -73,10 +73,10 @@ def _named(names: list[str]) -> str:
 
 def _back(was: StoryProgress, story: StoryProgress) -> StoryProgress:
     """A story that starts anew; unblocked, at the task that blocked it."""
-    if story.status is Status.NOT_STARTED:
-        return StoryProgress(was.id, Status.NOT_STARTED, story.file)
+    if story.status is StoryStatus.NOT_STARTED:
+        return StoryProgress(was.id, StoryStatus.NOT_STARTED, story.file)
     task = was.current_task or story.current_task
-    return StoryProgress(was.id, Status.IN_PROGRESS, story.file, task, last_action=was.last_action)
+    return StoryProgress(was.id, StoryStatus.IN_PROGRESS, story.file, task, last_action=was.last_action)
 
 
 def _put_back(before: Progress, stories: list[StoryProgress], refused: list[str]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.work.markdown import Line, Page
-from interlock.work.stories.stories import Criterion
+from interlock.work.formats.markdown import MarkdownLine, MarkdownText
+from interlock.work.stories.stories import StoryCriterion
 
 __all__ = ["criteria_of"]
 
@@ -22,7 +22,7 @@ _HEADING: Final = re.compile(r"#{1,6}[ \t]+")
 _STEP: Final = re.compile(r"[*_]*(?:When|Then|And|But)\b", re.IGNORECASE)
 
 
-def criteria_of(page: Page) -> tuple[Criterion, ...]:
+def criteria_of(page: MarkdownText) -> tuple[StoryCriterion, ...]:
     """The criteria of a story file, in its order; prose that is none of them is none.
 
     The numbers are those of the file. One that has none, or the same as another, gets the first that is free, because
@@ -35,14 +35,14 @@ def criteria_of(page: Page) -> tuple[Criterion, ...]:
     return tuple(_numbered([(number, text) for number, text in drafts if text]))
 
 
-def _numbered(drafts: list[tuple[int | None, str]]) -> Iterable[Criterion]:
+def _numbered(drafts: list[tuple[int | None, str]]) -> Iterable[StoryCriterion]:
     given = {number for number, _ in drafts if number}
     free = (number for number in range(1, 2 * len(drafts) + 2) if number not in given)
     used: set[int] = set()
     for wanted, text in drafts:
         number = wanted if wanted and wanted not in used else next(free)
         used.add(number)
-        yield Criterion(number, text)
+        yield StoryCriterion(number, text)
 
 
 @dataclass(slots=True)
@@ -60,7 +60,7 @@ class _Reader:
     """How criteria begin here: `number`, `bullet`, `label` or `given`; a heading that is no label starts over."""
     indent: int = 0
 
-    def take(self, line: Line) -> None:
+    def take(self, line: MarkdownLine) -> None:
         said = (line.raw if line.code else line.live).strip()
         if not said or _RULE.fullmatch(said):
             return
@@ -74,7 +74,7 @@ class _Reader:
         elif self.opens:
             self.found[-1].parts.append(said)
 
-    def _begins(self, line: Line, said: str, *, is_heading: bool) -> str:
+    def _begins(self, line: MarkdownLine, said: str, *, is_heading: bool) -> str:
         """How a criterion begins with this line; empty if none does."""
         item = None if line.code else _ITEM.fullmatch(said)
         if item and not is_heading and self.opens in ("", "number", "bullet"):
@@ -83,7 +83,7 @@ class _Reader:
             return "label" if self.opens in ("", "label") or is_heading else ""
         return "given" if _GIVEN.match(said) and self.opens in ("", "given") else ""
 
-    def _begins_item(self, line: Line, item: re.Match[str]) -> str:
+    def _begins_item(self, line: MarkdownLine, item: re.Match[str]) -> str:
         kind = "number" if item["number"] else "bullet"
         indent = len(line.live[: len(line.live) - len(line.live.lstrip())].expandtabs(4))
         if not self.opens:

@@ -25,7 +25,7 @@ from ruamel.yaml.events import (
 
 from interlock.errors import Refusal
 
-__all__ = ["FILE", "Entry", "Fields", "Items", "Node", "Plain", "Scalar", "invalid", "is_allowed", "read"]
+__all__ = ["FILE", "Items", "Node", "Plain", "Scalar", "YamlEntry", "YamlMapping", "invalid", "is_allowed", "read"]
 
 FILE: Final = "progress.txt"
 Plain = str | int | bool | None
@@ -80,7 +80,7 @@ class Items:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class YamlEntry:
     """A key with its value."""
 
     key: Scalar
@@ -88,7 +88,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class YamlMapping:
     """A mapping, in the order of the text; a `flow` one stands in braces."""
 
     start: int
@@ -96,9 +96,9 @@ class Fields:
     line: int
     column: int
     flow: bool
-    entries: dict[str, Entry]
+    entries: dict[str, YamlEntry]
 
-    def get(self, name: str) -> Plain | Items | Fields:
+    def get(self, name: str) -> Plain | Items | YamlMapping:
         """What a key says; None too if it is not there."""
         entry = self.entries.get(name)
         if entry is None:
@@ -110,7 +110,7 @@ class Fields:
         return self.entries[name].key.line if name in self.entries else self.line
 
 
-Node = Scalar | Items | Fields
+Node = Scalar | Items | YamlMapping
 
 
 def invalid(what: str, line: int | None) -> Refusal:
@@ -120,7 +120,7 @@ def invalid(what: str, line: int | None) -> Refusal:
     return Refusal("progress_invalid", f"{where}: {what}.", hint, {"line": line})
 
 
-def read(text: str) -> Fields:
+def read(text: str) -> YamlMapping:
     """The mapping that a text is, or `progress_invalid`."""
     if len(text) > _MAX_BYTES:
         raise invalid(f"it has more than {_MAX_BYTES} bytes", None)
@@ -152,7 +152,7 @@ class _Reader:
         self._text = text
         self._events: Iterator[Event] = iter(YAML(typ="safe", pure=True).parse(text))
 
-    def document(self) -> Fields:
+    def document(self) -> YamlMapping:
         root: Node | None = None
         for event in self._events:
             line = event.start_mark.line + 1
@@ -162,7 +162,7 @@ class _Reader:
                 if root is not None:
                     raise invalid("it holds a second document (---)", line)
                 root = self._node(event, 1)
-        if not isinstance(root, Fields):
+        if not isinstance(root, YamlMapping):
             raise invalid("it is empty, or no mapping", 1)
         return root
 
@@ -183,7 +183,7 @@ class _Reader:
         flow = bool(event.flow_style)
         if isinstance(event, MappingStartEvent):
             entries, end = self._entries(flow, depth)
-            return Fields(start, end, line, column, flow, entries)
+            return YamlMapping(start, end, line, column, flow, entries)
         items, end = self._items(depth)
         return Items(start, end, line, column, flow, items)
 
@@ -193,15 +193,15 @@ class _Reader:
             found.append(self._node(event, depth + 1))
         return tuple(found), event.end_mark.index
 
-    def _entries(self, flow: bool, depth: int) -> tuple[dict[str, Entry], int]:
-        found: dict[str, Entry] = {}
+    def _entries(self, flow: bool, depth: int) -> tuple[dict[str, YamlEntry], int]:
+        found: dict[str, YamlEntry] = {}
         while not isinstance(event := next(self._events), CollectionEndEvent):
             key = self._node(event, depth + 1)
             if not isinstance(key, Scalar) or not (flow or self._begins_its_line(key)):
                 raise invalid("a key must be a single text at the beginning of its line", key.line)
             if key.text in found:
                 raise invalid(f"the key {key.text[:80]!r} is there twice", key.line)
-            found[key.text] = Entry(key, self._beside(key, self._node(next(self._events), depth + 1)))
+            found[key.text] = YamlEntry(key, self._beside(key, self._node(next(self._events), depth + 1)))
         return found, event.end_mark.index
 
     def _begins_its_line(self, key: Scalar) -> bool:

@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from interlock.work.stories.document import Entry, Fields, Items, Node, Plain, Scalar
+from interlock.work.stories.document import Items, Node, Plain, Scalar, YamlEntry, YamlMapping
 
-__all__ = ["Kept", "Splice", "amend", "arrange", "ended", "nested", "spliced"]
+__all__ = ["KeptItem", "Splice", "amend", "arrange", "ended", "nested", "spliced"]
 
 _BARE: Final = re.compile(r"[^\W\d_](?:[\w./ -]*[\w./-])?|\d{4}-\d\d-\d\dT[\d:.]+Z|\d+%")
 """Texts that mean the same without quotes to every reader of YAML; of times and percentages we say so."""
@@ -82,7 +82,7 @@ def _after_line(text: str, at: int) -> int:
 def _after(text: str, node: Node) -> int:
     """Where the line after a value of a block begins."""
     while not isinstance(node, Scalar) and not node.flow:
-        node = list(node.entries.values())[-1].value if isinstance(node, Fields) else node.items[-1]
+        node = list(node.entries.values())[-1].value if isinstance(node, YamlMapping) else node.items[-1]
     if isinstance(node, Scalar) and node.style in ("|", ">") and text[node.end - 1] in "\r\n":
         return node.end
     return _after_line(text, node.end)
@@ -92,7 +92,7 @@ def _after(text: str, node: Node) -> int:
 
 
 def amend(
-    text: str, fields: Fields, values: Mapping[str, Plain], order: Iterable[str], gone: Collection[str] = ()
+    text: str, fields: YamlMapping, values: Mapping[str, Plain], order: Iterable[str], gone: Collection[str] = ()
 ) -> list[Splice]:
     """A mapping with these values, in their place if they are there, else after what comes before them in the `order`.
 
@@ -100,7 +100,7 @@ def amend(
     """
     found = _dropped(text, fields, gone)
     kept = {name: entry for name, entry in fields.entries.items() if name not in gone}
-    last: Entry | None = None
+    last: YamlEntry | None = None
     for name in order:
         if name in kept:
             last = kept[name]
@@ -110,7 +110,7 @@ def amend(
     return found
 
 
-def _replaced(text: str, entry: Entry, value: Plain) -> list[Splice]:
+def _replaced(text: str, entry: YamlEntry, value: Plain) -> list[Splice]:
     old = entry.value
     if old.start == old.end:
         colon = "" if old.start > entry.key.end else ":"
@@ -120,7 +120,9 @@ def _replaced(text: str, entry: Entry, value: Plain) -> list[Splice]:
     return [Splice(old.start, old.end, _rendered(value, old.style if isinstance(old, Scalar) else None) + space)]
 
 
-def _put_in(text: str, fields: Fields, first: Entry, last: Entry | None, name: str, value: Plain) -> Splice:
+def _put_in(
+    text: str, fields: YamlMapping, first: YamlEntry, last: YamlEntry | None, name: str, value: Plain
+) -> Splice:
     is_json = first.key.style == '"'
     line = f'"{name}": ' + _rendered(value, '"') if is_json else f"{name}: {_rendered(value)}"
     if last is None:
@@ -132,7 +134,7 @@ def _put_in(text: str, fields: Fields, first: Entry, last: Entry | None, name: s
     return Splice(at, at, f"{' ' * fields.column}{line}{_newline(text)}")
 
 
-def _dropped(text: str, fields: Fields, gone: Collection[str]) -> list[Splice]:
+def _dropped(text: str, fields: YamlMapping, gone: Collection[str]) -> list[Splice]:
     """Without these keys; the first that stays takes the place of those before it."""
     entries = list(fields.entries.values())
     first = next((place for place, entry in enumerate(entries) if entry.key.text not in gone), 0)
@@ -156,10 +158,12 @@ def _before_space(text: str, at: int) -> int:
     return len(text[:at].rstrip(" "))
 
 
-def nested(text: str, fields: Fields, name: str, values: Mapping[str, Plain], order: Iterable[str]) -> list[Splice]:
+def nested(
+    text: str, fields: YamlMapping, name: str, values: Mapping[str, Plain], order: Iterable[str]
+) -> list[Splice]:
     """A mapping in a mapping with these values; it is made, last, if it is not there or is empty."""
     entry = fields.entries.get(name)
-    if entry is not None and isinstance(entry.value, Fields) and entry.value.entries:
+    if entry is not None and isinstance(entry.value, YamlMapping) and entry.value.entries:
         return amend(text, entry.value, values, order)
     newline = _newline(text)
     lines = _lines(values)
@@ -192,39 +196,39 @@ New = Mapping[str, Plain]
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptItem:
     """An item that the list has: its place there, and what is changed in it."""
 
     place: int
     splices: Sequence[Splice] = ()
 
 
-def arrange(text: str, parent: Fields, name: str, wanted: Sequence[Kept | New]) -> list[Splice]:
+def arrange(text: str, parent: YamlMapping, name: str, wanted: Sequence[KeptItem | New]) -> list[Splice]:
     """A list of mappings with these items, in this order; comments above an item move with it."""
     entry = parent.entries[name]
     items = entry.value
     assert isinstance(items, Items)
-    as_it_was = [one.place for one in wanted if isinstance(one, Kept)] == list(range(len(items.items)))
+    as_it_was = [one.place for one in wanted if isinstance(one, KeptItem)] == list(range(len(items.items)))
     if as_it_was and len(wanted) == len(items.items):
-        return [splice for one in wanted if isinstance(one, Kept) for splice in one.splices]
+        return [splice for one in wanted if isinstance(one, KeptItem) for splice in one.splices]
     if not items.flow:
         return _arranged_block(text, entry, items, wanted)
     if items.items or parent.flow:
         return [Splice(items.start, items.end, _bracketed(text, items, wanted))]
-    news = [one for one in wanted if not isinstance(one, Kept)]
+    news = [one for one in wanted if not isinstance(one, KeptItem)]
     newline, column = _newline(text), parent.column + 2
     lines = "".join(_block_item(one, column, column + 2, newline) for one in news)
     return [Splice(_before_space(text, items.start), items.end, newline + lines.removesuffix(newline))]
 
 
-def _arranged_block(text: str, entry: Entry, items: Items, wanted: Sequence[Kept | New]) -> list[Splice]:
+def _arranged_block(text: str, entry: YamlEntry, items: Items, wanted: Sequence[KeptItem | New]) -> list[Splice]:
     ends = [_after(text, item) for item in items.items]
     starts = [_after_line(text, entry.key.end), *ends]
     first = items.items[0]
-    inner = first.column if isinstance(first, Fields) and not first.flow else items.column + 2
+    inner = first.column if isinstance(first, YamlMapping) and not first.flow else items.column + 2
     parts = [
         spliced(text, one.splices, starts[one.place], ends[one.place])
-        if isinstance(one, Kept)
+        if isinstance(one, KeptItem)
         else _block_item(one, items.column, inner, _newline(text))
         for one in wanted
     ]
@@ -240,10 +244,10 @@ def _block_item(values: New, column: int, inner: int, newline: str) -> str:
     return dash + (newline + " " * inner).join(_lines(values)) + newline
 
 
-def _bracketed(text: str, items: Items, wanted: Sequence[Kept | New]) -> str:
+def _bracketed(text: str, items: Items, wanted: Sequence[KeptItem | New]) -> str:
     parts = [
         spliced(text, one.splices, items.items[one.place].start, items.items[one.place].end)
-        if isinstance(one, Kept)
+        if isinstance(one, KeptItem)
         else _braced(one)
         for one in wanted
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from interlock.work.stories.progress import Status
+from interlock.work.stories.progress import StoryStatus
 from interlock.work.stories.record import Loop
 
 __all__ = ["ending"]
@@ -22,7 +22,7 @@ def ending(loop: Loop) -> str:
 
 
 def _summary(loop: Loop) -> str:
-    done = sum(one.status is Status.COMPLETE for one in loop.progress.stories)
+    done = sum(one.status is StoryStatus.COMPLETE for one in loop.progress.stories)
     elapsed = datetime.fromisoformat(loop.updated) - datetime.fromisoformat(loop.started)
     return (
         "Summary:\n"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from interlock.work.budget import has_room
+from interlock.work.formats.times import day_of
+from interlock.work.stories.context import Limits
+from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.record import Loop
-from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import Limits
-from interlock.work.times import day_of
 
-__all__ = ["LIMITS", "Used", "overdrawn", "used_up"]
+__all__ = ["LIMITS", "LimitUsage", "overdrawn", "used_up"]
 
 _KINDS = (
     ("seconds", "the time for the {} is"),
@@ -24,7 +24,7 @@ LIMITS = ("iterations", "day_iterations", *(f"{span}_{kind}" for span in _SPANS 
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class LimitUsage:
     """How much of a limit is used."""
 
     name: str
@@ -32,7 +32,7 @@ class Used:
     limit: float
 
 
-def used_up(loop: Loop, limits: Limits, day: str) -> list[Used]:
+def used_up(loop: Loop, limits: Limits, day: str) -> list[LimitUsage]:
     """How much is used of all that is limited: in the loop, for the task at hand, on a day."""
     books = loop.books
     task = task_name(loop.story, loop.task or "") if loop.story else ""
@@ -43,31 +43,31 @@ def used_up(loop: Loop, limits: Limits, day: str) -> list[Used]:
         **{f"{span}_{kind}": float(getattr(spent, kind)) for span, spent in spans.items() for kind, _ in _KINDS},
     }
     known = {name: float(loop.limits.get(name, getattr(limits, name))) for name in LIMITS}
-    return [Used(name, used[name], limit) for name, limit in known.items() if limit]
+    return [LimitUsage(name, used[name], limit) for name, limit in known.items() if limit]
 
 
-def overdrawn(visit: Visit) -> str | None:
+def overdrawn(step: StoryStep) -> str | None:
     """Why nothing more may be spent; None while there is room for one more run like the others."""
-    loop, books = visit.loop, visit.loop.books
-    day = day_of(visit.yard.journal.now())
-    iterations, of_day = _limit(visit, "iterations"), _limit(visit, "day_iterations")
+    loop, books = step.loop, step.loop.books
+    day = day_of(step.context.journal.now())
+    iterations, of_day = _limit(step, "iterations"), _limit(step, "day_iterations")
     if iterations and loop.next_iteration > iterations:
         return f"{iterations:.0f} iterations are used up"
     if of_day and loop.next_iteration != loop.iteration and books.iterations.get(day, 0) >= of_day:
         return f"{of_day:.0f} iterations of the day are used up"
     used = {
         "loop": books.total(),
-        "task": books.of_task(visit.snapshot.task or ""),
+        "task": books.of_task(step.snapshot.task or ""),
         "day": books.of_day(day),
     }
     likely = books.likely()
     for span, spent in used.items():
         for kind, sentence in _KINDS:
-            if not has_room(getattr(spent, kind), getattr(likely, kind), _limit(visit, f"{span}_{kind}")):
+            if not has_room(getattr(spent, kind), getattr(likely, kind), _limit(step, f"{span}_{kind}")):
                 return f"{sentence.format(span)} used up"
     return None
 
 
-def _limit(visit: Visit, name: str) -> float:
+def _limit(step: StoryStep, name: str) -> float:
     """What a person said while it runs, else what the settings say."""
-    return float(visit.loop.limits.get(name, getattr(visit.yard.limits, name)))
+    return float(step.loop.limits.get(name, getattr(step.context.limits, name)))

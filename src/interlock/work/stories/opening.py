@@ -11,19 +11,19 @@ from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
 from interlock.work import budget
-from interlock.work.readiness import nameless, require_agents
-from interlock.work.settings import Settings
+from interlock.work.driver.readiness import nameless, require_agents
+from interlock.work.settings.values import Settings
+from interlock.work.stories.context import PROMISES, Limits, StoryContext
 from interlock.work.stories.progress import FILE
-from interlock.work.stories.yard import PROMISES, Limits, Yard
 from interlock.work.verification.request import Criterion
 from interlock.work.verification.verifiers import require_tests, story_tests
 from interlock.world.agents.agent import Agent, Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import find_agent
-from interlock.world.agents.running import Stop
+from interlock.world.agents.running import StopSignal
 from interlock.world.memory import EmbeddedMemory, EventType, Memory, MemoryEvent, connect
 
-__all__ = ["Asked", "Steered", "limits_of", "make_yard", "pauses"]
+__all__ = ["LoopOptions", "Steered", "limits_of", "make_story_context", "pauses"]
 
 _ALLOWING_ALL = {
     "claude": ("--dangerously-skip-permissions",),
@@ -36,7 +36,7 @@ _ALLOWING_ALL = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LoopOptions:
     """What whoever starts a loop asks for, instead of what the settings say."""
 
     prompt: str = ""
@@ -80,7 +80,7 @@ class Steered(Protocol):
     """Who says whether the loop is to stop, and how it waits."""
 
     @property
-    def stop(self) -> Stop: ...
+    def stop(self) -> StopSignal: ...
 
     @property
     def wait(self) -> Callable[[float], None]: ...
@@ -91,17 +91,17 @@ def pauses(entry: Entry) -> bool:
     return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "paused"
 
 
-def make_yard(
+def make_story_context(
     journal: Journal,
     root: Path,
     state_directory: Path,
     settings: Settings,
     environment: Mapping[str, str],
-    asked: Asked,
+    asked: LoopOptions,
     steered: Steered,
     tell: Callable[[object], None],
     criteria: Sequence[Criterion] = (),
-) -> Yard:
+) -> StoryContext:
     """Everything that a loop needs, or an error that says what is missing: nothing of that is an agent's to fix.
 
     `criteria` are those of a thread's spec, whose commands prove the work where no others are configured.
@@ -117,7 +117,7 @@ def make_yard(
         if unnamed is not None:
             raise InterlockError("setup_required", unnamed, "Then run the same command again.")
     memory, is_server = _memory(journal, settings, environment)
-    return Yard(
+    return StoryContext(
         journal=journal,
         root=root,
         state_directory=state_directory,
@@ -164,7 +164,7 @@ def limits_of(settings: Settings, iterations: int | None = None) -> Limits:
     )
 
 
-def _worker(name: str, asked: Asked, settings: Settings, root: Path) -> Agent:
+def _worker(name: str, asked: LoopOptions, settings: Settings, root: Path) -> Agent:
     """An agent that works: `codex`, or `codex:gpt-5` with a model of its own."""
     name, _, model = name.partition(":")
     allowed = _ALLOWING_ALL.get(name, ()) if asked.allows_all else ()
@@ -173,7 +173,7 @@ def _worker(name: str, asked: Asked, settings: Settings, root: Path) -> Agent:
     )
 
 
-def _judge(agent: str, asked: Asked, settings: Settings, root: Path) -> Agent:
+def _judge(agent: str, asked: LoopOptions, settings: Settings, root: Path) -> Agent:
     """Who judges; a model that was asked for is the worker's, so another agent does not get it."""
     other = settings.text("agent.judge")
     name, _, model = agent.partition(":")

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Protocol
 
-from interlock.work.stories.progress import Progress, Status, StoryProgress
-from interlock.work.stories.stories import Story, Task
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
+from interlock.work.stories.stories import Story, Subtask
 
-__all__ = ["AllComplete", "Chosen", "Closed", "Lost", "OnlyBlocked", "Reprieved", "Selection", "select", "task_name"]
+__all__ = [
+    "AllComplete",
+    "Chosen",
+    "Lost",
+    "OnlyBlocked",
+    "Reprieved",
+    "Selection",
+    "StoryComplete",
+    "select",
+    "task_name",
+]
 
 
 _MAX_NAME: Final = 200
@@ -21,11 +31,11 @@ class Chosen:
     """A subtask to work on."""
 
     story: Story
-    task: Task
+    task: Subtask
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class StoryComplete:
     """A story without open subtasks: it is complete."""
 
     story: Story
@@ -59,7 +69,7 @@ class Lost:
     why: str
 
 
-Selection = Chosen | Closed | Reprieved | OnlyBlocked | AllComplete | Lost
+Selection = Chosen | StoryComplete | Reprieved | OnlyBlocked | AllComplete | Lost
 
 
 class Stories(Protocol):
@@ -99,22 +109,22 @@ def select(
     waited = [one for one in due if iteration - (blocked_at or {}).get(one.id, iteration) >= patience]
     if waited:
         return Reprieved(waited[0], f"{patience} iterations have passed")
-    for status in (Status.IN_PROGRESS, Status.NOT_STARTED):
+    for status in (StoryStatus.IN_PROGRESS, StoryStatus.NOT_STARTED):
         for one in open_:
             if one.status is status:
                 return _within(one, stories.get(one.id, "there is no story file for it"))
     if due:
         return Reprieved(due[0], "nothing else is left")
-    left = tuple(one for one in progress.stories if one.status is not Status.COMPLETE)
+    left = tuple(one for one in progress.stories if one.status is not StoryStatus.COMPLETE)
     return OnlyBlocked(left) if left else AllComplete()
 
 
 def _may_return(one: StoryProgress) -> bool:
-    return one.status is Status.BLOCKED and one.blocker_type == "transient"
+    return one.status is StoryStatus.BLOCKED and one.blocker_type == "transient"
 
 
 def _within(one: StoryProgress, story: Story | str) -> Selection:
     if isinstance(story, str):
         return Lost(one, story)
     task = next((task for task in story.tasks if not task.done), None)
-    return Closed(story) if task is None else Chosen(story, task)
+    return StoryComplete(story) if task is None else Chosen(story, task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from interlock.errors import Refusal
-from interlock.work.stories.stories import Criterion, Story, Task
+from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 from interlock.world import jsonc
 
 __all__ = ["PRD", "parse_prd", "passed"]
@@ -98,8 +98,8 @@ def _passes(row: dict[str, Any], id_: str) -> bool:
 
 
 def _story(id_: str, title: str, texts: list[str], body: str, passes: bool, priority: int) -> Story:
-    criteria = tuple(Criterion(number, text) for number, text in enumerate(texts, 1))
-    task = Task("1", title, passes, tuple(one.number for one in criteria))
+    criteria = tuple(StoryCriterion(number, text) for number, text in enumerate(texts, 1))
+    task = Subtask("1", title, passes, tuple(one.number for one in criteria))
     return Story(id_, title, criteria, (task,), body, PRD, priority)
 
 

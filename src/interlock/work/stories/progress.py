@@ -12,18 +12,18 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from interlock.work.stories.document import FILE, Fields, Items, Node, Plain, invalid
-from interlock.work.stories.edits import Kept, Splice, amend, arrange, ended, nested, spliced
+from interlock.work.stories.document import FILE, Items, Node, Plain, YamlMapping, invalid
+from interlock.work.stories.edits import KeptItem, Splice, amend, arrange, ended, nested, spliced
 from interlock.work.stories.simple import read
 
 __all__ = [
     "FILE",
     "SHOWN",
-    "Iteration",
-    "Metrics",
+    "IterationStatus",
+    "LoopMetrics",
     "Progress",
-    "Status",
     "StoryProgress",
+    "StoryStatus",
     "parse",
     "progress_of",
     "template",
@@ -34,7 +34,7 @@ _WORKFLOW: Final = "ralph-bmad-integration"
 _MAX_ID: Final = 200
 
 
-class Status(StrEnum):
+class StoryStatus(StrEnum):
     """Where a story stands."""
 
     NOT_STARTED = "not_started"
@@ -47,7 +47,7 @@ class StoryProgress(msgspec.Struct, frozen=True, omit_defaults=True):
     """One story. Which fields it has depends on its status: `SHOWN`."""
 
     id: str
-    status: Status
+    status: StoryStatus
     file: str | None = None
     current_task: str | None = None
     retry_count: int = 0
@@ -62,7 +62,7 @@ class StoryProgress(msgspec.Struct, frozen=True, omit_defaults=True):
     requires_human: bool | None = None
 
 
-class Iteration(msgspec.Struct, frozen=True, omit_defaults=True):
+class IterationStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """The iteration that is under way, or was last."""
 
     ralph_instance_id: str | None = None
@@ -72,7 +72,7 @@ class Iteration(msgspec.Struct, frozen=True, omit_defaults=True):
     pending_neo4j_logs: int = 0
 
 
-class Metrics(msgspec.Struct, frozen=True, omit_defaults=True):
+class LoopMetrics(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the loop counted."""
 
     tasks_completed_this_session: int = 0
@@ -88,8 +88,8 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
     last_updated: str | None = None
     workflow: str = _WORKFLOW
     stories: tuple[StoryProgress, ...] = ()
-    current_iteration: Iteration = Iteration()
-    metrics: Metrics = Metrics()
+    current_iteration: IterationStatus = IterationStatus()
+    metrics: LoopMetrics = LoopMetrics()
 
     def story(self, id_: str) -> StoryProgress | None:
         """The story of an id."""
@@ -97,14 +97,14 @@ class Progress(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 _WORK: Final = ("current_task", "retry_count", "last_action", "tasks_completed", "tasks_total")
-SHOWN: Final[Mapping[Status, tuple[str, ...]]] = {
-    Status.NOT_STARTED: ("id", "status", "file"),
-    Status.IN_PROGRESS: ("id", "status", "file", *_WORK),
-    Status.BLOCKED: (
+SHOWN: Final[Mapping[StoryStatus, tuple[str, ...]]] = {
+    StoryStatus.NOT_STARTED: ("id", "status", "file"),
+    StoryStatus.IN_PROGRESS: ("id", "status", "file", *_WORK),
+    StoryStatus.BLOCKED: (
         *("id", "status", "file", *_WORK, "blocker_reason", "blocker_type"),
         *("blocker_logged_to_neo4j", "neo4j_event_id", "requires_human"),
     ),
-    Status.COMPLETE: ("id", "status", "file", "tasks_completed", "tasks_total", "last_commit"),
+    StoryStatus.COMPLETE: ("id", "status", "file", "tasks_completed", "tasks_total", "last_commit"),
 }
 """The fields that a story of each status has, in their order. Others of ours are not read, and are taken out when the
 story is written next; what is not ours stays."""
@@ -117,7 +117,7 @@ _KINDS: Final[dict[type, str]] = {str: "a text", int: "a whole number from 0 on"
 
 # Reading
 
-Shape = TypeVar("Shape", Iteration, Metrics, StoryProgress)
+Shape = TypeVar("Shape", IterationStatus, LoopMetrics, StoryProgress)
 
 
 def parse(text: str) -> Progress:
@@ -125,7 +125,7 @@ def parse(text: str) -> Progress:
     return progress_of(read(text))
 
 
-def progress_of(document: Fields) -> Progress:
+def progress_of(document: YamlMapping) -> Progress:
     """What a text says that was read, or `progress_invalid`."""
     stories = document.get("stories")
     if not isinstance(stories, Items):
@@ -139,42 +139,42 @@ def progress_of(document: Fields) -> Progress:
     head = {name: _typed(document, name, int if name == "iteration" else str) for name in _HEAD}
     return Progress(
         stories=tuple(found.values()),
-        current_iteration=_part(document, "current_iteration", Iteration),
-        metrics=_part(document, "metrics", Metrics),
+        current_iteration=_part(document, "current_iteration", IterationStatus),
+        metrics=_part(document, "metrics", LoopMetrics),
         **{name: value for name, value in head.items() if value is not None},
     )
 
 
 def _story(item: Node) -> StoryProgress:
-    id_ = item.get("id") if isinstance(item, Fields) else None
-    if not isinstance(item, Fields) or id_ is None:
+    id_ = item.get("id") if isinstance(item, YamlMapping) else None
+    if not isinstance(item, YamlMapping) or id_ is None:
         raise invalid("a story must be a mapping with an `id`", item.line)
     name = _typed(item, "id", str)
     if not name or not name.isprintable() or len(name) > _MAX_ID:
         raise invalid(f"an `id` has 1 to {_MAX_ID} characters that can be printed", item.line_of("id"))
     status = item.get("status")
-    if not isinstance(status, str) or status not in set(Status):
-        known = ", ".join(Status)
+    if not isinstance(status, str) or status not in set(StoryStatus):
+        known = ", ".join(StoryStatus)
         said = str(_typed(item, "status", str))[:80]
         raise invalid(f"{said!r} is no status of {name}; there is {known}", item.line_of("status"))
-    story = _shaped(item, StoryProgress, SHOWN[Status(status)])
-    if story.status is Status.IN_PROGRESS and not story.current_task:
+    story = _shaped(item, StoryProgress, SHOWN[StoryStatus(status)])
+    if story.status is StoryStatus.IN_PROGRESS and not story.current_task:
         raise invalid(f"{name} is in_progress and has no current_task", item.line)
-    if story.status is Status.BLOCKED and not story.blocker_reason:
+    if story.status is StoryStatus.BLOCKED and not story.blocker_reason:
         raise invalid(f"{name} is blocked and has no blocker_reason", item.line)
     return story
 
 
-def _part(document: Fields, name: str, shape: type[Shape]) -> Shape:
+def _part(document: YamlMapping, name: str, shape: type[Shape]) -> Shape:
     found = document.get(name)
     if found is None:
         return msgspec.convert({}, shape)
-    if not isinstance(found, Fields):
+    if not isinstance(found, YamlMapping):
         raise invalid(f"`{name}` must be a mapping", document.line_of(name))
     return _shaped(found, shape, shape.__struct_fields__)
 
 
-def _shaped(fields: Fields, shape: type[Shape], names: Iterable[str]) -> Shape:
+def _shaped(fields: YamlMapping, shape: type[Shape], names: Iterable[str]) -> Shape:
     given = {name: _typed(fields, name, _kind(shape, name)) for name in names if name in fields.entries}
     return msgspec.convert({name: value for name, value in given.items() if value is not None}, shape)
 
@@ -185,12 +185,12 @@ def _kind(shape: type[Any], name: str) -> type:
     return next((kind for kind in (bool, int) if annotation.startswith(kind.__name__)), str)
 
 
-def _typed(fields: Fields, name: str, kind: type) -> Any:
+def _typed(fields: YamlMapping, name: str, kind: type) -> Any:
     """A value of this kind, or None; what is no text is one as it is written, so that 1.10 stays 1.10."""
     value = fields.get(name)
     if value is None:
         return None
-    if kind is str and not isinstance(value, Items | Fields):
+    if kind is str and not isinstance(value, Items | YamlMapping):
         written = value if isinstance(value, str) else fields.entries[name].value
         said = written if isinstance(written, str) else getattr(written, "text", "")
         if any("\ud800" <= one <= "\udfff" for one in said):
@@ -256,24 +256,24 @@ def _differing(before: object, after: object, names: Iterable[str]) -> dict[str,
     return {name: getattr(after, name) for name in names if getattr(before, name) != getattr(after, name)}
 
 
-def _write_stories(text: str, document: Fields, before: Progress, after: Progress) -> list[Splice]:
+def _write_stories(text: str, document: YamlMapping, before: Progress, after: Progress) -> list[Splice]:
     stories = document.get("stories")
     assert isinstance(stories, Items)
     places = {story.id: place for place, story in enumerate(before.stories)}
-    wanted: list[Kept | dict[str, Plain]] = []
+    wanted: list[KeptItem | dict[str, Plain]] = []
     for story in after.stories:
         place = places.get(story.id)
         if place is None:
             wanted.append({name: getattr(story, name) for name in SHOWN[story.status]})
         else:
-            wanted.append(Kept(place, _write_story(text, stories.items[place], before.stories[place], story)))
+            wanted.append(KeptItem(place, _write_story(text, stories.items[place], before.stories[place], story)))
     return arrange(text, document, "stories", wanted)
 
 
 def _write_story(text: str, item: Node, before: StoryProgress, after: StoryProgress) -> list[Splice]:
     if before == after:
         return []
-    assert isinstance(item, Fields)
+    assert isinstance(item, YamlMapping)
     shown, was_shown = SHOWN[after.status], SHOWN[before.status]
     values = _differing(before, after, shown) | {name: getattr(after, name) for name in shown if name not in was_shown}
     stale = {name for name in _OURS if name not in was_shown and values.get(name) is None}
@@ -282,7 +282,7 @@ def _write_story(text: str, item: Node, before: StoryProgress, after: StoryProgr
 
 def template(project: str, stories: Iterable[tuple[str, str | None]], now: str) -> str:
     """The text of a new file: every story, as an id and its file, not started."""
-    lines = tuple(StoryProgress(id_, Status.NOT_STARTED, file) for id_, file in stories)
+    lines = tuple(StoryProgress(id_, StoryStatus.NOT_STARTED, file) for id_, file in stories)
     head = (
         "# Where the stories stand. The loop writes this file and reads your edits:\n"
         "# to unblock a story set `status: in_progress`, `retry_count: 0`, and remove its blocker_ lines.\n"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from interlock.work.quoting import fenced
-from interlock.work.stories.stories import Criterion, Story, Task
+from interlock.work.formats.quoting import fenced
+from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 
 __all__ = ["VARIABLES", "Judgement", "filled", "implement", "judge", "judgements"]
 
@@ -43,7 +43,7 @@ _PLACEHOLDERS: Final = frozenset({"evidence", "implementation evidence", "reason
 
 def implement(
     story: Story,
-    task: Task,
+    task: Subtask,
     *,
     attempt: int,
     of: int,
@@ -80,14 +80,14 @@ def implement(
     return "\n\n".join(parts) + "\n"
 
 
-def _numbered(criteria: Sequence[Criterion]) -> str:
+def _numbered(criteria: Sequence[StoryCriterion]) -> str:
     return "\n".join(f"{one.number}. {one.text}" for one in criteria) or "(none of its own)"
 
 
 def judge(
     story: Story,
-    task: Task,
-    criteria: Sequence[Criterion],
+    task: Subtask,
+    criteria: Sequence[StoryCriterion],
     diff: str,
     tests: str,
     weakened: Sequence[str] = (),
@@ -115,7 +115,7 @@ def judge(
 class Judgement:
     """What was judged of one criterion."""
 
-    criterion: Criterion
+    criterion: StoryCriterion
     met: bool
     said: str
 
@@ -123,7 +123,7 @@ class Judgement:
         return f"AC-{self.criterion.number}: {self.criterion.text} - {'✓' if self.met else '✗'} {self.said}"
 
 
-def judgements(criteria: Sequence[Criterion], said: str) -> list[Judgement]:
+def judgements(criteria: Sequence[StoryCriterion], said: str) -> list[Judgement]:
     """What an answer says of each criterion; a missing line, and one without evidence, is a failure.
 
     Of several lines for one criterion the worst counts: a later ✓ must not wash out a ✗, whoever had it written. The
@@ -140,7 +140,7 @@ def judgements(criteria: Sequence[Criterion], said: str) -> list[Judgement]:
     return [found.get(one.number, Judgement(one, False, "it was not judged")) for one in criteria]
 
 
-def _judged(criterion: Criterion, rest: str) -> Judgement | None:
+def _judged(criterion: StoryCriterion, rest: str) -> Judgement | None:
     """What one line says of a criterion, if it says anything."""
     said = " ".join(rest.split())
     mark = _mark(" ".join(criterion.text.split()), said)

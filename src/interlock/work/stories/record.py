@@ -12,7 +12,7 @@ from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
 from interlock.world.agents.result import NO_ATTEMPTS
 
-__all__ = ["Attempt", "Loop", "Ran"]
+__all__ = ["Attempt", "Loop", "StoryRunResult"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class StoryRunResult:
     """What a run came to: in the journal before anything is concluded of it, so that no crash asks for it twice."""
 
     ending: str
@@ -69,7 +69,7 @@ class Loop:
     books: Books = field(default_factory=Books)
     begun: int = 0
     """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
-    ran: Ran | None = None
+    ran: StoryRunResult | None = None
     """What the agent of this state came to, where nothing has been concluded of it yet."""
     guarded: dict[str, str | None] = field(default_factory=dict)
     """The loop's own files, by hash, while something runs that must not change them."""

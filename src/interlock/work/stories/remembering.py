@@ -10,12 +10,12 @@ from typing import Any
 
 from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Lease
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.formats.times import text_of
+from interlock.work.stories.context import StoryContext, note
 from interlock.work.stories.record import Loop
 from interlock.work.stories.unsent import is_for_server, waiting
-from interlock.work.stories.yard import Yard, note
-from interlock.work.times import text_of
-from interlock.world.memory import EventType, MemoryEvent, Node, once_more
+from interlock.world.memory import EventType, MemoryEvent, MemoryNode, once_more
 
 __all__ = ["recall", "remember"]
 
@@ -25,37 +25,37 @@ _OF_THE_EVENT = ("memory_refused", "invalid_argument")
 """Errors of one event: the server answers, and others can still be sent."""
 
 
-def recall(yard: Yard, loop: Loop, lease: Lease) -> list[str] | None:
+def recall(context: StoryContext, loop: Loop, lease: Lease) -> list[str] | None:
     """What the memory knows of the agent and of known issues, a line each; None where it does not answer."""
     try:
-        found = once_more(lambda: [*yard.memory.agent_context(), *yard.memory.known_issues()], yard.wait)
-        _send_waiting(yard, loop, lease)
+        found = once_more(lambda: [*context.memory.agent_context(), *context.memory.known_issues()], context.wait)
+        _send_waiting(context, loop, lease)
     except InterlockError as error:
-        yard.tell(error.message)
+        context.tell(error.message)
         return None
     return [_line(node) for node in found]
 
 
-def _line(node: Node) -> str:
+def _line(node: MemoryNode) -> str:
     """What a node says, in a line for an agent."""
     told = [str(node.properties.get(name)) for name in ("name", "reason", "description") if node.properties.get(name)]
     return ": ".join(told)[:300]
 
 
-def remember(yard: Yard, loop: Loop, lease: Lease, type_: EventType, id_: str, **data: Any) -> bool:
+def remember(context: StoryContext, loop: Loop, lease: Lease, type_: EventType, id_: str, **data: Any) -> bool:
     """Tell the memory something; whether it has it now. What it has not waits in the journal."""
-    at = text_of(yard.journal.now())
+    at = text_of(context.journal.now())
     if id_ in loop.sent:
         return True
     if id_ not in loop.unsent:
         of = {"id": id_, "type": str(type_), "at": at, "story": loop.story, "task": loop.task}
-        told = {**of, "data": _plain(data), "server": yard.is_server}
-        note(yard, loop.id, lease, "remembered", event=told)
+        told = {**of, "data": _plain(data), "server": context.is_server}
+        note(context, loop.id, lease, "remembered", event=told)
         loop.unsent[id_] = told
     try:
-        _send_waiting(yard, loop, lease)
+        _send_waiting(context, loop, lease)
     except InterlockError as error:
-        yard.tell(f"the memory has not got it yet: {error.message}")
+        context.tell(f"the memory has not got it yet: {error.message}")
     return id_ in loop.sent
 
 
@@ -63,46 +63,48 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in data.items()}
 
 
-def _send_waiting(yard: Yard, loop: Loop, lease: Lease) -> None:
+def _send_waiting(context: StoryContext, loop: Loop, lease: Lease) -> None:
     """Send what waits, oldest first: of loops without a driver, then of this one."""
-    _send_of_others(yard, loop, lease)
+    _send_of_others(context, loop, lease)
     for told in list(loop.unsent.values()):
-        if yard.is_server or not is_for_server(told):
-            _send(yard, loop, lease, told)
+        if context.is_server or not is_for_server(told):
+            _send(context, loop, lease, told)
 
 
-def _send_of_others(yard: Yard, loop: Loop, lease: Lease) -> None:
+def _send_of_others(context: StoryContext, loop: Loop, lease: Lease) -> None:
     """Send what other loops left, unless another process is about to."""
-    if not yard.is_server or not _of_others(yard, loop):
+    if not context.is_server or not _of_others(context, loop):
         return
     try:
-        held = yard.journal.acquire(_LEASE, process_holder(), _LEASE_SECONDS, is_present)
+        held = context.journal.acquire(_LEASE, process_holder(), _LEASE_SECONDS, is_present)
     except LeaseHeld:
         return
     try:
-        for told in _of_others(yard, loop):
-            yard.journal.renew(held, _LEASE_SECONDS)
-            _send(yard, loop, lease, told)
+        for told in _of_others(context, loop):
+            context.journal.renew(held, _LEASE_SECONDS)
+            _send(context, loop, lease, told)
     finally:
-        yard.journal.release(held)
+        context.journal.release(held)
 
 
-def _of_others(yard: Yard, loop: Loop) -> list[dict[str, Any]]:
-    found = waiting(yard.journal, yard.desk.memories, driven=False)
+def _of_others(context: StoryContext, loop: Loop) -> list[dict[str, Any]]:
+    found = waiting(context.journal, context.desk.memories, driven=False)
     return [told for told in found if told["id"] not in loop.unsent]
 
 
-def _send(yard: Yard, loop: Loop, lease: Lease, told: dict[str, Any]) -> None:
+def _send(context: StoryContext, loop: Loop, lease: Lease, told: dict[str, Any]) -> None:
     """Send one that waits, as it was noted: sent again after a crash, it is the same."""
     id_, data = told["id"], told["data"]
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in data.items()}
     try:
-        yard.memory.remember(MemoryEvent(id_, EventType(told["type"]), told["at"], told["story"], told["task"], values))
+        context.memory.remember(
+            MemoryEvent(id_, EventType(told["type"]), told["at"], told["story"], told["task"], values)
+        )
     except InterlockError as error:
         if error.code not in _OF_THE_EVENT:
             raise
-        yard.tell(f"the memory does not take {id_}, which waits on: {error.message}")
+        context.tell(f"the memory does not take {id_}, which waits on: {error.message}")
         return
-    note(yard, loop.id, lease, "sent", ids=[id_], server=yard.is_server)
+    note(context, loop.id, lease, "sent", ids=[id_], server=context.is_server)
     loop.unsent.pop(id_, None)
     loop.sent.add(id_)

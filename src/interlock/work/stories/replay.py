@@ -12,8 +12,8 @@ from interlock.journal import Entry
 from interlock.machine.model import NOTED
 from interlock.work.budget import Amount
 from interlock.work.stories.plan import task_name
-from interlock.work.stories.progress import Iteration, Metrics, Progress, Status, StoryProgress
-from interlock.work.stories.record import Attempt, Loop, Ran
+from interlock.work.stories.progress import IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
+from interlock.work.stories.record import Attempt, Loop, StoryRunResult
 from interlock.work.stories.stuck import Facts, first_line
 
 __all__ = ["after", "fresh", "loop_of", "take"]
@@ -107,12 +107,12 @@ def _selected(loop: Loop, data: Data) -> None:
         loop.story, loop.task, loop.base = data["story"], data["task_id"], data["tree"]
         loop.failure, loop.facts, loop.weakened = "", [], []
     told = {"current_task": data["task_id"], "last_action": "story_select"}
-    loop.set_story(data["story"], status=Status.IN_PROGRESS, **told)
+    loop.set_story(data["story"], status=StoryStatus.IN_PROGRESS, **told)
 
 
 def _completed(loop: Loop, data: Data) -> None:
     counts = {"tasks_completed": data["tasks"], "tasks_total": data["tasks"]}
-    loop.set_story(data["story"], status=Status.COMPLETE, current_task=None, retry_count=0, **counts)
+    loop.set_story(data["story"], status=StoryStatus.COMPLETE, current_task=None, retry_count=0, **counts)
 
 
 def _retried(loop: Loop, data: Data) -> None:
@@ -129,7 +129,7 @@ def _unblocked(loop: Loop, data: Data) -> None:
 def _unblock(loop: Loop, story: str) -> None:
     known = loop.progress.story(story)
     if known is not None:
-        status = Status.IN_PROGRESS if known.current_task else Status.NOT_STARTED
+        status = StoryStatus.IN_PROGRESS if known.current_task else StoryStatus.NOT_STARTED
         blockers = [name for name in StoryProgress.__struct_fields__ if "block" in name or name == "neo4j_event_id"]
         gone = dict.fromkeys([*blockers, "requires_human"])
         loop.set_story(story, status=status, retry_count=0, **gone)
@@ -180,7 +180,7 @@ def _blocked(loop: Loop, data: Data) -> None:
     loop.set_metrics(blockers_encountered=loop.progress.metrics.blockers_encountered + 1)
     loop.set_story(
         data["story"],
-        status=Status.BLOCKED,
+        status=StoryStatus.BLOCKED,
         retry_count=data["retry_count"],
         blocker_reason=data["reason"],
         blocker_type=data["type"],
@@ -279,7 +279,7 @@ def _ended(loop: Loop, data: Data) -> None:
     loop.books.settle(attempt.task, loop.updated[:10], Amount.of(attempt.seconds, attempt.tokens, attempt.cost_usd))
     if attempt.counts:
         percent = data["context_percent"] or 0.0
-        loop.ran = Ran(data["ending"], data["exit"], percent, data["said"], data.get("promise"))
+        loop.ran = StoryRunResult(data["ending"], data["exit"], percent, data["said"], data.get("promise"))
         _let_go(loop, data["told_to"] - loop.let_go if "told_to" in data else data["told"])
     number, seconds = loop.worked
     loop.set_metrics(avg_iteration_time_ms=int(1000 * seconds / number) if number else 0)
@@ -360,4 +360,4 @@ _NOTES: Mapping[str, Tell] = {
 
 def fresh(progress: Progress) -> Progress:
     """What a file said, without what an earlier loop left of its iteration."""
-    return replace(progress, current_iteration=Iteration(), metrics=Metrics())
+    return replace(progress, current_iteration=IterationStatus(), metrics=LoopMetrics())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from interlock.work.stories.document import Fields, Items
+from interlock.work.stories.document import Items, YamlMapping
 from interlock.work.stories.progress import Progress, StoryProgress, progress_of, written
 from interlock.work.stories.simple import read
 
@@ -86,7 +86,7 @@ class Sheet:
         return self._text
 
 
-def _cut(text: str, document: Fields) -> _Cut | None:
+def _cut(text: str, document: YamlMapping) -> _Cut | None:
     """A text cut before each story; None where its stories do not stand one below the other, each from its line on."""
     stories = document.get("stories")
     if document.flow or not isinstance(stories, Items) or stories.flow or not text.endswith("\n"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from interlock.work.stories.document import Entry, Fields, Items, Node, Scalar, is_allowed
+from interlock.work.stories.document import Items, Node, Scalar, YamlEntry, YamlMapping, is_allowed
 from interlock.work.stories.document import read as read_any
 
 __all__ = ["read", "simply"]
@@ -32,12 +32,12 @@ _ESCAPED: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _STYLES: Final = {"plain": None, "double": '"', "single": "'"}
 
 
-def read(text: str) -> Fields:
+def read(text: str) -> YamlMapping:
     """The mapping that a text is, or `progress_invalid`."""
     return _read_short(text) if len(text) < _SHORT else _read(text)
 
 
-def _read(text: str) -> Fields:
+def _read(text: str) -> YamlMapping:
     return (simply(text) if is_allowed(text) else None) or read_any(text)
 
 
@@ -45,7 +45,7 @@ _read_short = lru_cache(maxsize=8)(_read)
 """What is written at one step is read at the next."""
 
 
-def simply(text: str) -> Fields | None:
+def simply(text: str) -> YamlMapping | None:
     """The mapping that a text of allowed characters is; None where it is not of the simple form."""
     if not text.endswith("\n") or _OTHER.search(text):
         return None
@@ -66,16 +66,16 @@ class _Mapping:
     start: int
     line: int
     column: int
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, YamlEntry] = field(default_factory=dict)
 
     def add(self, key: Scalar, value: Node) -> bool:
         if key.text in self.entries:
             return False
-        self.entries[key.text] = Entry(key, value)
+        self.entries[key.text] = YamlEntry(key, value)
         return True
 
-    def ended(self, end: int) -> Fields:
-        return Fields(self.start, end, self.line, self.column, False, self.entries)
+    def ended(self, end: int) -> YamlMapping:
+        return YamlMapping(self.start, end, self.line, self.column, False, self.entries)
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class _Page:
     root: _Mapping | None = None
     above: Scalar | None = None
     inner: _Mapping | None = None
-    items: list[Fields] | None = None
+    items: list[YamlMapping] | None = None
     dash: tuple[int, int, int] = (0, 0, 0)
     """Where the list begins: place, line and column."""
 
@@ -138,7 +138,7 @@ class _Page:
         key, self.above, self.inner, self.items = self.above, None, None, None
         return self.root.add(key, value)
 
-    def ended(self, end: int) -> Fields | None:
+    def ended(self, end: int) -> YamlMapping | None:
         return self.root.ended(end) if self.root is not None and self._close(end) else None
 
 

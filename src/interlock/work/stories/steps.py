@@ -10,75 +10,75 @@ from typing import Any
 
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
-from interlock.work.hashing import sha256_of
+from interlock.work.driver.transient_errors import is_transient_error
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.agents import judged, worked
 from interlock.work.stories.committing import commit_end, commit_task
+from interlock.work.stories.context import plain, read_text
+from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.progress import FILE, Progress
 from interlock.work.stories.remembering import recall, remember
 from interlock.work.stories.replay import fresh
 from interlock.work.stories.stuck import first_line, standstill
 from interlock.work.stories.testing import tested
-from interlock.work.stories.visit import Visit
-from interlock.work.stories.yard import plain, read_text
-from interlock.work.troubles import may_pass
 from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
 
 __all__ = ["STEPS", "Step"]
 
-Step = Callable[[Visit], Event | None]
+Step = Callable[[StoryStep], Event | None]
 
 
-def _init(visit: Visit) -> Event | None:
+def _init(step: StoryStep) -> Event | None:
     """Cold start: a repository with a commit's branch, and a `progress.txt` that can be read."""
     try:
-        text, progress = _read(visit)
+        text, progress = _read(step)
     except Refusal as error:
-        return visit.event("progress_missing", explanation=f"{error.message} {error.hint}")
-    if visit.loop.progress.stories:  # a fresh agent, and not a fresh loop
-        return visit.event("progress_found")
-    branch = state(visit.yard.root).branch
-    if branch is None and visit.yard.commits:
+        return step.event("progress_missing", explanation=f"{error.message} {error.hint}")
+    if step.loop.progress.stories:  # a fresh agent, and not a fresh loop
+        return step.event("progress_found")
+    branch = state(step.context.root).branch
+    if branch is None and step.context.commits:
         why = "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
-        return visit.event("progress_missing", explanation=why)
-    return visit.event("progress_found", progress=plain(fresh(progress)), sha256=sha256_of(text), branch=branch)
+        return step.event("progress_missing", explanation=why)
+    return step.event("progress_found", progress=plain(fresh(progress)), sha256=sha256_of(text), branch=branch)
 
 
-def _read(visit: Visit) -> tuple[str, Progress]:
+def _read(step: StoryStep) -> tuple[str, Progress]:
     """`progress.txt` as it is and what it says, or why it says nothing."""
-    text = read_text(visit.yard.progress)
+    text = read_text(step.context.progress)
     if text is None:
         raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
-    return text, visit.yard.desk.sheet.parse(text)
+    return text, step.context.desk.sheet.parse(text)
 
 
-def _memory_load(visit: Visit) -> Event | None:
+def _memory_load(step: StoryStep) -> Event | None:
     """Load context: the files, and both questions to the memory."""
-    warnings = [] if (visit.yard.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
+    warnings = [] if (step.context.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
     for warning in warnings:
-        visit.yard.tell(f"WARNING: {warning}")
-    known = recall(visit.yard, visit.loop, visit.lease)
+        step.context.tell(f"WARNING: {warning}")
+    known = recall(step.context, step.loop, step.lease)
     if known is None:
-        return visit.event("memory_unavailable", warnings=warnings)
-    return visit.event("memory_loaded", server=visit.yard.is_server, known=known, warnings=warnings)
+        return step.event("memory_unavailable", warnings=warnings)
+    return step.event("memory_loaded", server=step.context.is_server, known=known, warnings=warnings)
 
 
-def _fallback(visit: Visit) -> Event | None:
-    visit.yard.tell("Neo4j unavailable, using file-only context")
-    return visit.event("files_loaded")
+def _fallback(step: StoryStep) -> Event | None:
+    step.context.tell("Neo4j unavailable, using file-only context")
+    return step.event("files_loaded")
 
 
-def _story_select(visit: Visit) -> Event | None:
-    loop = visit.loop
+def _story_select(step: StoryStep) -> Event | None:
+    loop = step.loop
     try:
-        _read(visit)
+        _read(step)
     except Refusal as error:
-        return visit.event("progress_invalid", explanation=f"{error.message} {error.hint}")
+        return step.event("progress_invalid", explanation=f"{error.message} {error.hint}")
     chosen = plan.select(
         loop.progress,
-        visit.shelf(),
+        step.shelf(),
         retried=frozenset(loop.retried),
         blocked_at=loop.blocked_at,
         iteration=loop.iteration,
@@ -87,75 +87,75 @@ def _story_select(visit: Visit) -> Event | None:
     match chosen:
         case plan.Chosen(story, task):
             name = plan.task_name(story.id, task.id)
-            told = {"story": story.id, "task_id": task.id, "text": task.text[:500], "tree": visit.tree()}
-            return visit.event("task_selected", task=name, **told)
-        case plan.Closed(story):
-            return visit.event("story_completed", story=story.id, tasks=len(story.tasks))
+            told = {"story": story.id, "task_id": task.id, "text": task.text[:500], "tree": step.tree()}
+            return step.event("task_selected", task=name, **told)
+        case plan.StoryComplete(story):
+            return step.event("story_completed", story=story.id, tasks=len(story.tasks))
         case plan.Reprieved(story, why):
             name = plan.task_name(story.id, story.current_task or "1")
-            return visit.event("blocker_retried", task=name, story=story.id, why=why)
+            return step.event("blocker_retried", task=name, story=story.id, why=why)
         case plan.Lost(story, why):
-            return visit.event("progress_invalid", story=story.id, explanation=f"{story.id}: {why}")
+            return step.event("progress_invalid", story=story.id, explanation=f"{story.id}: {why}")
         case plan.OnlyBlocked(stories):
-            return _ending(visit, "only_blocked_left", needs={one.id: one.blocker_reason or "" for one in stories})
-    return _ending(visit, "all_complete")
+            return _ending(step, "only_blocked_left", needs={one.id: one.blocker_reason or "" for one in stories})
+    return _ending(step, "all_complete")
 
 
-def _ending(visit: Visit, event: str, **data: Any) -> Event | None:
+def _ending(step: StoryStep, event: str, **data: Any) -> Event | None:
     """The end of the loop: its own files are committed first, so that nothing of it is left open."""
-    return visit.event(event, commit=commit_end(visit), **data)
+    return step.event(event, commit=commit_end(step), **data)
 
 
-def _blocker(visit: Visit) -> Event | None:
+def _blocker(step: StoryStep) -> Event | None:
     """Put the work away under a ref, mark the story, tell the memory."""
-    loop, yard = visit.loop, visit.yard
-    is_transient = may_pass(loop.failure) and loop.story not in loop.retried
-    kept = _put_away(visit)
+    loop, context = step.loop, step.context
+    is_transient = is_transient_error(loop.failure) and loop.story not in loop.retried
+    kept = _put_away(step)
     fixes = tuple(f"attempt {place}: {str(fact)[:200]}" for place, fact in enumerate(loop.facts, 1))
     event_id = f"{loop.id}-{loop.entered}"
     logged = remember(
-        yard,
+        context,
         loop,
-        visit.lease,
+        step.lease,
         EventType.TASK_BLOCKER,
         event_id,
         reason="\n".join([loop.failure[:2000] or "unknown", *standstill(loop.base, loop.facts)]),
         attempted_fixes=fixes or ("none",),
         fix_sources_tried=("story file", "test output", "known issues"),
     )
-    return visit.event(
+    return step.event(
         "blocker_logged",
         story=loop.story,
         task_id=loop.task,
         reason="; ".join([first_line(loop.failure), *standstill(loop.base, loop.facts)])[:600],
         type="transient" if is_transient else "permanent",
-        logged=logged and yard.is_server,
+        logged=logged and context.is_server,
         event_id=event_id,
-        retry_count=visit.retries,
+        retry_count=step.retries,
         kept=kept,
     )
 
 
-def _put_away(visit: Visit) -> str | None:
+def _put_away(step: StoryStep) -> str | None:
     """The work under a ref, and the loop's own files as they are; where git cannot, all stays where it is."""
-    yard, loop = visit.yard, visit.loop
+    context, loop = step.context, step.loop
     name = f"story/{loop.id}/{loop.entered}"
-    if visit.touched():
-        guard(yard, loop, visit.lease)
+    if step.touched():
+        guard(context, loop, step.lease)
         try:
-            park(yard.root, name)
+            park(context.root, name)
         except InterlockError as error:
             if not error.code.startswith("git_"):
                 raise
-            yard.tell(f"the work stays in the tree: {error.message}")
-        put_back(yard, loop, visit.lease)
-    return f"refs/ralf/{name}" if _is_there(visit, f"refs/ralf/{name}") else None
+            context.tell(f"the work stays in the tree: {error.message}")
+        put_back(context, loop, step.lease)
+    return f"refs/ralf/{name}" if _is_there(step, f"refs/ralf/{name}") else None
 
 
-def _is_there(visit: Visit, ref: str) -> bool:
+def _is_there(step: StoryStep, ref: str) -> bool:
     """Whether something is kept, now or before a crash."""
     try:
-        return bool(log(visit.yard.root, ref, most=1))
+        return bool(log(step.context.root, ref, most=1))
     except InterlockError as error:
         if error.code != "git_failed":
             raise

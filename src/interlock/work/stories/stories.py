@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Criterion", "Story", "Task"]
+__all__ = ["Story", "StoryCriterion", "Subtask"]
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class StoryCriterion:
     """One acceptance criterion: a number from 1, and what must be so, on one line."""
 
     number: int
@@ -16,7 +16,7 @@ class Criterion:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Subtask:
     """One subtask: what it is called, what is to be done, whether it is, and which criteria it is for."""
 
     id: str
@@ -31,17 +31,17 @@ class Story:
 
     id: str
     title: str
-    criteria: tuple[Criterion, ...]
-    tasks: tuple[Task, ...]
+    criteria: tuple[StoryCriterion, ...]
+    tasks: tuple[Subtask, ...]
     body: str = ""
     file: str | None = None
     priority: int = 0
 
-    def task(self, id_: str) -> Task | None:
+    def task(self, id_: str) -> Subtask | None:
         """The subtask of an id."""
         return next((one for one in self.tasks if one.id == id_), None)
 
-    def wanted(self, task: Task) -> tuple[Criterion, ...]:
+    def wanted(self, task: Subtask) -> tuple[StoryCriterion, ...]:
         """The criteria that a subtask is judged by: those it names; for the last open one, all of the story's."""
         if all(one.done or one.id == task.id for one in self.tasks):
             return self.criteria

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from interlock.errors import Refusal
-from interlock.work.markdown import Page, Section
+from interlock.work.formats.markdown import MarkdownText, Section
 from interlock.work.stories.criteria import criteria_of
-from interlock.work.stories.stories import Story, Task
+from interlock.work.stories.stories import Story, Subtask
 
 __all__ = ["checked", "parse_story", "recorded", "with_status"]
 
@@ -47,7 +47,7 @@ def parse_story(id_: str, text: str, file: str | None = None) -> Story:
     """
     if len(text) > _MAX_BYTES:
         raise _invalid(f"{file or id_} has more than {_MAX_BYTES} characters.", "Put what is no story elsewhere.")
-    page = Page(text, _BOLD)
+    page = MarkdownText(text, _BOLD)
     title = next((_TITLE.sub("", one.name, count=1) for one in page.sections if one.level == 1), "") or id_
     criteria = criteria_of(page)
     if not criteria:
@@ -56,7 +56,7 @@ def parse_story(id_: str, text: str, file: str | None = None) -> Story:
     tasks = tuple(box.task for box in _boxes(page) if not box.below)
     if not tasks:
         done = (_status(page) or (0, 0, ""))[2].lower() == _DONE
-        tasks = (Task("1", title, done, tuple(one.number for one in criteria)),)
+        tasks = (Subtask("1", title, done, tuple(one.number for one in criteria)),)
     return Story(id_, title, criteria, tasks, text, file)
 
 
@@ -68,7 +68,7 @@ def _invalid(message: str, hint: str) -> Refusal:
 class _Box:
     """A check box while the list is read: those above and below it are found as they come."""
 
-    task: Task
+    task: Subtask
     line: int
     column: int
     depth: int
@@ -76,7 +76,7 @@ class _Box:
     below: list[_Box]
 
 
-def _boxes(page: Page) -> list[_Box]:
+def _boxes(page: MarkdownText) -> list[_Box]:
     """The check boxes of the tasks, each with those below it, in the order of the text."""
     found: list[_Box] = []
     path: list[_Box] = []
@@ -100,7 +100,7 @@ def _boxes(page: Page) -> list[_Box]:
     return found
 
 
-def _task(box: re.Match[str], above: _Box | None, place: str, labels: Counter[str]) -> Task:
+def _task(box: re.Match[str], above: _Box | None, place: str, labels: Counter[str]) -> Subtask:
     """What a box says; it is called by the number that it gives itself, or else by its place."""
     named = _FOR.search(box["text"])
     text = " ".join(_FOR.sub("", box["text"]).split())
@@ -111,7 +111,7 @@ def _task(box: re.Match[str], above: _Box | None, place: str, labels: Counter[st
         id_ = f"{wanted}-{labels[wanted]}"
     labels[id_] += 1
     criteria = _numbers(named["numbers"]) if named else above.task.criteria if above else ()
-    return Task(id_, (text[label.end() :] if label else text) or box["text"].strip(), box["mark"] != " ", criteria)
+    return Subtask(id_, (text[label.end() :] if label else text) or box["text"].strip(), box["mark"] != " ", criteria)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _status(page: Page) -> tuple[int, int, str] | None:
+def _status(page: MarkdownText) -> tuple[int, int, str] | None:
     """Where the status is said, as a line and a column, and what it is: before the sections, or in one of its own."""
     first = next((one.start for one in page.sections if one.level > 1), len(page.lines))
     for line in page.lines[:first]:
@@ -143,7 +143,7 @@ def checked(text: str, id_: str) -> str:
 
     The one task of a story without boxes is ticked by the status.
     """
-    page = Page(text, _BOLD)
+    page = MarkdownText(text, _BOLD)
     boxes = _boxes(page)
     if not boxes and id_ == "1":
         return with_status(text, _DONE)
@@ -163,7 +163,7 @@ def checked(text: str, id_: str) -> str:
 
 def with_status(text: str, status: str) -> str:
     """A story file with this status; it is said below the title if it was not said yet."""
-    page = Page(text, _BOLD)
+    page = MarkdownText(text, _BOLD)
     lines = [line.raw for line in page.lines]
     found = _status(page)
     if found:
@@ -191,7 +191,7 @@ def recorded(text: str, notes: Iterable[str] = (), files: Iterable[str] = ()) ->
 
 
 def _listed(text: str, heading: str, items: Sequence[str]) -> str:
-    page = Page(text, _BOLD)
+    page = MarkdownText(text, _BOLD)
     record = page.section(_RECORD.lower())
     section = next((one for one in page.sections if record and _is_in(one, record, heading)), None)
     there = {line.raw.strip().lstrip("-*+").strip() for line in page.body(section)}
@@ -207,7 +207,7 @@ def _is_in(section: Section, record: Section, name: str) -> bool:
     return record.start < section.start < record.end and section.name.lower().startswith(name.lower())
 
 
-def _inserted(page: Page, section: Section | None, new: list[str], newline: str) -> str:
+def _inserted(page: MarkdownText, section: Section | None, new: list[str], newline: str) -> str:
     """Lines at the end of a section, or of the text: in its list, or a blank line below what is there."""
     lines = [line.raw for line in page.lines]
     end = section.end if section else len(lines)

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from interlock.journal import Journal
-from interlock.work.leases import is_driven
+from interlock.work.driver.lease_holders import is_driven
 
-__all__ = ["Known", "is_for_server", "waiting"]
+__all__ = ["LoopMemory", "is_for_server", "waiting"]
 
 
 @dataclass(slots=True)
-class Known:
+class LoopMemory:
     """The events that one loop has remembered and sent, up to a version of it."""
 
     version: int = 0
@@ -20,14 +20,16 @@ class Known:
     sent: set[str] = field(default_factory=set)
 
 
-def waiting(journal: Journal, known: dict[str, Known] | None = None, *, driven: bool = True) -> list[dict[str, Any]]:
+def waiting(
+    journal: Journal, known: dict[str, LoopMemory] | None = None, *, driven: bool = True
+) -> list[dict[str, Any]]:
     """The events of all loops that wait for a server, oldest first; `driven` says whether also of those at work.
 
     `known` keeps what was read before: only what is new is read again.
     """
     known = {} if known is None else known
     for instance in journal.instances("story"):
-        one = known.setdefault(instance.id, Known())
+        one = known.setdefault(instance.id, LoopMemory())
         if one.version < instance.version:
             _read(journal, instance.id, one)
     sent = {id_ for one in known.values() for id_ in one.sent}
@@ -39,7 +41,7 @@ def waiting(journal: Journal, known: dict[str, Known] | None = None, *, driven: 
     return [told for _, told in sorted((event for events in counted for event in events), key=lambda one: one[0])]
 
 
-def _read(journal: Journal, loop: str, known: Known) -> None:
+def _read(journal: Journal, loop: str, known: LoopMemory) -> None:
     for entry in journal.history(loop, known.version):
         known.version = entry.version
         data = entry.decoded_evidence().data if entry.event == "noted" else {}

@@ -10,10 +10,10 @@ from interlock.errors import NotFound, UsageError
 from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.driven import driven_by
+from interlock.work.driver.thread_owned import driven_by
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
-from interlock.work.stories.progress import Progress, Status, StoryProgress, parse, written
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse, written
 from interlock.work.stories.reading import MACHINE, known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
@@ -112,14 +112,14 @@ def unblocked(text: str, story: str) -> str:
     progress = parse(text)
     known = _story(progress, story)
     _must_be_blocked(known)
-    status = Status.IN_PROGRESS if known.current_task else Status.NOT_STARTED
+    status = StoryStatus.IN_PROGRESS if known.current_task else StoryStatus.NOT_STARTED
     free = StoryProgress(known.id, status, known.file, known.current_task, 0, known.last_action)
     stories = tuple(free if one.id == story else one for one in progress.stories)
     return written(text, replace(progress, stories=stories))
 
 
 def _must_be_blocked(story: StoryProgress) -> None:
-    if story.status is not Status.BLOCKED:
+    if story.status is not StoryStatus.BLOCKED:
         message = f"{story.id} is not blocked; it is {story.status}."
         raise UsageError("invalid_argument", message, "There is nothing to unblock.")
 

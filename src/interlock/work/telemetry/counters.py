@@ -14,7 +14,7 @@ import msgspec
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED
-from interlock.work.sessions.runs import Ran, ran_of
+from interlock.work.sessions.runs import RunSummary, ran_of
 from interlock.work.telemetry.words import the_name
 
 __all__ = ["COUNTERS", "counted"]
@@ -85,7 +85,7 @@ def _noted(entry: Entry) -> Iterator[tuple[str, Labels, int]]:
         yield from _run(found[1])
 
 
-def _run(ran: Ran) -> Iterator[tuple[str, Labels, int]]:
+def _run(ran: RunSummary) -> Iterator[tuple[str, Labels, int]]:
     agent = the_name(ran.agent, "other")
     yield "runs", (agent, the_name(ran.ending, "other")), 1
     yield "milliseconds", (agent,), round(ran.seconds * 1000)

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from interlock.journal import Entry, Journal, Outbox
-from interlock.work.outgoing import Courier, Keep, plain_trouble
-from interlock.work.settings import Settings
+from interlock.work.formats.times import text_of
+from interlock.work.notifying.delivery import Courier, Keep, plain_trouble
+from interlock.work.settings.values import Settings
 from interlock.work.telemetry.spans import Ended, may_end, spans_of, told_at
-from interlock.work.times import text_of
-from interlock.world.notices.notice import Trouble
+from interlock.world.notices.notice import DeliveryFailure
 from interlock.world.telemetry.span import Span
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _FINAL: Final = frozenset({400, 413, 422})
 class Collecting(Protocol):
     """Who takes spans."""
 
-    def send(self, spans: Sequence[Span]) -> Taken | Trouble: ...
+    def send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure: ...
 
 
 def export_of(journal: Journal, settings: Settings, environment: Mapping[str, str]) -> Export | None:
@@ -98,10 +98,12 @@ class Export:
         for first in range(0, len(fresh), _MOST):
             part = fresh[first : first + _MOST]
             answer = self._send(part)
-            if isinstance(answer, Trouble) and answer.status not in _FINAL:
+            if isinstance(answer, DeliveryFailure) and answer.status not in _FINAL:
                 self._courier.failed(keep, box, answer)
                 return 0
-            lost, why = (len(part), answer.why) if isinstance(answer, Trouble) else (answer.rejected, answer.said)
+            lost, why = (
+                (len(part), answer.why) if isinstance(answer, DeliveryFailure) else (answer.rejected, answer.said)
+            )
             sent, dropped = sent + len(part) - lost, dropped + lost
             trouble = plain_trouble(f"{lost} spans were refused: {why}") if lost else trouble
         if dropped:
@@ -111,11 +113,11 @@ class Export:
         keep(box, seq=upto, upto=upto, tries=0, due=0, trouble=trouble, **told, **counts)
         return sent
 
-    def _send(self, spans: Sequence[Span]) -> Taken | Trouble:
+    def _send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure:
         try:
             return self.collector.send(spans)
         except Exception as error:  # a fault of the way out is its own trouble: nothing else is to fail by it
-            return Trouble(f"it failed with {type(error).__name__}")
+            return DeliveryFailure(f"it failed with {type(error).__name__}")
 
     # What is to be told
 

@@ -9,9 +9,9 @@ from typing import Final
 from interlock import __version__
 from interlock.journal import Journal
 from interlock.work.attention import asking
-from interlock.work.exposition import Labels, by, family, single, text
+from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.telemetry.counters import counted
-from interlock.work.watching import Watch
+from interlock.work.telemetry.exposition import Labels, by, family, single, text
 
 __all__ = ["metrics_text"]
 
@@ -34,12 +34,12 @@ _COUNTERS: Final[tuple[tuple[str, str, str, tuple[str, ...], float], ...]] = (
 """Each family of the counters: what it is called, what it counts, its labels, and how many make one."""
 
 
-def metrics_text(journal: Journal, watch: Watch, root: Path | None) -> str:
+def metrics_text(journal: Journal, watch: RecordCaches, root: Path | None) -> str:
     """What a Prometheus server scrapes. `root` is the work tree, whose settings may wait to be accepted."""
     return text(_lines(journal, watch, root))
 
 
-def _lines(journal: Journal, watch: Watch, root: Path | None) -> Iterator[str]:
+def _lines(journal: Journal, watch: RecordCaches, root: Path | None) -> Iterator[str]:
     yield from family("ralph_build_info", "gauge", "The version that answers.", [({"version": __version__}, 1)])
     head = journal.head()
     yield from single("ralph_journal_entries_total", "counter", "Entries of the journal.", head)

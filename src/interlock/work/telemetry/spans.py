@@ -16,10 +16,10 @@ import msgspec
 from interlock.journal import Entry, Instance
 from interlock.machine import Channel, Machine
 from interlock.machine.model import NOTED, SUPERSEDED
-from interlock.work.sessions.runs import Ran, may_tell, ran_of
+from interlock.work.sessions.runs import RunSummary, may_tell, ran_of
 from interlock.work.telemetry.tools import Calls, tool_spans
 from interlock.work.telemetry.words import nanoseconds, text, texts, the_name
-from interlock.world.telemetry.span import Moment, Span, Value, span_id, trace_id
+from interlock.world.telemetry.span import Span, SpanEvent, Value, span_id, trace_id
 
 __all__ = ["Ended", "may_end", "spans_of", "told_at"]
 
@@ -115,10 +115,10 @@ def _workflow(ended: Ended, end: Entry) -> Span:
     )
 
 
-def _moved(entry: Entry) -> Moment:
+def _moved(entry: Entry) -> SpanEvent:
     came = {"ralph.from": entry.from_state} if entry.from_state else {}
     told = {"ralph.to": entry.to_state, "ralph.event": entry.event, "ralph.actor.kind": entry.actor_kind}
-    return Moment("ralph.moved", nanoseconds(entry.time), {**came, **told})
+    return SpanEvent("ralph.moved", nanoseconds(entry.time), {**came, **told})
 
 
 def _own(instance: Instance, end: Entry) -> Attributes:
@@ -174,7 +174,7 @@ def _session(ended: Ended, end: Entry) -> list[Span]:
     return [run, *tools]
 
 
-def _used(ran: Ran) -> Attributes:
+def _used(ran: RunSummary) -> Attributes:
     found: Attributes = {
         "gen_ai.usage.input_tokens": ran.input + ran.cached,
         "gen_ai.usage.cache_read.input_tokens": ran.cached,
@@ -195,7 +195,7 @@ def _provider(agent: str, model: str) -> str:
     return _PROVIDERS.get(agent) or (the_name(maker, agent) if slash else agent)
 
 
-def _messages(ran: Ran | None) -> Attributes:
+def _messages(ran: RunSummary | None) -> Attributes:
     """What was asked and said, in the form that the conventions give to messages."""
     found: Attributes = {}
     for name, role, words in (

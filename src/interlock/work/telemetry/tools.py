@@ -9,7 +9,7 @@ from typing import Any, Final
 from interlock.journal import Entry
 from interlock.machine import ActorKind, Channel
 from interlock.machine.model import NOTED
-from interlock.work.sessions.runs import Ran
+from interlock.work.sessions.runs import RunSummary
 from interlock.work.telemetry.words import milliseconds, seen_at, texts, the_name
 from interlock.world.telemetry.span import Span, Value, span_id
 
@@ -25,7 +25,7 @@ class Calls:
     trace: str
     session: str
     history: Sequence[Entry]
-    ran: Ran | None
+    ran: RunSummary | None
     last: int
     """When the session had ended."""
     content: bool

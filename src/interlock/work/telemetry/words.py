@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from interlock.journal import Entry
-from interlock.work.quoting import sayable
-from interlock.work.times import milliseconds_of
+from interlock.work.formats.quoting import sayable
+from interlock.work.formats.times import milliseconds_of
 from interlock.world.redaction import redacted
 from interlock.world.telemetry.span import Value
 

@@ -10,13 +10,13 @@ record       a thread as its entries tell it; `replay` folds them (PURE), `readi
 loop         driving a thread: read where it stands, do the next thing, write down what came of it
   steps        what is done in each state: `preflight`, `iterating`, `proving`, `diagnosing`
   effects      what it does to the repository: going back, and the one commit; `undoing` brings back
-  visit        a thread in one state; `attending` is what driver and verbs have in common
+  driver_step  a thread in one state; `attending` is what driver and verbs have in common
   children     what drives a thread besides its own loop; `child` is their shape
-    storied      a story loop
-    orchestrated a run of planner, questioner, executor and reviewer
+    story_driver        a story loop
+    orchestrator_driver a run of planner, questioner, executor and reviewer
 verbs        what people do with a thread: one verb for every edge that is theirs
   dialogue     a spec made by talking; `polishing` before the review
-ticketed     the ticket that a thread works on
+ticket_link  the ticket that a thread works on
 choices      what a person can do in each state; `upcoming` is the next of it (PURE)
 showing      what a person is shown before they decide; `history` tells the way so far
 prompts      what agents are told; `message` is that of the commit (PURE)

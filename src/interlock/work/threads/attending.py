@@ -8,11 +8,11 @@ from interlock.errors import Refusal
 from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
-from interlock.work.driving import Driving, driving
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.driver_lease import DriverLease, hold_driver_lease
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.reading import MACHINE, read_thread
-from interlock.work.threads.visit import Visit
-from interlock.work.workshop import Workshop
 from interlock.world.git import state, tree_hash
 
 __all__ = ["attending", "is_told", "look", "visit_of"]
@@ -21,9 +21,9 @@ _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "
 """The states in which the tree is as it was proven or approved, unless somebody changes it."""
 
 
-def attending(workshop: Workshop, id_: str) -> AbstractContextManager[Driving]:
+def attending(context: DriverContext, id_: str) -> AbstractContextManager[DriverLease]:
     """Be the only one who sends agents for a thread."""
-    return driving(workshop.journal, MACHINE, id_, workshop.state_directory, workshop.time_outs.wall)
+    return hold_driver_lease(context.journal, MACHINE, id_, context.state_directory, context.time_outs.wall)
 
 
 def is_told(entry: Entry) -> bool:
@@ -31,40 +31,40 @@ def is_told(entry: Entry) -> bool:
     return entry.event in ("pause", "abandon") and entry.actor_kind == ActorKind.HUMAN
 
 
-def visit_of(workshop: Workshop, id_: str, lease: Lease | None) -> Visit:
-    thread = read_thread(workshop.journal, id_)  # first: whoever moves it between the two is found to have done so
-    instance = workshop.journal.instance(id_)
-    return Visit(workshop, thread, instance.snapshot, workshop.journal.machine_of(instance), lease)
+def visit_of(context: DriverContext, id_: str, lease: Lease | None) -> ThreadStep:
+    thread = read_thread(context.journal, id_)  # first: whoever moves it between the two is found to have done so
+    instance = context.journal.instance(id_)
+    return ThreadStep(context, thread, instance.snapshot, context.journal.machine_of(instance), lease)
 
 
-def look(visit: Visit) -> bool:
+def look(step: ThreadStep) -> bool:
     """Look whether the tree still is what was proven of it; where it is not, that is written down, and read again."""
-    known = visit.snapshot.subjects.get("tree")
-    if visit.thread.state not in _WATCHED or known is None:
+    known = step.snapshot.subjects.get("tree")
+    if step.thread.state not in _WATCHED or known is None:
         return False
-    there = state(visit.root)
+    there = state(step.root)
     if there.hidden:
         message = f"Git was told not to look at {there.hidden[0]!r}, and it was changed; no hash covers that."
         hint = "`git update-index --no-assume-unchanged --no-skip-worktree FILE` lets git look again."
         raise Refusal("files_hidden", message, hint)
-    if there.branch != visit.thread.branch:
-        message = f"{there.branch or 'No branch'} is checked out, and the thread's work is on {visit.thread.branch}."
-        raise Refusal("wrong_branch", message, f"`git switch {visit.thread.branch}` goes there.")
-    tree = tree_hash(visit.root)
+    if there.branch != step.thread.branch:
+        message = f"{there.branch or 'No branch'} is checked out, and the thread's work is on {step.thread.branch}."
+        raise Refusal("wrong_branch", message, f"`git switch {step.thread.branch}` goes there.")
+    tree = tree_hash(step.root)
     if tree == known:
         return False
     evidence = Evidence(subjects={"tree": tree})
-    approved = visit.thread.state in ("Approved", "ReadyToCommit")
+    approved = step.thread.state in ("Approved", "ReadyToCommit")
     event = Event("tree_changed" if approved else OBSERVED, DRIVER, evidence=evidence)
-    if not visit.workshop.journal.transact(lambda transaction: _observe(transaction, visit, event)):
+    if not step.context.journal.transact(lambda transaction: _observe(transaction, step, event)):
         return True
-    visit.workshop.tell("the files are not those that were proven; `ralph thread reverify` proves them again")
+    step.context.tell("the files are not those that were proven; `ralph thread reverify` proves them again")
     return True
 
 
-def _observe(transaction: Transaction, visit: Visit, event: Event) -> bool:
+def _observe(transaction: Transaction, step: ThreadStep, event: Event) -> bool:
     """Write down what was seen, unless somebody moved the thread since it was read."""
-    if visit.is_over(transaction):
+    if step.is_over(transaction):
         return False
-    transaction.append(visit.thread.id, event, lease=visit.lease)
+    transaction.append(step.thread.id, event, lease=step.lease)
     return True

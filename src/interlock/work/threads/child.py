@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from interlock.journal import Journal
 from interlock.machine import Event
-from interlock.work.threads.visit import Visit
+from interlock.work.threads.driver_step import ThreadStep
 
-__all__ = ["Child", "Part", "Shown"]
+__all__ = ["Child", "ChildPart", "ChildView"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChildPart:
     """One piece of a child's work: a story or a task, and where it stands."""
 
     id: str
@@ -26,26 +26,26 @@ class Child:
     """One kind of child."""
 
     machine: str
-    begin: Callable[[Visit], str]
+    begin: Callable[[ThreadStep], str]
     """A new one, with the work that the thread has for it; noted as the thread's child."""
-    hindrance: Callable[[Visit], str | None]
+    hindrance: Callable[[ThreadStep], str | None]
     """Why it must not go on before a person has looked; None where nothing is in its way."""
-    fits: Callable[[Visit, str], bool]
+    fits: Callable[[ThreadStep, str], bool]
     """Whether one that is under way still is what the thread wants, or is to be closed for a new one."""
-    wake: Callable[[Visit, str], None]
+    wake: Callable[[ThreadStep, str], None]
     """Let one go on that rests by itself: a person has decided so."""
-    drive: Callable[[Visit, str], Event | None]
+    drive: Callable[[ThreadStep, str], Event | None]
     """Drive it as far as it goes, and what that means for the thread; None where nothing came of it."""
-    parts: Callable[[Journal, str], tuple[str, tuple[Part, ...]]]
+    parts: Callable[[Journal, str], tuple[str, tuple[ChildPart, ...]]]
     """The state it is in, and its work."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ChildView:
     """A child as people see it."""
 
     machine: str
     id: str
     state: str
     outcome: str | None
-    parts: tuple[Part, ...]
+    parts: tuple[ChildPart, ...]

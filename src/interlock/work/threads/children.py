@@ -9,11 +9,11 @@ from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.model import SUPERSEDED
-from interlock.work.errands import DRIVER
-from interlock.work.threads.child import Child, Shown
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.threads.child import Child, ChildView
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import misplaced, overdrawn
 from interlock.work.threads.record import Thread
-from interlock.work.threads.visit import Visit
 
 __all__ = ["CHILDREN", "close_left", "run_child", "shown_child"]
 
@@ -26,64 +26,64 @@ _WITHOUT = frozenset({"Drafting", "Done", "Abandoned"})
 def _child(driver: str) -> Child:
     """The driver of that name; its system is imported for the threads that it drives only."""
     if driver == "story":
-        from interlock.work.threads.storied import STORY
+        from interlock.work.threads.story_driver import STORY
 
         return STORY
-    from interlock.work.threads.orchestrated import ORCHESTRATOR
+    from interlock.work.threads.orchestrator_driver import ORCHESTRATOR
 
     return ORCHESTRATOR
 
 
-def run_child(visit: Visit) -> Event | None:
+def run_child(step: ThreadStep) -> Event | None:
     """Drive the thread's child as far as it goes, and say what that means for the thread."""
-    wrong = misplaced(visit)
+    wrong = misplaced(step)
     if wrong is not None:
-        return visit.event("driver_failed", wrong)
-    if visit.workshop.pausing.is_set():
-        return visit.event("pause")
-    over = overdrawn(visit)
+        return step.event("driver_failed", wrong)
+    if step.context.pausing.is_set():
+        return step.event("pause")
+    over = overdrawn(step)
     if over is not None:
-        return visit.event("budget_exhausted", over)
-    child = _child(visit.config.driver)
-    hindrance = child.hindrance(visit)
+        return step.event("budget_exhausted", over)
+    child = _child(step.config.driver)
+    hindrance = child.hindrance(step)
     if hindrance is not None:
-        return visit.event("driver_failed", hindrance)
-    id_ = _at_work(visit, child)
+        return step.event("driver_failed", hindrance)
+    id_ = _at_work(step, child)
     try:
-        return child.drive(visit, id_)
+        return child.drive(step, id_)
     except Refusal:
-        if visit.workshop.journal.instance(id_).outcome != SUPERSEDED:
+        if step.context.journal.instance(id_).outcome != SUPERSEDED:
             raise
         return None  # somebody took the thread elsewhere, and its child was closed
 
 
-def _at_work(visit: Visit, child: Child) -> str:
+def _at_work(step: ThreadStep, child: Child) -> str:
     """The child that works now: the one under way, one that a death left without a note, or a new one.
 
     One that has ended is taken once more where nothing was concluded of it: its driver died, or the verification of
     what it claimed was stopped.
     """
-    thread, journal = visit.thread, visit.workshop.journal
+    thread, journal = step.thread, step.context.journal
     known = journal.instance(thread.child) if thread.child is not None else None
     if known is not None and known.machine == child.machine and known.outcome != SUPERSEDED:
         if known.outcome is not None and not thread.is_settled:
             return known.id
-        if known.outcome is None and child.fits(visit, known.id):
+        if known.outcome is None and child.fits(step, known.id):
             if thread.is_settled:
-                child.wake(visit, known.id)
-                visit.note("child", id=known.id)
+                child.wake(step, known.id)
+                step.note("child", id=known.id)
             return known.id
         if known.outcome is None:
-            _close(visit, known)
+            _close(step, known)
     left = [one.id for one in journal.open_instances(child.machine) if one.parent == thread.id]
     if left:
-        visit.note("child", id=left[-1])
+        step.note("child", id=left[-1])
         return left[-1]
-    return child.begin(visit)
+    return child.begin(step)
 
 
-def _close(visit: Visit, known: Instance) -> None:
-    visit.workshop.journal.append(known.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
+def _close(step: ThreadStep, known: Instance) -> None:
+    step.context.journal.append(known.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
 
 
 def close_left(transaction: Transaction, thread: str, driver: str) -> None:
@@ -94,10 +94,10 @@ def close_left(transaction: Transaction, thread: str, driver: str) -> None:
             transaction.append(one.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
 
 
-def shown_child(journal: Journal, thread: Thread) -> Shown | None:
+def shown_child(journal: Journal, thread: Thread) -> ChildView | None:
     """The child that a thread has, or had last, as people see it."""
     if thread.child is None:
         return None
     known = journal.instance(thread.child)
     state, parts = _child(known.machine).parts(journal, known.id)
-    return Shown(known.machine, known.id, state, known.outcome, parts)
+    return ChildView(known.machine, known.id, state, known.outcome, parts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from interlock.machine import ActorKind, Machine
-from interlock.work.threads.verbs import Need, need_of
+from interlock.work.threads.verbs import PersonNeed, need_of
 
 __all__ = ["Choice", "choices"]
 
@@ -50,7 +50,7 @@ class Choice:
     label: str
     does: str
     """In the seed's words, where they are in its menu."""
-    need: Need = Need.PERSON
+    need: PersonNeed = PersonNeed.PERSON
     leads_to: str = ""
     key: str = ""
     """The letter of the seed's menu."""
@@ -63,8 +63,8 @@ class Choice:
     @property
     def needs(self) -> str:
         """What it takes, in words; empty where it takes nothing but a person."""
-        words = {Need.GATE: "a gate: you are shown exactly what you approve, with its hash, and asked for a code"}
-        return words.get(self.need, "your word at a terminal or here" if self.need is Need.TERMINAL else "")
+        words = {PersonNeed.GATE: "a gate: you are shown exactly what you approve, with its hash, and asked for a code"}
+        return words.get(self.need, "your word at a terminal or here" if self.need is PersonNeed.TERMINAL else "")
 
 
 def choices(machine: Machine, state: str) -> list[Choice]:

@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-__all__ = ["Conversation", "Heading", "Message", "Role", "line", "parse_conversation", "title_of"]
+__all__ = ["Conversation", "ConversationHeader", "Message", "Speaker", "line", "parse_conversation", "title_of"]
 
 _TITLE: Final = 50
 
 
-class Role(StrEnum):
+class Speaker(StrEnum):
     """Who speaks."""
 
     SYSTEM = "system"
@@ -25,7 +25,7 @@ class Role(StrEnum):
     ASSISTANT = "assistant"
 
 
-class Heading(msgspec.Struct, frozen=True):
+class ConversationHeader(msgspec.Struct, frozen=True):
     """What a conversation is about, as it was when it began."""
 
     id: str
@@ -38,7 +38,7 @@ class Heading(msgspec.Struct, frozen=True):
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """What somebody said."""
 
-    role: Role
+    role: Speaker
     content: str
     timestamp: str
     model: str | None = None
@@ -48,7 +48,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 class Conversation:
     """What was said, as far as it can be read."""
 
-    heading: Heading | None
+    heading: ConversationHeader | None
     messages: tuple[Message, ...]
     unread: tuple[int, ...]
     """The numbers of the lines that cannot be read, from 1 on."""
@@ -61,27 +61,27 @@ class Conversation:
         return self.heading.updated_at if self.heading else None
 
 
-def line(said: Heading | Message) -> bytes:
+def line(said: ConversationHeader | Message) -> bytes:
     """A line of the file, with its end."""
     return msgspec.json.encode(said) + b"\n"
 
 
 def title_of(messages: Iterable[Message]) -> str:
     """The beginning of what the person said first, on one line."""
-    first = next((one.content for one in messages if one.role is Role.USER), "")
+    first = next((one.content for one in messages if one.role is Speaker.USER), "")
     return " ".join(first.split())[:_TITLE].rstrip()
 
 
 def parse_conversation(content: bytes) -> Conversation:
     """What a file says. No file is an error."""
-    heading: Heading | None = None
+    heading: ConversationHeader | None = None
     messages: list[Message] = []
     unread: list[int] = []
     for number, raw in enumerate(content.split(b"\n"), 1):
         if not raw.strip():
             continue
         if number == 1:
-            heading = _read(raw, Heading)
+            heading = _read(raw, ConversationHeader)
         said = _read(raw, Message) if number > 1 else heading
         if isinstance(said, Message):
             messages.append(said)
@@ -90,7 +90,7 @@ def parse_conversation(content: bytes) -> Conversation:
     return Conversation(heading, tuple(messages), tuple(unread))
 
 
-Said = TypeVar("Said", Heading, Message)
+Said = TypeVar("Said", ConversationHeader, Message)
 
 
 def _read(raw: bytes, shape: type[Said]) -> Said | None:

@@ -8,15 +8,15 @@ from interlock.errors import Conflict, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.errands import not_answered
+from interlock.work.driver.agent_run import not_answered
+from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, visit_of
 from interlock.work.threads.iterating import account
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.record import Message, Thread
+from interlock.work.threads.record import SpecMessage, Thread
 from interlock.work.threads.spec import template
 from interlock.work.threads.verbs import revise_spec
-from interlock.work.workshop import Workshop
 from interlock.world.agents.result import Ending
 from interlock.world.redaction import redacted
 
@@ -25,15 +25,15 @@ __all__ = ["say"]
 _MAX_SAID = 20_000
 
 
-def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None = None) -> Thread:
+def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | None = None) -> Thread:
     """Say something about the spec, and let an agent answer; a spec in its answer is the next revision."""
-    visit = visit_of(workshop, id_, None)
-    thread = visit.thread
+    step = visit_of(context, id_, None)
+    thread = step.thread
     if thread.state != "Drafting":
         message = f"The spec of a thread in {thread.state} is not talked about any more."
         raise Refusal("not_allowed", message, "`ralph thread reopen` or `ralph thread revise` opens it again.")
-    name = agent or visit.config.agents[0]
-    said = Message("user", redacted(text.strip())[:_MAX_SAID], None, "")
+    name = agent or step.config.agents[0]
+    said = SpecMessage("user", redacted(text.strip())[:_MAX_SAID], None, "")
     draft = thread.revision.text if thread.revision else template(thread.title)
     last = thread.messages[-1] if thread.messages else None
     is_said = last is not None and (last.role, last.content) == (said.role, said.content)
@@ -42,23 +42,23 @@ def say(workshop: Workshop, id_: str, actor: Actor, text: str, agent: str | None
 
     def begin(work: Callable[[Transaction], str]) -> str:  # what nobody is asked is not said
         if is_said:  # it is still unanswered
-            return workshop.journal.transact(work)
-        return workshop.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
+            return context.journal.transact(work)
+        return context.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
 
-    with attending(workshop, id_):
-        heard = visit.send(name, "drafter", prompt, visit.log_of("draft"), workshop.root, begin=begin)
-    account(visit, "drafter", name.partition(":")[0], heard)
+    with attending(context, id_):
+        heard = step.send(name, "drafter", prompt, step.log_of("draft"), context.root, begin=begin)
+    account(step, "drafter", name.partition(":")[0], heard)
     if heard.result.ending is not Ending.FINISHED:
         raise not_answered(name, heard, "Try it again, or write the spec with `ralph thread spec --edit`.")
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
-    workshop.journal.append(id_, _said(answering, Message("assistant", heard.said, name, "")))
+    context.journal.append(id_, _said(answering, SpecMessage("assistant", heard.said, name, "")))
     found = prompts.draft_in(heard.said)
     try:
         if found:
-            revise_spec(workshop, id_, answering, found, on=thread.revision.number if thread.revision else 0)
+            revise_spec(context, id_, answering, found, on=thread.revision.number if thread.revision else 0)
     except (Refusal, Conflict) as error:  # what a person wrote or decided meanwhile counts
-        workshop.tell(f"The draft of {name} stays in the conversation alone: {error.message}")
-    return read_thread(workshop.journal, id_)
+        context.tell(f"The draft of {name} stays in the conversation alone: {error.message}")
+    return read_thread(context.journal, id_)
 
 
 def _begun(transaction: Transaction, id_: str, said: Event, work: Callable[[Transaction], str]) -> str:
@@ -66,7 +66,7 @@ def _begun(transaction: Transaction, id_: str, said: Event, work: Callable[[Tran
     return work(transaction)
 
 
-def _said(actor: Actor, message: Message) -> Event:
+def _said(actor: Actor, message: SpecMessage) -> Event:
     data = {"type": "said", "role": message.role, "content": message.content}
     if message.agent is not None:
         data["agent"] = message.agent

@@ -11,53 +11,53 @@ from typing import Any
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.machine.model import EFFECT_SETTLED
-from interlock.work.errands import DRIVER
-from interlock.work.threads.visit import Visit
-from interlock.world.git import Baseline, delete_branch, go_back, remove_work_tree, squash
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.threads.driver_step import ThreadStep
+from interlock.world.git import StartingPoint, delete_branch, go_back, remove_work_tree, squash
 
 __all__ = ["settle_effects"]
 
 
-def settle_effects(visit: Visit) -> bool:
+def settle_effects(step: ThreadStep) -> bool:
     """Do what was begun and is not settled, and write down what came of it; whether there was anything."""
-    journal = visit.workshop.journal
-    for key, effect in visit.snapshot.pending.items():
+    journal = step.context.journal
+    for key, effect in step.snapshot.pending.items():
         try:
-            done: dict[str, Any] = {"result": "done", **_EFFECTS[effect](visit)}
+            done: dict[str, Any] = {"result": "done", **_EFFECTS[effect](step)}
         except InterlockError as error:
-            visit.workshop.tell(f"{effect}: {error.message} {error.hint}")
+            step.context.tell(f"{effect}: {error.message} {error.hint}")
             done = {"result": "failed", "why": f"{error.message} {error.hint}"}
         data = {"key": key, **done}
-        journal.append(visit.thread.id, Event(EFFECT_SETTLED, DRIVER, evidence=Evidence(data=data)), lease=visit.lease)
-    return bool(visit.snapshot.pending)
+        journal.append(step.thread.id, Event(EFFECT_SETTLED, DRIVER, evidence=Evidence(data=data)), lease=step.lease)
+    return bool(step.snapshot.pending)
 
 
-def _reset_workspace(visit: Visit) -> dict[str, Any]:
+def _reset_workspace(step: ThreadStep) -> dict[str, Any]:
     """Back to the baseline's branch; everything that is given up is kept first, and `undo` brings it back."""
-    before = visit.thread.before_reset
+    before = step.thread.before_reset
     if before is None:
         return {}
-    base = Baseline(before.branch, before.commit)
-    name = f"threads/{visit.thread.id}/reset-{visit.thread.entered}"
+    base = StartingPoint(before.branch, before.commit)
+    name = f"threads/{step.thread.id}/reset-{step.thread.entered}"
     if before.is_isolated:
-        kept = remove_work_tree(visit.workshop.root, before.path, name).kept
-        delete_branch(visit.workshop.root, before.own_branch, kept.name if kept is not None else name)
+        kept = remove_work_tree(step.context.root, before.path, name).kept
+        delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
     else:
-        kept = go_back(visit.workshop.root, base, before.own_branch, name)
+        kept = go_back(step.context.root, base, before.own_branch, name)
     return {"kept": kept.name} if kept is not None else {}
 
 
-def _git_commit(visit: Visit) -> dict[str, Any]:
+def _git_commit(step: ThreadStep) -> dict[str, Any]:
     """One commit of exactly the approved tree, on the baseline."""
-    thread = visit.thread
+    thread = step.thread
     assert thread.baseline is not None
     assert thread.branch is not None
     name = f"threads/{thread.id}/before-commit"
-    tree = visit.snapshot.proofs["commit"]
-    return {"commit": squash(visit.root, thread.branch, thread.baseline.commit, tree, thread.message, name)}
+    tree = step.snapshot.proofs["commit"]
+    return {"commit": squash(step.root, thread.branch, thread.baseline.commit, tree, thread.message, name)}
 
 
-_EFFECTS: Mapping[str, Callable[[Visit], dict[str, Any]]] = {
+_EFFECTS: Mapping[str, Callable[[ThreadStep], dict[str, Any]]] = {
     "reset_workspace": _reset_workspace,
     "git_commit": _git_commit,
 }

@@ -11,13 +11,13 @@ from interlock.journal import Entry
 from interlock.machine.model import NOTED
 from interlock.work.gates.statement import Approval
 
-__all__ = ["Move", "Passing", "Try", "moves_of", "passings_of", "tries_of"]
+__all__ = ["Passing", "ThreadMove", "TryResult", "moves_of", "passings_of", "tries_of"]
 
 _VERDICTS = {"criteria_passed": True, "criteria_failed": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class ThreadMove:
     """A move from one state to another: by whom, and why."""
 
     seq: int
@@ -46,7 +46,7 @@ class Passing:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class TryResult:
     """One run of an agent, and what came of it."""
 
     number: int
@@ -65,10 +65,12 @@ class Try:
     criteria: int | None = None
 
 
-def moves_of(entries: Iterable[Entry]) -> list[Move]:
+def moves_of(entries: Iterable[Entry]) -> list[ThreadMove]:
     """Every change of the state, from its first one on."""
     return [
-        Move(one.seq, one.version, one.event, one.to_state, one.actor_kind, one.actor_id, one.time, one.reason or "")
+        ThreadMove(
+            one.seq, one.version, one.event, one.to_state, one.actor_kind, one.actor_id, one.time, one.reason or ""
+        )
         for one in entries
         if one.to_state != one.from_state
     ]
@@ -93,21 +95,21 @@ def passings_of(entries: Iterable[Entry]) -> list[Passing]:
     return found
 
 
-def tries_of(entries: Iterable[Entry]) -> list[Try]:
+def tries_of(entries: Iterable[Entry]) -> list[TryResult]:
     """The runs of agents, the oldest first. A verdict is about the implementer's run before it."""
-    found: list[Try] = []
+    found: list[TryResult] = []
     for one in entries:
         data = one.decoded_evidence().data
         if one.event == NOTED and data.get("type") == "iteration":
             told = {name: data[name] for name in ("number", "run", "role", "agent", "ending", "seconds", "tokens")}
             spent, promised = data["cost_usd"] or 0.0, data["promise"] is not None
-            found.append(Try(**told, cost_usd=spent, is_promised=promised, at=one.time))
+            found.append(TryResult(**told, cost_usd=spent, is_promised=promised, at=one.time))
         elif one.event in _VERDICTS:
             _judge(found, _VERDICTS[one.event], data.get("receipt"))
     return found
 
 
-def _judge(found: list[Try], verdict: bool, receipt: object) -> None:
+def _judge(found: list[TryResult], verdict: bool, receipt: object) -> None:
     place = next((place for place in reversed(range(len(found))) if found[place].role == "implementer"), None)
     if place is None:
         return

@@ -8,74 +8,74 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.machine import Event
-from interlock.work.errands import Heard
-from interlock.work.hindrances import clock, unusable
+from interlock.work.driver.agent_failures import clock, unusable
+from interlock.work.driver.agent_run import AgentRun
 from interlock.work.threads import prompts
-from interlock.work.threads.record import Ran
+from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.record import ThreadRunResult
 from interlock.work.threads.spec import Spec, parse_spec
-from interlock.work.threads.visit import Visit
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
 from interlock.world.git import fingerprint_of_settings, keep, state
 
 __all__ = ["account", "iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
 
 
-def spec_of(visit: Visit) -> Spec:
-    revision = visit.thread.revision
+def spec_of(step: ThreadStep) -> Spec:
+    revision = step.thread.revision
     assert revision is not None  # nothing is finalized without one
     return parse_spec(revision.text)
 
 
-def iterate(visit: Visit) -> Event | None:
+def iterate(step: ThreadStep) -> Event | None:
     """One iteration of the plain loop; None where it was stopped, or has to wait."""
-    wrong = misplaced(visit)
+    wrong = misplaced(step)
     if wrong is not None:
-        return visit.event("driver_failed", wrong)
-    if visit.workshop.pausing.is_set():
-        return visit.event("pause")  # what an agent came to is concluded when it goes on
-    if visit.thread.ran is not None:
-        return _concluded(visit, visit.thread.ran)
-    over = overdrawn(visit)
+        return step.event("driver_failed", wrong)
+    if step.context.pausing.is_set():
+        return step.event("pause")  # what an agent came to is concluded when it goes on
+    if step.thread.ran is not None:
+        return _concluded(step, step.thread.ran)
+    over = overdrawn(step)
     if over is not None:
-        return visit.event("budget_exhausted", over)
-    chosen = _chosen(visit)
+        return step.event("budget_exhausted", over)
+    chosen = _chosen(step)
     if isinstance(chosen, float):
-        until = clock(visit.workshop.journal.now() + chosen)
-        visit.workshop.tell(f"every agent has reached a limit; waiting until {until}")
-        visit.workshop.wait(chosen)
+        until = clock(step.context.journal.now() + chosen)
+        step.context.tell(f"every agent has reached a limit; waiting until {until}")
+        step.context.wait(chosen)
     elif chosen is None:
-        return _exhausted(visit)
+        return _exhausted(step)
     else:
-        _run(visit, chosen)
+        _run(step, chosen)
     return None
 
 
-def _exhausted(visit: Visit) -> Event:
+def _exhausted(step: ThreadStep) -> Event:
     """Handle a rotation without a usable agent: raise if a person can fix one, else the thread is stuck."""
-    failing = visit.thread.failing
+    failing = step.thread.failing
     for agent, ran in failing.items():
         if ran.ending in UNUSABLE:
             raise unusable(agent, ran)
     says = "; ".join(ran.why for ran in failing.values())
-    return visit.event("models_exhausted", f"{says}, and agent.wait_minutes is over")
+    return step.event("models_exhausted", f"{says}, and agent.wait_minutes is over")
 
 
-def misplaced(visit: Visit) -> str | None:
+def misplaced(step: ThreadStep) -> str | None:
     """Why the loop must not go on here: another branch is checked out, or the repository's settings were changed."""
-    there = state(visit.root)
-    if there.branch != visit.thread.branch:
-        return f"{there.branch or 'no branch'} is checked out, and the thread works on {visit.thread.branch}"
-    if fingerprint_of_settings(visit.root) != visit.thread.guarded:
+    there = state(step.root)
+    if there.branch != step.thread.branch:
+        return f"{there.branch or 'no branch'} is checked out, and the thread works on {step.thread.branch}"
+    if fingerprint_of_settings(step.root) != step.thread.guarded:
         return "the settings, hooks or attributes in .git were changed while the loop ran; look at them, then go on"
     return None
 
 
-def overdrawn(visit: Visit, children: Mapping[str, tuple[float, float, int]] | None = None) -> str | None:
+def overdrawn(step: ThreadStep, children: Mapping[str, tuple[float, float, int]] | None = None) -> str | None:
     """Why nothing more may be spent; counted from the journal, so that a restart resets nothing.
 
     `children` are those of which the journal of the thread does not know yet what they used.
     """
-    thread, config = visit.thread, visit.config
+    thread, config = step.thread, step.config
     if children:
         thread = replace(thread, children={**thread.children, **children})
     seconds, dollars, tokens = thread.spent
@@ -92,16 +92,16 @@ def overdrawn(visit: Visit, children: Mapping[str, tuple[float, float, int]] | N
     return None
 
 
-def _chosen(visit: Visit) -> str | float | None:
+def _chosen(step: ThreadStep) -> str | float | None:
     """The agent whose turn it is; how long to wait where all rest; None where none can be started."""
-    thread, config = visit.thread, visit.config
+    thread, config = step.thread, step.config
     agents = [one for one in config.agents if one.partition(":")[0] not in thread.failing]
     if not agents:
         return None
     if config.selection == "round_robin":
         turn = sum(one.role == "implementer" and _counts(one.ending) for one in thread.iterations) % len(agents)
         agents = agents[turn:] + agents[:turn]
-    now = visit.workshop.journal.now()
+    now = step.context.journal.now()
     waits = {one: thread.limited.get(one.partition(":")[0], 0.0) - now for one in agents}
     free = next((one for one in agents if waits[one] <= 0), None)
     return free if free is not None else min(waits.values())
@@ -111,34 +111,34 @@ def _counts(ending: str) -> bool:
     return ending not in NO_ATTEMPTS
 
 
-def _run(visit: Visit, name: str) -> None:
-    workshop, thread, spec = visit.workshop, visit.thread, spec_of(visit)
+def _run(step: ThreadStep, name: str) -> None:
+    context, thread, spec = step.context, step.thread, spec_of(step)
     agent = name.partition(":")[0]
-    workshop.tell(f"iteration {visit.number} of {visit.config.iterations or 'any number'}: {name}")
-    prompt = prompts.implement(thread, spec, visit.number, workshop.settings.texts("verify.commands"))
-    heard = visit.send(name, "implementer", prompt, visit.runs / "output.log", reports=True)
-    keep_iteration(visit)
-    account(visit, "implementer", agent, heard, told=len(thread.context))
-    _rest(visit, agent, heard)
+    context.tell(f"iteration {step.number} of {step.config.iterations or 'any number'}: {name}")
+    prompt = prompts.implement(thread, spec, step.number, context.settings.texts("verify.commands"))
+    heard = step.send(name, "implementer", prompt, step.runs / "output.log", reports=True)
+    keep_iteration(step)
+    account(step, "implementer", agent, heard, told=len(thread.context))
+    _rest(step, agent, heard)
 
 
-def keep_iteration(visit: Visit) -> None:
+def keep_iteration(step: ThreadStep) -> None:
     """Keep what the iteration left, so that a later one cannot lose it."""
-    name = f"threads/{visit.thread.id}/iteration-{visit.thread.runs}-{visit.number}"
+    name = f"threads/{step.thread.id}/iteration-{step.thread.runs}-{step.number}"
     try:
-        if not state(visit.root).is_clean:
-            keep(visit.root, name)
+        if not state(step.root).is_clean:
+            keep(step.root, name)
     except InterlockError as error:
-        visit.workshop.tell(f"the work of this iteration is not kept beside the tree: {error.message}")
+        step.context.tell(f"the work of this iteration is not kept beside the tree: {error.message}")
 
 
-def account(visit: Visit, role: str, agent: str, heard: Heard, **more: Any) -> None:
+def account(step: ThreadStep, role: str, agent: str, heard: AgentRun, **more: Any) -> None:
     """Write down what a run cost and how it ended, before anything is concluded of it."""
     result = heard.result
-    visit.note(
+    step.note(
         "iteration",
-        number=visit.number,
-        run=visit.thread.run or "",
+        number=step.number,
+        run=step.thread.run or "",
         role=role,
         agent=agent,
         ending=str(result.ending),
@@ -153,26 +153,26 @@ def account(visit: Visit, role: str, agent: str, heard: Heard, **more: Any) -> N
     )
 
 
-def _rest(visit: Visit, agent: str, heard: Heard) -> None:
+def _rest(step: ThreadStep, agent: str, heard: AgentRun) -> None:
     """Let an agent rest that has reached a limit, or took too long while others could go on."""
-    result, now = heard.result, visit.workshop.journal.now()
+    result, now = heard.result, step.context.journal.now()
     if result.ending in UNUSABLE or (result.ending is Ending.LIMITED and heard.wait is None):
-        visit.note("failing", agent=agent, ending=str(result.ending), failure=heard.ran.failure, why=heard.ran.why)
+        step.note("failing", agent=agent, ending=str(result.ending), failure=heard.ran.failure, why=heard.ran.why)
     elif heard.wait is not None:
-        visit.note("limited", agent=agent, until=heard.wait.until, said=heard.ran.why)
-    elif str(result.ending).startswith("timed_out") and len(visit.config.agents) > 1:
-        until = now + visit.workshop.settings.number("agent.cooldown_minutes") * 60.0
-        visit.note("limited", agent=agent, until=until, said="it took too long")
+        step.note("limited", agent=agent, until=heard.wait.until, said=heard.ran.why)
+    elif str(result.ending).startswith("timed_out") and len(step.config.agents) > 1:
+        until = now + step.context.settings.number("agent.cooldown_minutes") * 60.0
+        step.note("limited", agent=agent, until=until, said="it took too long")
 
 
-def _concluded(visit: Visit, made: Ran) -> Event:
+def _concluded(step: ThreadStep, made: ThreadRunResult) -> Event:
     """What an agent's run means: a claim of done, which is verified, or one more iteration."""
-    wanted = spec_of(visit).claim
+    wanted = spec_of(step).claim
     if made.ending == "finished" and made.promise is not None and made.promise == wanted:
-        return visit.event("claims_done", agent=made.agent)
+        return step.event("claims_done", agent=made.agent)
     if made.ending == "finished":
         feedback = "the last iteration ended without the promise: go on with what is missing"
     else:
         how = "took too long" if made.ending.startswith("timed_out") else made.ending
         feedback = f"the agent of the last iteration {how} (exit {made.exit_code})\n{made.said[-2000:]}"
-    return visit.event("iteration_finished", feedback=feedback)
+    return step.event("iteration_finished", feedback=feedback)

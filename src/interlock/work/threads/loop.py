@@ -6,52 +6,52 @@ from interlock.errors import Conflict, Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event
 from interlock.machine.model import NOTED, OBSERVED
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
 from interlock.work.threads.attending import attending, look, visit_of
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.effects import settle_effects
 from interlock.work.threads.preflight import check_owner
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.steps import STEPS, Step
-from interlock.work.threads.ticketed import claim_ticket
-from interlock.work.threads.visit import Visit
+from interlock.work.threads.ticket_link import claim_ticket
 from interlock.work.tickets.threads import AT_WORK, rest
-from interlock.work.workshop import Workshop
 
 __all__ = ["drive"]
 
 
-def drive(workshop: Workshop, id_: str) -> Thread:
+def drive(context: DriverContext, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again goes on where it was."""
-    journal = workshop.journal
-    with attending(workshop, id_) as right:
-        if not _has_ticket(workshop, id_, right.lease):
+    journal = context.journal
+    with attending(context, id_) as right:
+        if not _has_ticket(context, id_, right.lease):
             return read_thread(journal, id_)
-        _try_again(workshop, id_, right.lease)
+        _try_again(context, id_, right.lease)
         while True:
-            workshop.heed()
-            visit = visit_of(workshop, id_, right.lease)
-            project(visit.workshop, visit.thread)
-            if settle_effects(visit) or look(visit):
+            context.refresh()
+            step = visit_of(context, id_, right.lease)
+            project(step.context, step.thread)
+            if settle_effects(step) or look(step):
                 continue
-            step = STEPS.get(visit.thread.state)
-            if step is None or visit.snapshot.outcome is not None:
-                return visit.thread
-            workshop.tell(visit.thread)
-            if not _made(visit, _stepped(visit, step)) and _rests(visit, id_):
+            following = STEPS.get(step.thread.state)
+            if following is None or step.snapshot.outcome is not None:
+                return step.thread
+            context.tell(step.thread)
+            if not _made(step, _taken(step, following)) and _rests(step, id_):
                 return read_thread(journal, id_)
             right.renew()
 
 
-def _try_again(workshop: Workshop, id_: str, lease: Lease) -> None:
+def _try_again(context: DriverContext, id_: str, lease: Lease) -> None:
     """Retry agents that failed before: driving the thread again means that a person fixed them."""
-    visit = visit_of(workshop, id_, lease)
-    if visit.thread.failing and visit.thread.state == "Running":
-        visit.note("tried_again")
+    step = visit_of(context, id_, lease)
+    if step.thread.failing and step.thread.state == "Running":
+        step.note("tried_again")
 
 
-def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:
+def _has_ticket(context: DriverContext, id_: str, lease: Lease) -> bool:
     """Whether the ticket that a thread at work is for is the thread's own; where it is not, the thread rests."""
 
     def claim(transaction: Transaction) -> str | None:
@@ -62,66 +62,66 @@ def _has_ticket(workshop: Workshop, id_: str, lease: Lease) -> bool:
             rest(transaction, id_, DRIVER, why, lease)
         return why
 
-    why = workshop.journal.transact(claim)
+    why = context.journal.transact(claim)
     if why is None:
         return True
-    workshop.tell(f"the thread rests: {why}")
-    project(workshop, read_thread(workshop.journal, id_))
+    context.tell(f"the thread rests: {why}")
+    project(context, read_thread(context.journal, id_))
     return False
 
 
-def _stepped(visit: Visit, step: Step) -> Event | None:
+def _taken(step: ThreadStep, following: Step) -> Event | None:
     """What comes of a step; a loop that may use no more of the day's budget has come to its end."""
     try:
-        return step(visit)
+        return following(step)
     except Refusal as error:
-        if error.code != "budget_exhausted" or visit.thread.state not in ("Running", "Verifying"):
+        if error.code != "budget_exhausted" or step.thread.state not in ("Running", "Verifying"):
             raise
-        return visit.event("budget_exhausted", f"{error.message} {error.hint}")
+        return step.event("budget_exhausted", f"{error.message} {error.hint}")
 
 
-def _made(visit: Visit, event: Event | None) -> bool:
+def _made(step: ThreadStep, event: Event | None) -> bool:
     """Whether a step came to a move. A person who moved the thread meanwhile was first, and it is read again."""
     if event is None:
         return False
     try:
-        visit.workshop.journal.transact(lambda transaction: _append(transaction, visit, event))
+        step.context.journal.transact(lambda transaction: _append(transaction, step, event))
     except (Refusal, Conflict):
-        if not _moved_meanwhile(visit):
+        if not _moved_meanwhile(step):
             raise
     return True
 
 
-def _moved_meanwhile(visit: Visit) -> bool:
+def _moved_meanwhile(step: ThreadStep) -> bool:
     """Whether anybody else wrote something since the visit began: the step's own notes are nobody else's."""
-    later = visit.workshop.journal.history(visit.thread.id, visit.thread.version)
+    later = step.context.journal.history(step.thread.id, step.thread.version)
     return any(one.event != NOTED or one.actor_id != DRIVER.id for one in later)
 
 
-def _append(transaction: Transaction, visit: Visit, event: Event) -> None:
-    if visit.is_over(transaction):
+def _append(transaction: Transaction, step: ThreadStep, event: Event) -> None:
+    if step.is_over(transaction):
         return  # also where it is possible again: what somebody paused and let go on is not paused once more
     if event.name == "checks_passed" and event.evidence is not None:
-        if _is_configured(transaction, visit):
+        if _is_configured(transaction, step):
             return  # something else was checked than what somebody has chosen now
-        check_owner(transaction, visit.thread.id, event.evidence.data["work_tree"])
-    made = transaction.append(visit.thread.id, event, lease=visit.lease)
+        check_owner(transaction, step.thread.id, event.evidence.data["work_tree"])
+    made = transaction.append(step.thread.id, event, lease=step.lease)
     if made.snapshot.state == "Stuck" and not (event.evidence and "diagnosis" in event.evidence.subjects):
         message = "Somebody set another limit meanwhile, and nobody has diagnosed what it ends."
         raise Conflict("conflict", message, "It is looked at again.")
     if event.name == "verification_stopped":
-        transaction.append(visit.thread.id, Event("pause", event.actor), lease=visit.lease)
+        transaction.append(step.thread.id, Event("pause", event.actor), lease=step.lease)
 
 
-def _is_configured(transaction: Transaction, visit: Visit) -> bool:
+def _is_configured(transaction: Transaction, step: ThreadStep) -> bool:
     """Whether somebody chose since the visit began how the loop runs."""
-    return any(one.event == OBSERVED for one in transaction.history(visit.thread.id, visit.thread.version))
+    return any(one.event == OBSERVED for one in transaction.history(step.thread.id, step.thread.version))
 
 
-def _rests(visit: Visit, id_: str) -> bool:
+def _rests(step: ThreadStep, id_: str) -> bool:
     """Whether nothing more is to be done now: it was stopped, or it waits for a person and nobody moved it."""
-    if visit.thread.state == "Running":  # it goes on to the next iteration, or to Paused
+    if step.thread.state == "Running":  # it goes on to the next iteration, or to Paused
         return False
-    if visit.thread.state == "Verifying":  # nothing came of it: it was stopped, or has waited for the judge
-        return visit.workshop.stop.is_set() and not _moved_meanwhile(visit)
-    return visit.workshop.stop.is_set() or visit.workshop.journal.instance(id_).version == visit.thread.version
+    if step.thread.state == "Verifying":  # nothing came of it: it was stopped, or has waited for the judge
+        return step.context.stop.is_set() and not _moved_meanwhile(step)
+    return step.context.stop.is_set() or step.context.journal.instance(id_).version == step.thread.version

@@ -23,11 +23,11 @@ __all__ = [
     "CARRIED",
     "MIGRATIONS",
     "SCHEMA_VERSION",
-    "Baseline",
+    "BaselineView",
     "Committed",
     "Data",
     "Diagnosed",
-    "Diagnosis",
+    "DiagnosisView",
     "Iterated",
     "Mode",
     "Phase",
@@ -68,7 +68,7 @@ class Reasoned(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Diagnosis(msgspec.Struct, frozen=True):
+class DiagnosisView(msgspec.Struct, frozen=True):
     """How far a thread came before it was stuck."""
 
     iterations_attempted: int
@@ -85,7 +85,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
 class Diagnosed(msgspec.Struct, frozen=True):
     """What Stuck carries."""
 
-    diagnosis: Diagnosis
+    diagnosis: DiagnosisView
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class RunConfig(msgspec.Struct, frozen=True):
     models: tuple[str, ...] = ("claude-sonnet",)
 
 
-class Baseline(msgspec.Struct, frozen=True):
+class BaselineView(msgspec.Struct, frozen=True):
     """Where a thread began, and where a reset leads."""
 
     branch: str
@@ -153,7 +153,7 @@ class ThreadView(msgspec.Struct, frozen=True):
     current_run_id: str | None = None
     mode: Mode = Mode.METHODICAL
     run_config: RunConfig | None = None
-    baseline: Baseline | None = None
+    baseline: BaselineView | None = None
     extra: Mapping[str, Any] = {}
     """Keys beside those of the schema, in their order: ours, or whoever's."""
 

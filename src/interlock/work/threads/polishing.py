@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from interlock.errors import InterlockError, Refusal
+from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, visit_of
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import account, misplaced
-from interlock.work.threads.visit import Visit
-from interlock.work.workshop import Workshop
 
 __all__ = ["ask_for"]
 
 
-def ask_for(workshop: Workshop, id_: str, wanted: str) -> None:
+def ask_for(context: DriverContext, id_: str, wanted: str) -> None:
     """Let an agent polish once; what it changed is proven again before anybody reviews it."""
-    with attending(workshop, id_) as right:
-        _polish(visit_of(workshop, id_, right.lease), wanted)
+    with attending(context, id_) as right:
+        _polish(visit_of(context, id_, right.lease), wanted)
 
 
-def _polish(visit: Visit, wanted: str) -> None:
-    wrong = misplaced(visit)
+def _polish(step: ThreadStep, wanted: str) -> None:
+    wrong = misplaced(step)
     if wrong is not None:
         raise Refusal("wrong_branch", f"Nothing is polished: {wrong}.", "Mend that first.")
-    name = visit.config.agents[0]
-    log = visit.runs / f"polish-{visit.thread.version}.log"
-    heard = visit.send(name, "polisher", prompts.polish(visit.thread, wanted), log)
-    account(visit, "polisher", name.partition(":")[0], heard)
+    name = step.config.agents[0]
+    log = step.runs / f"polish-{step.thread.version}.log"
+    heard = step.send(name, "polisher", prompts.polish(step.thread, wanted), log)
+    account(step, "polisher", name.partition(":")[0], heard)
     if str(heard.result.ending) != "finished":
         message = f"The agent {name} did not finish: {heard.result.ending}."
         raise InterlockError("agent_failed", message, "Look at what it left, then go on with `ralph thread polish`.")

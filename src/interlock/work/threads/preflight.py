@@ -11,13 +11,13 @@ import msgspec
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER
-from interlock.work.hashing import sha256_of
-from interlock.work.readiness import missing_program, nameless
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.readiness import missing_program, nameless
+from interlock.work.formats.hashing import sha256_of
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
-from interlock.work.threads.visit import Visit
-from interlock.work.verification.request import Criterion, Plan, Request, plan_of
+from interlock.work.verification.request import Criterion, Request, VerificationPlan, plan_of
 from interlock.work.verification.verifiers import (
     NO_VERIFIER,
     is_found,
@@ -27,7 +27,15 @@ from interlock.work.verification.verifiers import (
     verifiers_of,
 )
 from interlock.work.verification.verifying import rehearse
-from interlock.world.git import Baseline, State, add_work_tree, baseline, begin_branch, fingerprint_of_settings, state
+from interlock.world.git import (
+    StartingPoint,
+    WorkTreeStatus,
+    add_work_tree,
+    baseline,
+    begin_branch,
+    fingerprint_of_settings,
+    state,
+)
 from interlock.world.repository import WORK_TREES
 
 __all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
@@ -56,12 +64,12 @@ def branch_of(thread: str) -> str:
     return f"ralf/{thread}"
 
 
-def preflight(visit: Visit) -> Event | None:
+def preflight(step: ThreadStep) -> Event | None:
     """Look at everything; where all holds, the branch is made and the thread owns its work tree."""
-    checks = list(_checks(visit))
-    plan = plan_of(visit.workshop.settings)
+    checks = list(_checks(step))
+    plan = plan_of(step.context.settings)
     if plan.is_apart and all(one.passed for one in checks):  # it costs time, so everything else is looked at first
-        rehearsed = _rehearsed(visit, plan)
+        rehearsed = _rehearsed(step, plan)
         if rehearsed is None:
             return None
         checks.append(rehearsed)
@@ -70,33 +78,33 @@ def preflight(visit: Visit) -> Event | None:
     if failed:
         labels = ", ".join(one.label for one in failed)
         lines = "\n".join(f"- {one.label}: {one.message}" for one in failed)
-        return visit.event(
+        return step.event(
             "checks_failed", f"{len(failed)} of {len(checks)} checks failed: {labels}\n{lines}", checks=told
         )
     try:
-        place = _begin(visit)
+        place = _begin(step)
         guarded = fingerprint_of_settings(place)
     except InterlockError as error:
         told.append(asdict(Check("branch", "Thread Branch", passed=False, message=error.message)))
-        return visit.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
-    branch = branch_of(visit.thread.id)
-    config = msgspec.json.decode(msgspec.json.encode(visit.config))
+        return step.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
+    branch = branch_of(step.thread.id)
+    config = msgspec.json.decode(msgspec.json.encode(step.config))
     data = {"checks": told, "branch": branch, "work_tree": str(place), "guarded": guarded, "config": config}
-    limit: dict[str, int | str] = {"iteration.limit": visit.config.iterations}
+    limit: dict[str, int | str] = {"iteration.limit": step.config.iterations}
     evidence = Evidence(data=data, settings=limit, names=(_owner_name(place),))
     return Event("checks_passed", DRIVER, evidence=evidence)
 
 
-def _begin(visit: Visit) -> Path:
+def _begin(step: ThreadStep) -> Path:
     """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
-    thread, root, branch = visit.thread, visit.workshop.root, branch_of(visit.thread.id)
-    isolated = visit.workshop.state_directory / WORK_TREES / thread.id
-    is_isolated = visit.config.isolation == "worktree"
+    thread, root, branch = step.thread, step.context.root, branch_of(step.thread.id)
+    isolated = step.context.state_directory / WORK_TREES / thread.id
+    is_isolated = step.config.isolation == "worktree"
     there = state(root)
     is_begun = isolated.exists() if is_isolated else there.branch == branch
     base = baseline(root) if not is_begun else _begun_at(thread, branch)
     if thread.baseline is None or (base.branch, base.commit) != (thread.baseline.branch, thread.baseline.commit):
-        visit.note("baseline", branch=base.branch, commit=base.commit)
+        step.note("baseline", branch=base.branch, commit=base.commit)
     if is_isolated:
         add_work_tree(root, isolated, branch, base.commit)
         return isolated
@@ -105,37 +113,37 @@ def _begin(visit: Visit) -> Path:
     return root
 
 
-def _begun_at(thread: Thread, branch: str) -> Baseline:
+def _begun_at(thread: Thread, branch: str) -> StartingPoint:
     """Where a branch began that is there: as it was noted, or before the reset that was undone since."""
     known = thread.baseline or thread.before_reset
     if known is None:
         message = f"The branch {branch!r} is checked out, and this thread did not make it."
         raise Refusal("git_branch_exists", message, "Switch to your own branch, and remove that one.")
-    return Baseline(known.branch, known.commit)
+    return StartingPoint(known.branch, known.commit)
 
 
 # The checks
 
 
-def _checks(visit: Visit) -> Iterator[Check]:
-    root = visit.workshop.root
-    is_isolated = visit.config.isolation == "worktree"
+def _checks(step: ThreadStep) -> Iterator[Check]:
+    root = step.context.root
+    is_isolated = step.config.isolation == "worktree"
     try:
         there = state(root)
     except InterlockError as error:
         yield Check("git_state", "Git Working Tree", passed=False, message=f"{error.message} {error.hint}")
         return
-    yield _clean(there, branch_of(visit.thread.id), is_isolated=is_isolated)
+    yield _clean(there, branch_of(step.thread.id), is_isolated=is_isolated)
     yield _baseline(root)
-    yield from _spec(visit)
-    yield _models(visit)
-    yield _verifiers(visit)
+    yield from _spec(step)
+    yield _models(step)
+    yield _verifiers(step)
     yield _identity(root)
-    yield _alone(visit, there, is_isolated=is_isolated)
-    yield _bounded(visit)
+    yield _alone(step, there, is_isolated=is_isolated)
+    yield _bounded(step)
 
 
-def _clean(there: State, branch: str, *, is_isolated: bool) -> Check:
+def _clean(there: WorkTreeStatus, branch: str, *, is_isolated: bool) -> Check:
     name, label = "git_state", "Git Working Tree"
     if there.operation is not None or there.conflicts:
         what = there.operation or f"a conflict in {there.conflicts[0]!r}"
@@ -157,8 +165,8 @@ def _baseline(root: Path) -> Check:
     return Check(name, label, passed=True)
 
 
-def _spec(visit: Visit) -> Iterator[Check]:
-    revision = visit.thread.revision
+def _spec(step: ThreadStep) -> Iterator[Check]:
+    revision = step.thread.revision
     spec = parse_spec(revision.text) if revision is not None else None
     has_promise, has_criteria = spec is not None and spec.promise is not None, spec is not None and bool(spec.criteria)
     missing = "No spec saved for this thread" if spec is None else "Spec is missing <promise>...</promise> tag"
@@ -168,26 +176,26 @@ def _spec(visit: Visit) -> Iterator[Check]:
     yield Check("criteria_parseable", "Completion Criteria", has_criteria, "" if has_criteria else none)
 
 
-def _bounded(visit: Visit) -> Check:
+def _bounded(step: ThreadStep) -> Check:
     message = "Without a limit of iterations a budget must be set: thread.budget_usd, _minutes or _tokens in ralph.toml"
-    is_bounded = visit.config.is_bounded
+    is_bounded = step.config.is_bounded
     return Check("loop_bounded", "Iteration Limit", is_bounded, "" if is_bounded else message)
 
 
-def _models(visit: Visit) -> Check:
+def _models(step: ThreadStep) -> Check:
     name, label = "models_available", "Model Availability"
-    workshop, config = visit.workshop, visit.config
+    context, config = step.context, step.config
     missing, roles = [], dict[str, str]()
     try:
         if config.driver == "orchestrator" and config.agents:
-            from interlock.work.threads.orchestrated import roles_for
+            from interlock.work.threads.orchestrator_driver import roles_for
 
-            roles = roles_for(visit)
+            roles = roles_for(step)
     except InterlockError as error:
         missing.append(f"{error.message} {error.hint}")
     for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()), *roles.values())):
         try:
-            program = missing_program(workshop.agent(agent), workshop.root, workshop.environment)
+            program = missing_program(context.agent(agent), context.root, context.environment)
         except InterlockError as error:
             missing.append(f"{agent}: {error.message} {error.hint}")
             continue
@@ -198,22 +206,22 @@ def _models(visit: Visit) -> Check:
     return Check(name, label, not missing, "; ".join(missing))
 
 
-def _verifiers(visit: Visit) -> Check:
+def _verifiers(step: ThreadStep) -> Check:
     name, label = "verifiers_available", "Required Verifiers"
-    workshop, plan, criteria = visit.workshop, plan_of(visit.workshop.settings), _criteria(visit)
+    context, plan, criteria = step.context, plan_of(step.context.settings), _criteria(step)
     if not verifiers_of(plan, criteria):
         return Check(name, label, passed=False, message=NO_VERIFIER)
-    root, environment = workshop.root, workshop.environment
+    root, environment = context.root, context.environment
     lost = [*missing_verifiers(plan, criteria, root, environment)]
-    if visit.config.driver == "story":
-        tests = story_tests(workshop.settings, criteria)
+    if step.config.driver == "story":
+        tests = story_tests(context.settings, criteria)
         lost += [one for one in tests if not is_found(one, root, environment.get("PATH")) and one not in lost]
     wrong = [*([f"Missing verifiers: {', '.join(lost)}"] if lost else []), *uncarried(plan, root)]
     return Check(name, label, not wrong, ". ".join(wrong))
 
 
-def _criteria(visit: Visit) -> tuple[Criterion, ...]:
-    revision = visit.thread.revision
+def _criteria(step: ThreadStep) -> tuple[Criterion, ...]:
+    revision = step.thread.revision
     return parse_spec(revision.text).criteria if revision is not None else ()
 
 
@@ -222,33 +230,33 @@ def _identity(root: Path) -> Check:
     return Check("git_identity", "Git Identity", why is None, why or "")
 
 
-def _rehearsed(visit: Visit, plan: Plan) -> Check | None:
+def _rehearsed(step: ThreadStep, plan: VerificationPlan) -> Check | None:
     """Verification made ready on the untouched baseline; None where it was stopped."""
-    name, label, workshop = "verification_rehearsed", "Verification Setup", visit.workshop
+    name, label, context = "verification_rehearsed", "Verification Setup", step.context
     request = Request(
-        root=workshop.root,
+        root=context.root,
         spec="",
-        baseline=baseline(workshop.root).commit,
-        criteria=_criteria(visit),
+        baseline=baseline(context.root).commit,
+        criteria=_criteria(step),
         plan=plan,
-        logs=visit.log_of("preflight").parent,
-        environment=workshop.environment,
-        marker=visit.thread.id,
+        logs=step.log_of("preflight").parent,
+        environment=context.environment,
+        marker=step.thread.id,
     )
-    found = rehearse(request, workshop.tell, workshop.stop)
+    found = rehearse(request, context.tell, context.stop)
     return None if found is None else Check(name, label, not found, "; ".join(found))
 
 
-def _alone(visit: Visit, there: State, *, is_isolated: bool) -> Check:
+def _alone(step: ThreadStep, there: WorkTreeStatus, *, is_isolated: bool) -> Check:
     name, label = "no_concurrent_run", "Concurrent Runs"
     if is_isolated:
         return Check(name, label, passed=True)
-    other = visit.workshop.journal.named(MACHINE, _owner_name(visit.workshop.root))
-    if other is not None and other.id != visit.thread.id and other.outcome is None and other.state in OWNING:
+    other = step.context.journal.named(MACHINE, _owner_name(step.context.root))
+    if other is not None and other.id != step.thread.id and other.outcome is None and other.state in OWNING:
         message = f"Thread {other.id} has this work tree ({other.state}). {_ISOLATION}"
         return Check(name, label, passed=False, message=message)
     branch = there.branch or ""
-    if branch.startswith("ralf/") and branch != branch_of(visit.thread.id):
+    if branch.startswith("ralf/") and branch != branch_of(step.thread.id):
         message = f"HEAD is on {branch}, the branch of another thread. Switch to your own branch first. {_ISOLATION}"
         return Check(name, label, passed=False, message=message)
     return Check(name, label, passed=True)

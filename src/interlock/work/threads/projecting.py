@@ -7,15 +7,17 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
-from interlock.work.hashing import sha256_of
+from interlock.work.driver.context import DriverContext
+from interlock.work.formats.hashing import sha256_of
+from interlock.work.formats.times import seconds_of, text_of
 from interlock.work.threads.active import named_thread
-from interlock.work.threads.conversation import Heading, Message, Role, title_of
+from interlock.work.threads.conversation import ConversationHeader, Message, Speaker, title_of
 from interlock.work.threads.phases import (
-    Baseline,
+    BaselineView,
     Committed,
     Data,
     Diagnosed,
-    Diagnosis,
+    DiagnosisView,
     Iterated,
     Mode,
     Phase,
@@ -24,51 +26,49 @@ from interlock.work.threads.phases import (
     ThreadView,
     written,
 )
-from interlock.work.threads.projection import Projection, project_active
+from interlock.work.threads.projection import ThreadProjection, project_active
 from interlock.work.threads.projection import project as write_files
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take
-from interlock.work.threads.runs import RunIteration, RunView, written_run
+from interlock.work.threads.runs import RunFile, RunIteration, written_run
 from interlock.work.threads.store import ThreadFiles
-from interlock.work.times import seconds_of, text_of
-from interlock.work.workshop import Workshop
 
 __all__ = ["project", "view_of"]
 
 
-def project(workshop: Workshop, thread: Thread, *, is_chosen: bool = False) -> None:
+def project(context: DriverContext, thread: Thread, *, is_chosen: bool = False) -> None:
     """Write the state of a thread to its files; edits of others are set aside and reported.
 
     `is_chosen` says that the thread has just become the active one.
     """
     view, run = view_of(thread), _run_of(thread)
     conversation = _conversation_of(thread) if thread.messages else None
-    known = workshop.projected
-    wanted = Projection(
+    known = context.projected
+    wanted = ThreadProjection(
         view=view,
         specs={one.number: one.text for one in thread.revisions},
         runs=[run] if run is not None else [],
         conversation=conversation,
-        ours=lambda sha256: sha256 in known or sha256 in _all_ours(workshop, thread.id),
+        ours=lambda sha256: sha256 in known or sha256 in _all_ours(context, thread.id),
     )
-    files = ThreadFiles(workshop.state_directory)
-    for failed in write_files(files, [wanted], lambda edited: workshop.tell(edited.message)):
-        workshop.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
-    active = named_thread(workshop.journal)
+    files = ThreadFiles(context.state_directory)
+    for failed in write_files(files, [wanted], lambda edited: context.tell(edited.message)):
+        context.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
+    active = named_thread(context.journal)
     if active is not None:
         try:
-            project_active(files, active.id, workshop.tell, is_chosen=is_chosen)
+            project_active(files, active.id, context.tell, is_chosen=is_chosen)
         except InterlockError as error:
-            workshop.tell(f"the file that names the active thread is not up to date: {error.message}")
+            context.tell(f"the file that names the active thread is not up to date: {error.message}")
     known.add(sha256_of(written(view)))
     if run is not None:
         known.add(sha256_of(written_run(run)))
 
 
-def _all_ours(workshop: Workshop, id_: str) -> set[str]:
+def _all_ours(context: DriverContext, id_: str) -> set[str]:
     """The hashes of everything that the files of a thread ever said because of us."""
     thread, found = Thread(), set()
-    for entry in workshop.journal.history(id_):
+    for entry in context.journal.history(id_):
         take(thread, entry)
         with suppress(InterlockError):  # what is half way between two states was never written
             found.add(sha256_of(written(view_of(thread))))
@@ -91,7 +91,7 @@ def view_of(thread: Thread) -> ThreadView:
         current_run_id=thread.run,
         mode=Mode.QUICK if thread.mode == "quick" else Mode.METHODICAL,
         run_config=RunConfig(config.iterations, config.agents) if config else None,
-        baseline=Baseline(base.branch, base.commit, base.at) if base else None,
+        baseline=BaselineView(base.branch, base.commit, base.at) if base else None,
     )
 
 
@@ -106,7 +106,7 @@ def _carried(thread: Thread) -> Data | None:
         case "Stuck" if thread.diagnosis is not None:
             known = thread.diagnosis
             return Diagnosed(
-                Diagnosis(
+                DiagnosisView(
                     iterations_attempted=known.iterations_attempted,
                     models_tried=known.models_tried,
                     best_criteria_passed=known.best_criteria_passed,
@@ -117,14 +117,14 @@ def _carried(thread: Thread) -> Data | None:
     return None
 
 
-def _run_of(thread: Thread) -> RunView | None:
+def _run_of(thread: Thread) -> RunFile | None:
     """What `run.json` says of the run that is under way, or was last."""
     if thread.run is None or thread.run_started is None:
         return None
     own = [one for one in thread.iterations if one.run == thread.run and one.role == "implementer"]
     status, ended = thread.run_ended or (thread.state, None)
     seconds, dollars, tokens = thread.spent_in_run
-    return RunView(
+    return RunFile(
         id=thread.run,
         thread_id=thread.id,
         spec_revision=thread.run_revision,
@@ -149,7 +149,7 @@ def _run_of(thread: Thread) -> RunView | None:
     )
 
 
-def _earlier_form(run: RunView, thread: Thread) -> RunView:
+def _earlier_form(run: RunFile, thread: Thread) -> RunFile:
     """The same run as earlier versions wrote it, to tell their files from edits."""
     own = [one for one in thread.iterations if one.run == thread.run and one.role == "implementer"]
     plain = {"verified": None, "criteria_passed": None}
@@ -167,6 +167,6 @@ def _earlier_form(run: RunView, thread: Thread) -> RunView:
     )
 
 
-def _conversation_of(thread: Thread) -> tuple[Heading, list[Message]]:
-    said = [Message(Role(one.role), one.content, one.at, one.agent) for one in thread.messages]
-    return Heading(thread.id, title_of(said), thread.created, thread.messages[0].at), said
+def _conversation_of(thread: Thread) -> tuple[ConversationHeader, list[Message]]:
+    said = [Message(Speaker(one.role), one.content, one.at, one.agent) for one in thread.messages]
+    return ConversationHeader(thread.id, title_of(said), thread.created, thread.messages[0].at), said

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from interlock.errors import InterlockError
-from interlock.work.hashing import sha256_of
-from interlock.work.threads.conversation import Heading, Message, line
+from interlock.work.formats.hashing import sha256_of
+from interlock.work.threads.conversation import ConversationHeader, Message, line
 from interlock.work.threads.phases import ThreadView, written
-from interlock.work.threads.runs import RunView, written_run
-from interlock.work.threads.store import ACTIVE_NAME, ThreadFiles, Unreadable
+from interlock.work.threads.runs import RunFile, written_run
+from interlock.work.threads.store import ACTIVE_NAME, ThreadFiles, UnreadableThread
 
-__all__ = ["Edited", "Projection", "project", "project_active"]
+__all__ = ["EditedFile", "ThreadProjection", "project", "project_active"]
 
 
 def _never(_: str) -> bool:
@@ -24,7 +24,7 @@ def _never(_: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class ThreadProjection:
     """What is so of one thread, and with `ours` which other contents were once written by us, by their sha256.
 
     `ours` is asked only of a file that differs: the journal can tell, because what is written follows from its entries.
@@ -33,13 +33,13 @@ class Projection:
     view: ThreadView
     specs: Mapping[int, str] | None = None
     """Every revision there is; None leaves those files alone."""
-    runs: Sequence[RunView] = ()
-    conversation: tuple[Heading, Sequence[Message]] | None = None
+    runs: Sequence[RunFile] = ()
+    conversation: tuple[ConversationHeader, Sequence[Message]] | None = None
     ours: Callable[[str], bool] = _never
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedFile:
     """A file that somebody edited, where the edit is kept now, and a sentence to tell."""
 
     file: str
@@ -47,7 +47,9 @@ class Edited:
     message: str
 
 
-def project(files: ThreadFiles, projections: Iterable[Projection], tell: Callable[[Edited], None]) -> list[Unreadable]:
+def project(
+    files: ThreadFiles, projections: Iterable[ThreadProjection], tell: Callable[[EditedFile], None]
+) -> list[UnreadableThread]:
     """Let the files say what is so; gives the threads for which that failed, while the others went on.
 
     The same again writes nothing; after a crash it goes on where it was. An edit is told before it is written over.
@@ -58,7 +60,7 @@ def project(files: ThreadFiles, projections: Iterable[Projection], tell: Callabl
             for edited in _project(files, one):
                 tell(edited)
         except InterlockError as error:
-            failed.append(Unreadable(one.view.id, error))
+            failed.append(UnreadableThread(one.view.id, error))
     return failed
 
 
@@ -78,7 +80,7 @@ def project_active(files: ThreadFiles, id_: str, tell: Callable[[str], None], *,
         tell(f"{where} {found}; it names the active thread {id_} again. `ralph thread use ID` chooses another.")
 
 
-def _project(files: ThreadFiles, wanted: Projection) -> Iterator[Edited]:
+def _project(files: ThreadFiles, wanted: ThreadProjection) -> Iterator[EditedFile]:
     id_ = wanted.view.id
     name = files.thread_name(id_)
     files.folder.sweep(f"threads/{id_}")
@@ -93,7 +95,7 @@ def _project(files: ThreadFiles, wanted: Projection) -> Iterator[Edited]:
     yield from _restore(files, name, written(wanted.view).encode(), wanted.ours, advice)
 
 
-def _project_specs(files: ThreadFiles, id_: str, specs: Mapping[int, str]) -> Iterator[Edited]:
+def _project_specs(files: ThreadFiles, id_: str, specs: Mapping[int, str]) -> Iterator[EditedFile]:
     advice = "A revision never changes; write a new one with `ralph thread spec`"
     files.folder.sweep(f"threads/{id_}/spec")
     for number, text in specs.items():
@@ -105,7 +107,7 @@ def _project_specs(files: ThreadFiles, id_: str, specs: Mapping[int, str]) -> It
 
 def _restore(
     files: ThreadFiles, name: str, wanted: bytes, ours: Callable[[str], bool], advice: str
-) -> Iterator[Edited]:
+) -> Iterator[EditedFile]:
     content, is_file = _content(files, name)
     if content == wanted:
         return
@@ -114,7 +116,9 @@ def _restore(
     files.folder.write(name, wanted)
 
 
-def _continue(files: ThreadFiles, id_: str, heading: Heading, messages: Sequence[Message]) -> Iterator[Edited]:
+def _continue(
+    files: ThreadFiles, id_: str, heading: ConversationHeader, messages: Sequence[Message]
+) -> Iterator[EditedFile]:
     """Lines are only added: also to half a line that a crash left, as long as it is the beginning of the right one."""
     name = files.conversation_name(id_)
     files.folder.sweep("spec/threads")
@@ -138,9 +142,9 @@ def _content(files: ThreadFiles, name: str) -> tuple[bytes | None, bool]:
         return None, False
 
 
-def _rejected(files: ThreadFiles, name: str, advice: str) -> Iterator[Edited]:
+def _rejected(files: ThreadFiles, name: str, advice: str) -> Iterator[EditedFile]:
     kept = files.folder.set_aside(name)
     if kept is not None:
         where = files.folder.path.name
         message = f"{where}/{name} was edited; it says again what is so, and the edit is kept as {where}/{kept}."
-        yield Edited(name, kept, f"{message} {advice}.")
+        yield EditedFile(name, kept, f"{message} {advice}.")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from interlock.work.threads.record import Message, Thread
+from interlock.work.threads.record import SpecMessage, Thread
 from interlock.work.threads.spec import Spec
 
 __all__ = ["assess", "draft_in", "implement", "polish", "talk", "verdict_in"]
@@ -17,7 +17,7 @@ _FENCED: Final = re.compile(r"^(`{3,}|~{3,})(?:markdown|md)[ \t]*\n(.*?)^\1[ \t]
 _VERDICT: Final = re.compile(r"^[\s*#>-]*VERDICT[*\s]*:[*\s]*(READY|REVISE)\b", re.IGNORECASE | re.MULTILINE)
 
 
-def talk(title: str, draft: str, messages: Sequence[Message]) -> str:
+def talk(title: str, draft: str, messages: Sequence[SpecMessage]) -> str:
     """One turn of the talk in which a spec is made."""
     said = "\n\n".join(f"**{one.role}**: {one.content}" for one in messages[-_TALKED:])
     return "\n\n".join(

@@ -7,15 +7,15 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
-from interlock.work.configuration import vouched
-from interlock.work.errands import DRIVER
-from interlock.work.hindrances import clock, end_text, unavailable, unusable
+from interlock.work.driver.agent_failures import clock, end_text, unavailable, unusable
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.settings.accepted import vouched
 from interlock.work.threads.attending import visit_of
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import account, overdrawn, spec_of
 from interlock.work.threads.replay import take_receipt
-from interlock.work.threads.visit import Visit
-from interlock.work.verification.receipt import Heard, Receipt, from_data
-from interlock.work.verification.request import Answer, Judge, Request, plan_of
+from interlock.work.verification.receipt import JudgeRun, Receipt, from_data
+from interlock.work.verification.request import Judge, JudgeAnswer, Request, plan_of
 from interlock.work.verification.verifiers import NO_VERIFIER, verifiers_of
 from interlock.work.verification.verifying import require_found, verify
 from interlock.world.agents.result import UNUSABLE, Ending
@@ -28,38 +28,38 @@ def receipt_hash(receipt: dict[str, Any]) -> str:
     return from_data(receipt).sha256
 
 
-def prove(visit: Visit) -> Event | None:
+def prove(step: ThreadStep) -> Event | None:
     """One verification. Passed, its receipt is the only key to Implemented; stopped, nothing came of it."""
-    workshop, thread = visit.workshop, visit.thread
-    if workshop.pausing.is_set():
-        return visit.event("verification_stopped")
-    wait = thread.limited.get(_judge_name(visit), 0.0) - workshop.journal.now()
+    context, thread = step.context, step.thread
+    if context.pausing.is_set():
+        return step.event("verification_stopped")
+    wait = thread.limited.get(_judge_name(step), 0.0) - context.journal.now()
     if wait > 0:
-        workshop.tell(f"the judge has reached a limit; waiting until {clock(workshop.journal.now() + wait)}")
-        workshop.wait(wait)
-        return visit.event("verification_stopped") if workshop.pausing.is_set() else None
-    request = _request(visit)
+        context.tell(f"the judge has reached a limit; waiting until {clock(context.journal.now() + wait)}")
+        context.wait(wait)
+        return step.event("verification_stopped") if context.pausing.is_set() else None
+    request = _request(step)
     if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
         raise InterlockError("verifiers_missing", f"{NO_VERIFIER}.", "Then run the same command again.")
-    receipt = verify(request, workshop.tell, workshop.stop)
+    receipt = verify(request, context.tell, context.stop)
     if receipt is not None:
-        require_found(request, receipt, workshop.tell, workshop.stop)
+        require_found(request, receipt, context.tell, context.stop)
     if receipt is None:
-        return visit.event("verification_stopped") if workshop.pausing.is_set() else None
+        return step.event("verification_stopped") if context.pausing.is_set() else None
     if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:
         assert receipt.judge.limited_until is not None  # `_judge` raises where nobody waits any longer
-        visit.note("limited", agent=_judge_name(visit), until=receipt.judge.limited_until, said=receipt.judge.why)
+        step.note("limited", agent=_judge_name(step), until=receipt.judge.limited_until, said=receipt.judge.why)
         return None
-    return _concluded(visit, receipt)
+    return _concluded(step, receipt)
 
 
-def _concluded(visit: Visit, receipt: Receipt) -> Event:
+def _concluded(step: ThreadStep, receipt: Receipt) -> Event:
     if receipt.passed:
         evidence = Evidence(subjects={"tree": receipt.tree}, data={"receipt": receipt.data})
         return Event("criteria_passed", DRIVER, evidence=evidence)
     for failure in receipt.failures:
-        visit.workshop.tell(f"✗ {failure}")
-    now = visit_of(visit.workshop, visit.thread.id, visit.lease)  # with the limits as they are now
+        step.context.tell(f"✗ {failure}")
+    now = visit_of(step.context, step.thread.id, step.lease)  # with the limits as they are now
     take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
     over = overdrawn(now)
     if over is not None:
@@ -67,27 +67,27 @@ def _concluded(visit: Visit, receipt: Receipt) -> Event:
     return now.event("criteria_failed", receipt.reason, receipt=receipt.data)
 
 
-def _judge_name(visit: Visit) -> str:
-    config = visit.config
+def _judge_name(step: ThreadStep) -> str:
+    config = step.config
     return (config.judge or config.agents[0]).partition(":")[0]
 
 
-def _request(visit: Visit) -> Request:
-    workshop, thread, spec = visit.workshop, visit.thread, spec_of(visit)
+def _request(step: ThreadStep) -> Request:
+    context, thread, spec = step.context, step.thread, spec_of(step)
     assert thread.baseline is not None
     return Request(
-        root=visit.root,
+        root=step.root,
         spec=spec.sha256,
         baseline=thread.baseline.commit,
         criteria=spec.criteria,
-        plan=plan_of(workshop.settings, protected=_listed(spec.protected, spec.named), named=spec.named),
-        logs=visit.runs / f"verification-{thread.entered}",
-        environment=workshop.environment,
+        plan=plan_of(context.settings, protected=_listed(spec.protected, spec.named), named=spec.named),
+        logs=step.runs / f"verification-{thread.entered}",
+        environment=context.environment,
         marker=thread.id,
-        judge=_judge(visit),
+        judge=_judge(step),
         title=thread.title,
-        own_tree=workshop.root,
-        vouched=vouched(workshop.journal),
+        own_tree=context.root,
+        vouched=vouched(context.journal),
     )
 
 
@@ -95,14 +95,14 @@ def _listed(protected: tuple[str, ...], named: tuple[str, ...]) -> tuple[str, ..
     return tuple(path for path in protected if path not in named)
 
 
-def _judge(visit: Visit) -> Judge:
+def _judge(step: ThreadStep) -> Judge:
     """A second agent, in a run and a session of its own."""
-    name = visit.config.judge or visit.config.agents[0]
+    name = step.config.judge or step.config.agents[0]
 
-    def ask(prompt: str, directory: Path) -> Answer | None:
-        log = visit.runs / f"verification-{visit.thread.entered}" / "judge.log"
-        heard = visit.send(name, "judge", prompt, log, directory)
-        account(visit, "judge", name.partition(":")[0], heard)
+    def ask(prompt: str, directory: Path) -> JudgeAnswer | None:
+        log = step.runs / f"verification-{step.thread.entered}" / "judge.log"
+        heard = step.send(name, "judge", prompt, log, directory)
+        account(step, "judge", name.partition(":")[0], heard)
         result = heard.result
         if result.ending is Ending.STOPPED:
             return None
@@ -110,7 +110,7 @@ def _judge(visit: Visit) -> Judge:
             raise unusable(name, heard.ran, "judge")
         if result.ending is Ending.LIMITED and heard.wait is None:
             raise unavailable(name, heard.ran)
-        told = Heard(
+        told = JudgeRun(
             agent=name,
             ending=str(result.ending),
             seconds=round(result.seconds, 3),
@@ -120,6 +120,6 @@ def _judge(visit: Visit) -> Judge:
             log_sha256=result.log_sha256,
             why="" if result.ending is Ending.FINISHED else f"the judge {end_text(name, result)}",
         )
-        return Answer(heard.said, told)
+        return JudgeAnswer(heard.said, told)
 
     return ask

@@ -9,7 +9,18 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Baseline", "Config", "Diagnosis", "Failing", "Iteration", "Left", "Message", "Ran", "Revision", "Thread"]
+__all__ = [
+    "Baseline",
+    "Config",
+    "Diagnosis",
+    "Failing",
+    "Iteration",
+    "LeftPlace",
+    "Revision",
+    "SpecMessage",
+    "Thread",
+    "ThreadRunResult",
+]
 
 
 class Config(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -44,7 +55,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SpecMessage:
     """One turn of the talk about the spec."""
 
     role: str
@@ -83,7 +94,7 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ThreadRunResult:
     """What an agent's run came to, where nothing has been concluded of it yet."""
 
     ending: str
@@ -103,7 +114,7 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LeftPlace:
     """The place that a thread left when it went back to its spec: what a reset is to undo."""
 
     branch: str
@@ -155,7 +166,7 @@ class Thread:
     """The entry by which it came to the state that it is in."""
     entered_at: str = ""
     revisions: list[Revision] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[SpecMessage] = field(default_factory=list)
     assessment: str = ""
     is_assessed: bool = False
     """Whether the assessment of this state is there."""
@@ -165,7 +176,7 @@ class Thread:
     branch: str | None = None
     work_tree: str | None = None
     """Where it works, from Preflight on: the repository's own work tree, or one of its own."""
-    before_reset: Left | None = None
+    before_reset: LeftPlace | None = None
     guarded: str = ""
     """The hash of the repository's settings and hooks at Preflight."""
     run: str | None = None
@@ -188,7 +199,7 @@ class Thread:
     """Whether a child was told the feedback."""
     children: dict[str, tuple[float, float, int]] = field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
-    ran: Ran | None = None
+    ran: ThreadRunResult | None = None
     iterations: list[Iteration] = field(default_factory=list)
     limited: dict[str, float] = field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""

@@ -19,11 +19,11 @@ from interlock.work.threads.record import (
     Diagnosis,
     Failing,
     Iteration,
-    Left,
-    Message,
-    Ran,
+    LeftPlace,
     Revision,
+    SpecMessage,
     Thread,
+    ThreadRunResult,
 )
 from interlock.world.agents.result import NO_ATTEMPTS
 
@@ -99,12 +99,12 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.outcome = "success" if entry.to_state == "Done" else "abandoned"
 
 
-def _left(thread: Thread) -> Left | None:
+def _left(thread: Thread) -> LeftPlace | None:
     """Where a thread was that goes back to its spec; None where it had not begun."""
     if thread.baseline is None or thread.branch is None or thread.work_tree is None:
         return None
     isolated = thread.config is not None and thread.config.isolation == "worktree"
-    return Left(thread.baseline.branch, thread.baseline.commit, thread.branch, Path(thread.work_tree), isolated)
+    return LeftPlace(thread.baseline.branch, thread.baseline.commit, thread.branch, Path(thread.work_tree), isolated)
 
 
 def take_receipt(thread: Thread, receipt: Data) -> None:
@@ -212,7 +212,7 @@ def _revised(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _said(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.messages.append(Message(data["role"], data["content"], data.get("agent"), entry.time))
+    thread.messages.append(SpecMessage(data["role"], data["content"], data.get("agent"), entry.time))
 
 
 def _assessed(thread: Thread, entry: Entry, data: Data) -> None:
@@ -231,7 +231,7 @@ def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
         if data["ending"] not in NO_ATTEMPTS:
             thread.said = data["said"]
             thread.context = thread.context[data["told"] :]
-            thread.ran = Ran(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
+            thread.ran = ThreadRunResult(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
         if data["ending"] == "not_installed":
             thread.failing[data["agent"]] = Failing(data["ending"])
 

@@ -10,7 +10,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.work.threads.phases import check_id, corrupt
 
-__all__ = ["RunIteration", "RunView", "load_run", "written_run"]
+__all__ = ["RunFile", "RunIteration", "load_run", "written_run"]
 
 _RUN_VERSION: Final = 1
 
@@ -32,7 +32,7 @@ class RunIteration(msgspec.Struct, frozen=True, omit_defaults=True):
     summary: str | None = None
 
 
-class RunView(msgspec.Struct, frozen=True):
+class RunFile(msgspec.Struct, frozen=True):
     """What `run.json` says."""
 
     id: str
@@ -48,7 +48,7 @@ class RunView(msgspec.Struct, frozen=True):
     """What else there is to know: what it cost, the hash of the output."""
 
 
-def written_run(run: RunView) -> str:
+def written_run(run: RunFile) -> str:
     """The text that says this."""
     check_id(run.id)
     check_id(run.thread_id)
@@ -56,7 +56,7 @@ def written_run(run: RunView) -> str:
     return msgspec.json.format(text, indent=2).decode() + "\n"
 
 
-def load_run(text: str | bytes, what: str = "run.json") -> RunView:
+def load_run(text: str | bytes, what: str = "run.json") -> RunFile:
     """What a text says: `thread_corrupt` for what is no run, `thread_newer` for one of a later version."""
     try:
         raw = msgspec.json.decode(text)
@@ -66,7 +66,7 @@ def load_run(text: str | bytes, what: str = "run.json") -> RunView:
             raise InterlockError("thread_newer", message, "Update Interlock; nothing was changed.")
         if version != _RUN_VERSION or isinstance(version, bool):
             raise corrupt(what, "`schema_version` is missing, or there never was such a version")
-        run = msgspec.convert(raw, RunView)
+        run = msgspec.convert(raw, RunFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise corrupt(what, f"it is no run ({str(error)[:200]})") from None
     check_id(run.id)

@@ -24,11 +24,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.gates.statement import digest_of
-from interlock.work.markdown import Line, Page
 from interlock.world.agents.promise import promise as said_by_an_agent
 
-__all__ = ["Criterion", "Spec", "faults", "parse_spec", "template"]
+__all__ = ["Spec", "SpecCriterion", "faults", "parse_spec", "template"]
 
 _CRITERIA: Final = ("requirement", "criteria", "acceptance", "completion", "verification")
 _PROTECTED: Final = "protected"
@@ -49,7 +49,7 @@ _SHOWN: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Criterion:
+class SpecCriterion:
     """One thing that has to be true, and the command that says so, if the spec gives one."""
 
     number: int
@@ -67,7 +67,7 @@ class Spec:
     """The first paragraph below a heading that speaks of the goal; empty where there is none."""
     promise: str | None
     """As it is written: what an agent is told to say."""
-    criteria: tuple[Criterion, ...]
+    criteria: tuple[SpecCriterion, ...]
     protected: tuple[str, ...]
     """Paths relative to the root, `/` at the end for a directory: those listed, then the test files that are named."""
     named: tuple[str, ...]
@@ -85,7 +85,7 @@ class Spec:
 
 def parse_spec(text: str) -> Spec:
     """What a text says. No text is an error; what it lacks, `faults` tells."""
-    page = Page(text)
+    page = MarkdownText(text)
     reader = _Reader()
     for section in page.sections:
         name = section.name.lower()
@@ -109,7 +109,7 @@ def parse_spec(text: str) -> Spec:
     )
 
 
-def _first_paragraph(lines: Iterable[Line]) -> str:
+def _first_paragraph(lines: Iterable[MarkdownLine]) -> str:
     """The words up to the first gap."""
     found: list[str] = []
     for line in lines:
@@ -188,7 +188,7 @@ class _Reader:
     protected: list[str] = field(default_factory=list)
     oddities: list[str] = field(default_factory=list)
 
-    def read_criteria(self, lines: Iterable[Line]) -> None:
+    def read_criteria(self, lines: Iterable[MarkdownLine]) -> None:
         current: _Draft | None = None
         after_gap = False
         for line in lines:
@@ -212,7 +212,7 @@ class _Reader:
                 self._detail(current, line, item[1])
             after_gap = False
 
-    def _detail(self, draft: _Draft, line: Line, said: str, *, is_item: bool = False) -> None:
+    def _detail(self, draft: _Draft, line: MarkdownLine, said: str, *, is_item: bool = False) -> None:
         """A line that belongs to a criterion: its command, or more of its text."""
         verify = _VERIFY.fullmatch(said)
         command = _code(verify[1]) if verify else None
@@ -227,7 +227,7 @@ class _Reader:
         else:
             draft.command = command
 
-    def read_protected(self, lines: Iterable[Line]) -> None:
+    def read_protected(self, lines: Iterable[MarkdownLine]) -> None:
         for line in lines:
             item = None if _RULE.fullmatch(line.live) else _item(line.live)
             for said in _paths(item[1]) if item else ():
@@ -238,7 +238,7 @@ class _Reader:
                 else:
                     self.protected.append(path)
 
-    def _odd(self, line: Line, why: str) -> None:
+    def _odd(self, line: MarkdownLine, why: str) -> None:
         self.oddities.append(f"Line {line.number + 1}: {why}.")
 
 
@@ -256,12 +256,12 @@ def _indent(line: str) -> int:
     return len(line[: len(line) - len(line.lstrip())].expandtabs(4))
 
 
-def _numbered(drafts: Iterable[_Draft]) -> Iterator[Criterion]:
+def _numbered(drafts: Iterable[_Draft]) -> Iterator[SpecCriterion]:
     """Items without a word, as in the template, are none; a command that stands alone is a criterion by itself."""
     written = ((" ".join(" ".join(one.parts).split()), one.command) for one in drafts)
     filled = ((text or f"`{command}` passes", command) for text, command in written if text or command)
     for number, (text, command) in enumerate(filled, 1):
-        yield Criterion(number, text, command)
+        yield SpecCriterion(number, text, command)
 
 
 def _code(said: str) -> str | None:
@@ -276,7 +276,7 @@ def _code(said: str) -> str | None:
 # Promises
 
 
-def _promises(page: Page) -> Iterator[str]:
+def _promises(page: MarkdownText) -> Iterator[str]:
     for found in _PROMISE.finditer("\n".join(line.live for line in page.lines)):
         yield " ".join(found[1].split())
 
@@ -310,7 +310,7 @@ def _path(said: str) -> str | None:
     return "/".join(parts) + ("/" if said.endswith("/") else "")
 
 
-def _tests_in(criterion: Criterion) -> Iterator[str]:
+def _tests_in(criterion: SpecCriterion) -> Iterator[str]:
     """The test files that a criterion or its command names."""
     for word in _WORD.findall(f"{criterion.text} {criterion.command or ''}"):
         path = _path(word.partition(":")[0].rstrip(".!"))

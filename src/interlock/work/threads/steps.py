@@ -9,65 +9,65 @@ from collections.abc import Callable, Mapping
 
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
-from interlock.work.errands import DRIVER, not_answered
+from interlock.work.driver.agent_run import DRIVER, not_answered
 from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
+from interlock.work.threads.driver_step import ThreadStep, noted
 from interlock.work.threads.iterating import account, iterate, spec_of
 from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
-from interlock.work.threads.visit import Visit, noted
 from interlock.world.agents.result import Ending
 
 __all__ = ["STEPS", "Step"]
 
-Step = Callable[[Visit], Event | None]
+Step = Callable[[ThreadStep], Event | None]
 
 
-def _assessing(visit: Visit) -> Event | None:
+def _assessing(step: ThreadStep) -> Event | None:
     """An agent reads the spec. What it finds is advice, and a person decides; with issues, the spec is open again."""
-    thread, workshop = visit.thread, visit.workshop
+    thread, context = step.thread, step.context
     if not thread.is_assessed:
         revision = thread.revision
         assert revision is not None
-        name = visit.config.agents[0]
-        heard = visit.send(name, "assessor", prompts.assess(revision.text), visit.log_of("assess"), workshop.root)
-        account(visit, "assessor", name.partition(":")[0], heard)
-        if visit.is_over(workshop.journal):
+        name = step.config.agents[0]
+        heard = step.send(name, "assessor", prompts.assess(revision.text), step.log_of("assess"), context.root)
+        account(step, "assessor", name.partition(":")[0], heard)
+        if step.is_over(context.journal):
             return None  # it was about a spec that may be another one now
         if heard.result.ending is not Ending.FINISHED:
             raise not_answered(name, heard, "`ralph thread assess` asks it again; or finalize the spec.")
         said = noted("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
-        workshop.journal.transact(lambda transaction: _keep(transaction, visit, said))
+        context.journal.transact(lambda transaction: _keep(transaction, step, said))
         return None
     if prompts.verdict_in(thread.assessment) == "REVISE":
-        return visit.event("revise", "the assessment found issues; `ralph thread show` has them")
+        return step.event("revise", "the assessment found issues; `ralph thread show` has them")
     return None
 
 
-def _keep(transaction: Transaction, visit: Visit, note: Event) -> None:
-    if not visit.is_over(transaction):
-        transaction.append(visit.thread.id, note, lease=visit.lease)
+def _keep(transaction: Transaction, step: ThreadStep, note: Event) -> None:
+    if not step.is_over(transaction):
+        transaction.append(step.thread.id, note, lease=step.lease)
 
 
 def _quick(event: str) -> Step:
     """In quick mode a state between gates is gone through; in methodical mode a person says when."""
 
-    def go_on(visit: Visit) -> Event | None:
-        return visit.event(event) if visit.thread.mode == "quick" else None
+    def go_on(step: ThreadStep) -> Event | None:
+        return step.event(event) if step.thread.mode == "quick" else None
 
     return go_on
 
 
-def _running(visit: Visit) -> Event | None:
-    return run_child(visit) if visit.config.driver in CHILDREN else iterate(visit)
+def _running(step: ThreadStep) -> Event | None:
+    return run_child(step) if step.config.driver in CHILDREN else iterate(step)
 
 
-def _prepare(visit: Visit) -> Event | None:
+def _prepare(step: ThreadStep) -> Event | None:
     """The message of the commit, for a person to read before it is made."""
-    receipt = visit.thread.receipt
+    receipt = step.thread.receipt
     assert receipt is not None  # there is no approval without one
-    message = commit_message(visit.thread, spec_of(visit), receipt, receipt_hash(receipt))
+    message = commit_message(step.thread, spec_of(step), receipt, receipt_hash(receipt))
     return Event("prepare", DRIVER, evidence=Evidence(data={"message": message}))
 
 

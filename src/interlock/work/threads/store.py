@@ -22,10 +22,10 @@ from typing import Final
 from interlock.errors import InterlockError, NotFound
 from interlock.work.threads.conversation import Conversation, parse_conversation
 from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
-from interlock.work.threads.runs import RunView, load_run
+from interlock.work.threads.runs import RunFile, load_run
 from interlock.world.folder import Folder
 
-__all__ = ["ACTIVE_NAME", "Listing", "ThreadFiles", "Unreadable"]
+__all__ = ["ACTIVE_NAME", "Listing", "ThreadFiles", "UnreadableThread"]
 
 ACTIVE_NAME: Final = "active_thread"
 _REVISION: Final = re.compile(r"v([1-9][0-9]{0,8})\.md")
@@ -34,7 +34,7 @@ _MAX_ACTIVE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableThread:
     """A thread whose file cannot be read, and why."""
 
     id: str
@@ -46,7 +46,7 @@ class Listing:
     """Every thread that has files: the one that changed last comes first."""
 
     threads: tuple[ThreadView, ...]
-    unreadable: tuple[Unreadable, ...]
+    unreadable: tuple[UnreadableThread, ...]
 
 
 class ThreadFiles:
@@ -94,14 +94,14 @@ class ThreadFiles:
     def list_threads(self) -> Listing:
         """All of them; what cannot be read is beside the others."""
         found: list[ThreadView] = []
-        unreadable: list[Unreadable] = []
+        unreadable: list[UnreadableThread] = []
         for name in self.folder.names("threads"):
             try:
                 found.append(self.load(name))
             except NotFound:
                 continue  # a directory of somebody's, or one in which the first file is still to be written
             except InterlockError as error:
-                unreadable.append(Unreadable(name, error))
+                unreadable.append(UnreadableThread(name, error))
         found.sort(key=lambda one: (datetime.fromisoformat(one.updated_at), one.id), reverse=True)
         return Listing(tuple(found), tuple(unreadable))
 
@@ -132,7 +132,7 @@ class ThreadFiles:
 
     # Runs
 
-    def run(self, run: str) -> RunView | None:
+    def run(self, run: str) -> RunFile | None:
         """What the file of a run says; None where there is none."""
         content = self.folder.read(self.run_name(run))
         return None if content is None else load_run(content, self.run_name(run))

@@ -16,29 +16,30 @@ import msgspec
 
 from interlock.errors import Conflict, InterlockError, Refusal, UsageError
 from interlock.journal import Transaction
-from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Refused, step
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Refused
+from interlock.machine import step as machine_step
 from interlock.machine.model import NOTED, OBSERVED
-from interlock.work.errands import DRIVER
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
+from interlock.work.formats.hashing import sha256_of
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
-from interlock.work.hashing import sha256_of
 from interlock.work.threads.active import ACTIVE, named_thread
 from interlock.work.threads.attending import look, visit_of
 from interlock.work.threads.children import close_left
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.spec import faults, parse_spec
-from interlock.work.threads.ticketed import check_ticket, open_for
-from interlock.work.threads.visit import Visit
+from interlock.work.threads.ticket_link import check_ticket, open_for
 from interlock.work.tickets.threads import rest
-from interlock.work.workshop import Workshop
 from interlock.world.redaction import redacted
 
 __all__ = [
-    "Need",
+    "Confirmation",
     "Person",
-    "Question",
+    "PersonNeed",
     "act",
     "add_context",
     "configure",
@@ -63,7 +64,7 @@ _GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
 _SOMEBODY = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
 
 
-class Need(IntEnum):
+class PersonNeed(IntEnum):
     """How much of a person a move needs."""
 
     PERSON = 1
@@ -84,7 +85,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Confirmation:
     """What a person is asked before a move is made: what is shown, the question, and the word that is yes."""
 
     shown: str
@@ -92,18 +93,18 @@ class Question:
     word: str
 
 
-def need_of(machine: Machine, state: str, event: str) -> Need:
+def need_of(machine: Machine, state: str, event: str) -> PersonNeed:
     """What an event needs in a state; the machine's gates decide, and the design's list of what needs a terminal."""
     rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
     if event in _GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
-        return Need.GATE
-    return Need.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else Need.PERSON
+        return PersonNeed.GATE
+    return PersonNeed.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else PersonNeed.PERSON
 
 
 # Making a thread and its spec
 
 
-def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, ticket: str | int | None = None) -> Thread:
+def new_thread(context: DriverContext, actor: Actor, title: str, mode: str, ticket: str | int | None = None) -> Thread:
     """A new thread, in Drafting; for a ticket, it is the only one that is open, and holds the ticket.
 
     It becomes the active one, unless an agent begins it: which thread is active is chosen by people.
@@ -114,28 +115,28 @@ def new_thread(workshop: Workshop, actor: Actor, title: str, mode: str, ticket: 
         raise UsageError("invalid_argument", message, 'Such as `ralph thread new "Greet in French"`.')
     names = () if actor.kind == ActorKind.AGENT else (ACTIVE,)
     event = Event("created", actor, evidence=Evidence(settings={"mode": mode}, data={"title": title}, names=names))
-    made = workshop.journal.transact(partial(open_for, event=event, called=ticket))
-    return _projected(workshop, made, is_chosen=bool(names))
+    made = context.journal.transact(partial(open_for, event=event, called=ticket))
+    return _projected(context, made, is_chosen=bool(names))
 
 
-def use_thread(workshop: Workshop, id_: str, actor: Actor) -> Thread:
+def use_thread(context: DriverContext, id_: str, actor: Actor) -> Thread:
     """Make a thread the active one: the one that a verb without an id is about."""
-    must_be_person(workshop, id_, actor, "use")
-    known = named_thread(workshop.journal)
+    must_be_person(context, id_, actor, "use")
+    known = named_thread(context.journal)
     if known is None or known.id != id_:
         evidence = Evidence(data={"type": "used"}, names=(ACTIVE,))
-        workshop.journal.append(id_, Event(NOTED, actor, evidence=evidence))
-    return _projected(workshop, id_, is_chosen=True)
+        context.journal.append(id_, Event(NOTED, actor, evidence=evidence))
+    return _projected(context, id_, is_chosen=True)
 
 
-def revise_spec(workshop: Workshop, id_: str, actor: Actor, text: str, *, on: int | None = None) -> Thread:
+def revise_spec(context: DriverContext, id_: str, actor: Actor, text: str, *, on: int | None = None) -> Thread:
     """A new revision of the spec; the ones before it stay as they are.
 
     `on` is the number of the revision that it was made from, 0 where there was none: one that somebody wrote since
     stays the last.
     """
-    workshop.journal.transact(lambda transaction: _revise(transaction, id_, actor, redacted(text), on))
-    return _projected(workshop, id_)
+    context.journal.transact(lambda transaction: _revise(transaction, id_, actor, redacted(text), on))
+    return _projected(context, id_)
 
 
 def _revise(transaction: Transaction, id_: str, actor: Actor, text: str, on: int | None) -> None:
@@ -157,23 +158,23 @@ def _revise(transaction: Transaction, id_: str, actor: Actor, text: str, on: int
     transaction.append(id_, _noted(actor, "revised", revision=number, sha256=sha256_of(text), text=text))
 
 
-def add_context(workshop: Workshop, id_: str, person: Person, text: str) -> Thread:
+def add_context(context: DriverContext, id_: str, person: Person, text: str) -> Thread:
     """Tell the next agent something, once. It steers an agent, so it is said by a person at a terminal."""
     if not text.strip() or len(text) > _MAX_CONTEXT:
         message = f"Context is a text of 1 to {_MAX_CONTEXT} characters."
         raise UsageError("invalid_argument", message, "Say it shortly.")
-    _must_be_there(workshop, id_, person, "context")
-    workshop.journal.append(id_, _noted(person.actor, "context_added", text=redacted(text.strip())))
-    return read_thread(workshop.journal, id_)
+    _must_be_there(context, id_, person, "context")
+    context.journal.append(id_, _noted(person.actor, "context_added", text=redacted(text.strip())))
+    return read_thread(context.journal, id_)
 
 
 def _noted(actor: Actor, type_: str, **data: Any) -> Event:
     return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
 
 
-def _projected(workshop: Workshop, id_: str, *, is_chosen: bool = False) -> Thread:
-    thread = read_thread(workshop.journal, id_)
-    project(workshop, thread, is_chosen=is_chosen)
+def _projected(context: DriverContext, id_: str, *, is_chosen: bool = False) -> Thread:
+    thread = read_thread(context.journal, id_)
+    project(context, thread, is_chosen=is_chosen)
     return thread
 
 
@@ -181,7 +182,7 @@ def _projected(workshop: Workshop, id_: str, *, is_chosen: bool = False) -> Thre
 
 
 def act(
-    workshop: Workshop,
+    context: DriverContext,
     id_: str,
     person: Person,
     name: str,
@@ -192,81 +193,81 @@ def act(
 ) -> Thread:
     """Make a person's move. A gate shows what it is about, asks, and keeps what was said with it."""
     if name in _GATE_EVENTS:
-        _present(workshop, id_, person, name)
-    visit = visit_of(workshop, id_, None)
-    if name in ("approve", "commit", "ready", "polished") and look(visit):
-        visit = visit_of(workshop, id_, None)
-        project(workshop, visit.thread)  # what was seen stays seen, also where the verb is refused
-    thread, need = visit.thread, need_of(visit.machine, visit.thread.state, name)
-    check_ticket(workshop.journal, id_, name)  # before anybody is asked
-    subjects = _subjects(thread, visit.snapshot.subjects, name)
-    if need is Need.GATE:
-        presence = _present(workshop, id_, person, name)
-        gate, subject = _gate(visit.machine, thread.state, name)
-        _refuse_early(visit, name, subjects, presence.actor)
+        _present(context, id_, person, name)
+    step = visit_of(context, id_, None)
+    if name in ("approve", "commit", "ready", "polished") and look(step):
+        step = visit_of(context, id_, None)
+        project(context, step.thread)  # what was seen stays seen, also where the verb is refused
+    thread, need = step.thread, need_of(step.machine, step.thread.state, name)
+    check_ticket(context.journal, id_, name)  # before anybody is asked
+    subjects = _subjects(thread, step.snapshot.subjects, name)
+    if need is PersonNeed.GATE:
+        presence = _present(context, id_, person, name)
+        gate, subject = _gate(step.machine, thread.state, name)
+        _refuse_early(step, name, subjects, presence.actor)
         given = approval(
-            workshop.journal, presence, id_, gate, subjects[subject], event=name, shown=shown(thread), choice=name
+            context.journal, presence, id_, gate, subjects[subject], event=name, shown=shown(thread), choice=name
         )
         data["approval"] = given
         actor = presence.actor
-        expected = _unchanged(workshop, visit)
+        expected = _unchanged(context, step)
     else:
         actor, expected = person.actor, None
-        if need is Need.TERMINAL:
-            _must_be_there(workshop, id_, person, name)
-        must_be_person(workshop, id_, actor, name)
+        if need is PersonNeed.TERMINAL:
+            _must_be_there(context, id_, person, name)
+        must_be_person(context, id_, actor, name)
         if name == "revise" and thread.state == "PendingReview":
-            _ask_to_reset(_present(workshop, id_, person, name), thread, shown(thread))
-            expected = _unchanged(workshop, visit)
+            _ask_to_reset(_present(context, id_, person, name), thread, shown(thread))
+            expected = _unchanged(context, step)
     evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
     event = Event(name, actor, reason=reason, evidence=evidence)
 
     def move(transaction: Transaction) -> None:  # as one: what the thread drives no more takes no more events
         check_ticket(transaction, id_, name)
         transaction.append(id_, event, expected=expected)
-        close_left(transaction, id_, visit.config.driver)
+        close_left(transaction, id_, step.config.driver)
 
-    workshop.journal.transact(move)
-    return _projected(workshop, id_)
+    context.journal.transact(move)
+    return _projected(context, id_)
 
 
 def question_at(
-    workshop: Workshop, id_: str, name: str, shown: Callable[[Thread], str], *, looks: bool = False
-) -> Question | None:
+    context: DriverContext, id_: str, name: str, shown: Callable[[Thread], str], *, looks: bool = False
+) -> Confirmation | None:
     """What `act` would ask for a move now; None where it asks nothing. Refuses what could not be made anyway.
 
     It writes nothing, unless it `looks` at the files first, as `act` does.
     """
-    visit = visit_of(workshop, id_, None)
-    if looks and look(visit):
-        visit = visit_of(workshop, id_, None)
-        project(workshop, visit.thread)
-    thread = visit.thread
-    check_ticket(workshop.journal, id_, name)
-    if need_of(visit.machine, thread.state, name) is not Need.GATE:
+    step = visit_of(context, id_, None)
+    if looks and look(step):
+        step = visit_of(context, id_, None)
+        project(context, step.thread)
+    thread = step.thread
+    check_ticket(context.journal, id_, name)
+    if need_of(step.machine, thread.state, name) is not PersonNeed.GATE:
         resets = name == "revise" and thread.state == "PendingReview"
-        return Question(shown(thread), _resetting(thread), name) if resets else None
-    gate, subject = _gate(visit.machine, thread.state, name)
-    subjects = _subjects(thread, visit.snapshot.subjects, name)
-    _refuse_early(visit, name, subjects, _SOMEBODY)
-    text = question_of(workshop.journal.instance(id_), gate, subject, subjects[subject], choice=name)
-    return Question(shown(thread), text, name)
+        return Confirmation(shown(thread), _resetting(thread), name) if resets else None
+    gate, subject = _gate(step.machine, thread.state, name)
+    subjects = _subjects(thread, step.snapshot.subjects, name)
+    _refuse_early(step, name, subjects, _SOMEBODY)
+    text = question_of(context.journal.instance(id_), gate, subject, subjects[subject], choice=name)
+    return Confirmation(shown(thread), text, name)
 
 
-def _unchanged(workshop: Workshop, visit: Visit) -> int:
+def _unchanged(context: DriverContext, step: ThreadStep) -> int:
     """The version at which a thread still is what a person was shown; refuses where it became another meanwhile."""
-    now = visit_of(workshop, visit.thread.id, None)
-    if _weighed(now) != _weighed(visit):
+    now = visit_of(context, step.thread.id, None)
+    if _weighed(now) != _weighed(step):
         message = "The thread changed while you looked at it, so what you decided on is not what it is now."
         raise Conflict("conflict", message, "Look at it again: run the same command once more.")
     return now.thread.version
 
 
-def _weighed(visit: Visit) -> tuple[object, ...]:
+def _weighed(step: ThreadStep) -> tuple[object, ...]:
     """What a person weighs at a gate. A refused attempt of somebody else changes none of it."""
-    thread = visit.thread
+    thread = step.thread
     known = (thread.state, thread.entered, thread.revision, thread.baseline, thread.branch, thread.work_tree)
-    return *known, thread.receipt, thread.diagnosis, thread.message, visit.snapshot.subjects, visit.snapshot.proofs
+    return *known, thread.receipt, thread.diagnosis, thread.message, step.snapshot.subjects, step.snapshot.proofs
 
 
 def _ask_to_reset(presence: Presence, thread: Thread, shown: str) -> None:
@@ -279,30 +280,30 @@ def _resetting(thread: Thread) -> str:
     return f"Back to the spec of {thread.title!r}"
 
 
-def must_be_person(workshop: Workshop, id_: str, actor: Actor, name: str) -> None:
+def must_be_person(context: DriverContext, id_: str, actor: Actor, name: str) -> None:
     """Refuse what is a person's to whoever is none, and keep that it was tried."""
     if actor.kind != ActorKind.HUMAN:
         message = f"Only a person may {name.replace('_', ' ')} a thread, and this is the agent {actor.id}."
-        refused_attempt(workshop.journal, id_, actor, name, message)
+        refused_attempt(context.journal, id_, actor, name, message)
         raise Refusal("person_needed", message, "Say in your last lines what you need, and leave it to the person.")
 
 
-def _must_be_there(workshop: Workshop, id_: str, person: Person, name: str) -> None:
+def _must_be_there(context: DriverContext, id_: str, person: Person, name: str) -> None:
     """Refuse a caller that is not a person at a terminal, and record the attempt."""
-    must_be_person(workshop, id_, person.actor, name)
+    must_be_person(context, id_, person.actor, name)
     if not person.is_at_terminal():
         message = f"{name} is a person's decision, and there is no terminal here at which one could make it."
-        refused_attempt(workshop.journal, id_, person.actor, name, message)
+        refused_attempt(context.journal, id_, person.actor, name, message)
         raise Refusal("person_needed", message, f"Type `ralph thread {name}` in a terminal yourself.")
     person.vouch(id_, name)
 
 
-def _present(workshop: Workshop, id_: str, person: Person, name: str) -> Presence:
+def _present(context: DriverContext, id_: str, person: Person, name: str) -> Presence:
     """A proof of presence; an attempt without one is refused, and kept."""
     try:
         return person.presence()
     except InterlockError as error:
-        refused_attempt(workshop.journal, id_, person.actor, name, error.message)
+        refused_attempt(context.journal, id_, person.actor, name, error.message)
         raise
 
 
@@ -326,9 +327,9 @@ def _subjects(thread: Thread, known: dict[str, str], event: str) -> dict[str, st
     return {}
 
 
-def _refuse_early(visit: Visit, event: str, subjects: dict[str, str], actor: Actor) -> None:
+def _refuse_early(step: ThreadStep, event: str, subjects: dict[str, str], actor: Actor) -> None:
     """Refuse before a person is asked what they could not have anyway."""
-    thread = visit.thread
+    thread = step.thread
     if event == "finalize":
         if thread.revision is None:
             raise Refusal("spec_missing", "The thread has no spec yet.", "`ralph thread spec --edit` writes one.")
@@ -339,31 +340,31 @@ def _refuse_early(visit: Visit, event: str, subjects: dict[str, str], actor: Act
             )
     elif event in ("approve", "commit") and not subjects:
         raise Refusal("proof_required", "Nothing is proven of these files.", "`ralph thread reverify` proves them.")
-    tried = step(visit.machine, visit.snapshot, Event(event, actor, evidence=Evidence(subjects=subjects)))
+    tried = machine_step(step.machine, step.snapshot, Event(event, actor, evidence=Evidence(subjects=subjects)))
     if isinstance(tried, Refused):
         raise Refusal(tried.code, tried.message, tried.hint, {"allowed": msgspec.to_builtins(tried.allowed)})
 
 
-def pause(workshop: Workshop, id_: str, person: Person) -> Thread:
+def pause(context: DriverContext, id_: str, person: Person) -> Thread:
     """Let the loop rest; what verifies is stopped first."""
-    must_be_person(workshop, id_, person.actor, "pause")
-    workshop.journal.transact(lambda transaction: rest(transaction, id_, person.actor))
-    return _projected(workshop, id_)
+    must_be_person(context, id_, person.actor, "pause")
+    context.journal.transact(lambda transaction: rest(transaction, id_, person.actor))
+    return _projected(context, id_)
 
 
-def configure(workshop: Workshop, id_: str, person: Person, config: Config, mode: str | None = None) -> Thread:
+def configure(context: DriverContext, id_: str, person: Person, config: Config, mode: str | None = None) -> Thread:
     """Choose how the loop runs: who works, for how long, what it may cost."""
-    must_be_person(workshop, id_, person.actor, "configure")
+    must_be_person(context, id_, person.actor, "configure")
     if not config.is_bounded:
         message = "A loop without a limit of iterations needs a budget."
         raise UsageError("invalid_argument", message, "Give --budget-usd, --budget-minutes or --budget-tokens.")
-    thread = read_thread(workshop.journal, id_)
+    thread = read_thread(context.journal, id_)
     is_begun = thread.work_tree is not None
     if is_begun and thread.config is not None and config.isolation != thread.config.isolation:
         message = "Where a thread works is settled when it has begun."
         raise UsageError("invalid_argument", message, "Leave --isolation out.")
     for name in config.agents:
-        workshop.agent(name)
+        context.agent(name)
     settings: dict[str, int | str] = {"iteration.limit": config.iterations}
     if mode is not None:
         settings["mode"] = mode
@@ -374,5 +375,5 @@ def configure(workshop: Workshop, id_: str, person: Person, config: Config, mode
         transaction.append(id_, Event(OBSERVED, DRIVER, evidence=evidence))
         close_left(transaction, id_, config.driver)
 
-    workshop.journal.transact(choose)
-    return _projected(workshop, id_)
+    context.journal.transact(choose)
+    return _projected(context, id_)

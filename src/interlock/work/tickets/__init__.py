@@ -6,8 +6,8 @@
       merged        whether its commit is in the target branch
       threads       the thread that works on it
     verbs         what else can be written on a ticket; `fields` says what each field may hold
-    card          a ticket as its entries tell it; `numbers` is what it is called
-    shelf         tickets as tables: a projection of the journal
+    record        a ticket as its entries tell it; `numbers` is what it is called
+    ticket_table  tickets as tables: a projection of the journal
       queries       one with everything on it, and lists; `upcoming` is the next to work on
       groups        those that belong together, in their order
       circles       those that wait for each other: refused as a link is made, and named where there are some

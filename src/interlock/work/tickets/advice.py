@@ -9,7 +9,7 @@ from interlock.errors import InterlockError, Refusal
 from interlock.machine import Accepted, Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot, step
 from interlock.machine.commands import Handoff, resolve, resolve_for_person
 from interlock.work.tickets.locks import spoken
-from interlock.work.tickets.shelf import Line
+from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = ["command_of", "instead", "possible"]
 
@@ -21,7 +21,7 @@ _PEOPLE = frozenset({"person_needed", "refused_by_rule", "proof_required"})
 def instead(
     error: Refusal,
     machine: Machine,
-    line: Line,
+    line: TicketRow,
     snapshot: Snapshot,
     actor: Actor,
     holder: str | None,
@@ -45,19 +45,19 @@ def instead(
     return Refusal(error.code, said, told or _otherwise(line, holder), error.details)
 
 
-def _begin(line: Line) -> str:
+def _begin(line: TicketRow) -> str:
     call = f'create_ralph_session({{"ticketId": "{line.number}"}})'
     return f"Begin a session with {call}, then give its id as sessionId."
 
 
-def _otherwise(line: Line, holder: str | None) -> str:
+def _otherwise(line: TicketRow, holder: str | None) -> str:
     """What to do where nothing can be done with the ticket."""
     if line.holder is not None and line.holder != holder:
         return f"It is held by {spoken(line.holder, line.held_by)}. {_LEAVE}"
     return _begin(line) if holder is None else "Nothing can be done with it now; take other work: next_ticket."
 
 
-def _hint(error: Refusal, line: Line, actor: Actor) -> str:
+def _hint(error: Refusal, line: TicketRow, actor: Actor) -> str:
     if actor.kind == ActorKind.HUMAN:
         return "" if error.hint.startswith("Allowed now") else error.hint
     if error.code == "lock_held":

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 import msgspec
 
 from interlock.journal import Sql
-from interlock.work.tickets.shelf import Line, by_ids
+from interlock.work.tickets.ticket_table import TicketRow, by_ids
 
 __all__ = ["Circle", "circles", "way_out", "way_to", "worded"]
 
@@ -28,7 +28,7 @@ _PARTS = (
 class Circle(msgspec.Struct, frozen=True):
     """Open tickets that wait for each other: none of them is ever offered."""
 
-    tickets: list[Line]
+    tickets: list[TicketRow]
     """Each waits for the next one, and the last for the first."""
     message: str
     way_out: str

@@ -10,14 +10,14 @@ import msgspec
 
 from interlock.journal import Journal, Sql
 from interlock.machine import Machine
+from interlock.work.formats.times import text_of
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.pipeline import escalated, order
-from interlock.work.tickets.queries import Summary, hours, summaries
-from interlock.work.tickets.shelf import LINE, TICKETS, Line
-from interlock.work.times import text_of
+from interlock.work.tickets.queries import TicketSummary, hours, summaries
+from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow
 
-__all__ = ["STUCK_HOURS", "Dashboard", "Finding", "Phase", "as_markdown", "as_text", "dashboard"]
+__all__ = ["STUCK_HOURS", "Dashboard", "PipelineFinding", "PipelineStage", "as_markdown", "as_text", "dashboard"]
 
 _HOUR = 3600.0
 STUCK_HOURS = 48
@@ -33,7 +33,7 @@ _BUSY = 3
 """How many open tickets somebody has who has too many, if it is also twice what the others have."""
 
 
-class Finding(msgspec.Struct, frozen=True, rename="camel"):
+class PipelineFinding(msgspec.Struct, frozen=True, rename="camel"):
     """Something that is wrong with the pipeline, and which tickets show it."""
 
     code: str
@@ -43,7 +43,7 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     count: int
 
 
-class Phase(msgspec.Struct, frozen=True, rename="camel"):
+class PipelineStage(msgspec.Struct, frozen=True, rename="camel"):
     """One state of the pipeline, and what stands there; the most urgent first."""
 
     state: str
@@ -51,14 +51,14 @@ class Phase(msgspec.Struct, frozen=True, rename="camel"):
     points: int
     held: int
     oldest_hours: float
-    tickets: list[Summary]
+    tickets: list[TicketSummary]
 
 
 class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
     """The pipeline at a glance."""
 
-    phases: list[Phase]
-    health: list[Finding]
+    phases: list[PipelineStage]
+    health: list[PipelineFinding]
     open: int
     velocity: int
     """How many were finished in the last seven days."""
@@ -123,34 +123,34 @@ def _ended(sql: Sql, now: float) -> tuple[int, int]:
     return int(recent), int(old)
 
 
-def _phase(sql: Sql, state: str, is_end: bool, held: int, most: int, now: float) -> Phase:
+def _phase(sql: Sql, state: str, is_end: bool, held: int, most: int, now: float) -> PipelineStage:
     where, values = "t.state = ?", [state]
     if is_end:  # what ended long ago is no part of the picture
         where, values = f"{where} AND t.since >= ?", [state, _before(now, _WINDOW_DAYS * 24 * _HOUR)]
     counted = f"SELECT count(*), coalesce(sum(t.size), 0), min(t.since) FROM tickets AS t WHERE {where}"
     [(count, points, oldest)] = sql.rows(counted, values)
     shown = f"SELECT {LINE} FROM tickets AS t WHERE {where} ORDER BY t.rank, t.number LIMIT {int(most)}"
-    tickets = summaries(sql, [Line(*row) for row in sql.rows(shown, values)], now)
-    return Phase(state, int(count), int(points), held, hours(oldest, now) if oldest else 0.0, tickets)
+    tickets = summaries(sql, [TicketRow(*row) for row in sql.rows(shown, values)], now)
+    return PipelineStage(state, int(count), int(points), held, hours(oldest, now) if oldest else 0.0, tickets)
 
 
 # Health
 
 
 def _health(
-    sql: Sql, machine: Machine, phases: list[Phase], held: list[_Held], wip_limit: int, now: float
-) -> Iterator[Finding]:
+    sql: Sql, machine: Machine, phases: list[PipelineStage], held: list[_Held], wip_limit: int, now: float
+) -> Iterator[PipelineFinding]:
     locks = [name for name, state in machine.states.items() if state.lock]
     for phase in phases:
         if phase.state in locks and phase.count > wip_limit > 0:
             message = f"{phase.count} tickets are in {phase.state}, and {wip_limit} are meant to be at the most"
-            yield Finding("wip_exceeded", "warning", message, [one.number for one in phase.tickets], 1)
+            yield PipelineFinding("wip_exceeded", "warning", message, [one.number for one in phase.tickets], 1)
     yield from _collisions(held)
     yield from _stuck(sql, machine, now)
     for circle in circles(sql):
         numbers = sorted(line.number for line in circle.tickets)
         message = f"{circle.message}; `{circle.way_out}`"
-        yield Finding("dependency_cycle", "critical", message, numbers[:_MOST_NAMED], len(numbers))
+        yield PipelineFinding("dependency_cycle", "critical", message, numbers[:_MOST_NAMED], len(numbers))
     yield from _found(sql, "blocked", "warning", "waiting for tickets that are not done", "t.blockers > 0")
     beyond = [name for name in order(machine)[2:] if not machine.states[name].terminal]
     large = f"t.size >= {_LARGE} AND t.parts = 0 AND {_in('t.state', beyond)}"
@@ -167,19 +167,19 @@ def _in(column: str, values: list[str]) -> str:
 
 def _found(
     sql: Sql, code: str, severity: str, what: str, where: str, values: list[str] | None = None, *, ended: bool = False
-) -> Iterator[Finding]:
+) -> Iterator[PipelineFinding]:
     scope = where if ended else f"t.outcome IS NULL AND {where}"
     [(count,)] = sql.rows(f"SELECT count(*) FROM tickets AS t WHERE {scope}", values or [])
     if count:
         rows = sql.rows(
             f"SELECT t.number FROM tickets AS t WHERE {scope} ORDER BY t.number LIMIT {_MOST_NAMED}", values or []
         )
-        yield Finding(
+        yield PipelineFinding(
             code, severity, f"{count} {'ticket' if count == 1 else 'tickets'} {what}", [row[0] for row in rows], count
         )
 
 
-def _stuck(sql: Sql, machine: Machine, now: float) -> Iterator[Finding]:
+def _stuck(sql: Sql, machine: Machine, now: float) -> Iterator[PipelineFinding]:
     """Those that do not move, where no person is waited for."""
     moving = [
         name for name, one in machine.states.items() if not (one.terminal or one.human or name == escalated(machine))
@@ -192,7 +192,7 @@ def _stuck(sql: Sql, machine: Machine, now: float) -> Iterator[Finding]:
     yield from _found(sql, "stuck_issue", "warning", what, f"{where} AND t.since >= ?", [*moving, rather, very])
 
 
-def _collisions(held: Sequence[_Held]) -> Iterator[Finding]:
+def _collisions(held: Sequence[_Held]) -> Iterator[PipelineFinding]:
     """A holder of several tickets in one lock state: it works on one of them at the most."""
     by: dict[tuple[str, str], list[_Held]] = {}
     for one in held:
@@ -201,20 +201,20 @@ def _collisions(held: Sequence[_Held]) -> Iterator[Finding]:
         if len(several) > 1:
             message = f"{spoken(holder, several[0].held_by)} holds {len(several)} tickets in {state} at once"
             numbers = sorted(one.number for one in several)[:_MOST_NAMED]
-            yield Finding("lock_collision", "critical", message, numbers, 1)
+            yield PipelineFinding("lock_collision", "critical", message, numbers, 1)
 
 
-def _gaps(machine: Machine, phases: list[Phase]) -> Iterator[Finding]:
+def _gaps(machine: Machine, phases: list[PipelineStage]) -> Iterator[PipelineFinding]:
     """Empty states between states that have tickets: work will run out there."""
     counts = {phase.state: phase.count for phase in phases}
     ways = [name for name in order(machine) if not machine.states[name].terminal]
     filled = [place for place, name in enumerate(ways) if counts[name]]
     empty = [name for name in ways[min(filled, default=0) : max(filled, default=0)] if not counts[name]]
     if empty:
-        yield Finding("pipeline_gap", "info", f"nothing is in {', '.join(empty)}", [], len(empty))
+        yield PipelineFinding("pipeline_gap", "info", f"nothing is in {', '.join(empty)}", [], len(empty))
 
 
-def _unbalanced(sql: Sql) -> Iterator[Finding]:
+def _unbalanced(sql: Sql) -> Iterator[PipelineFinding]:
     loads: Counter[str] = Counter()
     for labels, count in sql.rows(
         "SELECT assignees, count(*) FROM tickets WHERE outcome IS NULL AND assignees <> '[]' GROUP BY assignees"
@@ -227,7 +227,7 @@ def _unbalanced(sql: Sql) -> Iterator[Finding]:
     mean = (sum(loads.values()) - most) / (len(loads) - 1)
     if most >= _BUSY and most > 2 * mean:
         message = f"{busiest} has {most} open tickets, and the others have {mean:.1f} on average"
-        yield Finding("unbalanced_workload", "info", message, [], 1)
+        yield PipelineFinding("unbalanced_workload", "info", message, [], 1)
 
 
 # As text
@@ -266,6 +266,6 @@ def _plain(text: str) -> str:
     return " ".join(text.split())
 
 
-def _numbers(one: Finding) -> str:
+def _numbers(one: PipelineFinding) -> str:
     named = ", ".join(f"#{number}" for number in one.tickets)
     return f" ({named})" if named else ""

@@ -10,7 +10,7 @@ import msgspec
 from interlock.errors import Refusal
 from interlock.journal import Journal, Sql
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.shelf import TICKETS, Line, asked, asked_rows, by_ids, line_of
+from interlock.work.tickets.ticket_table import TICKETS, TicketRow, asked, asked_rows, by_ids, line_of
 
 __all__ = ["Group", "Member", "group_lines", "group_of", "ordered"]
 
@@ -53,12 +53,12 @@ def group_of(journal: Journal, called: str | int, most: int = MOST) -> Group:
     return Group(members[0].number, len(members) > 1, members)
 
 
-def group_lines(journal: Journal, called: str | int) -> list[Line]:
+def group_lines(journal: Journal, called: str | int) -> list[TicketRow]:
     """The tickets of a ticket's group, in their order."""
     return _group(journal, called, MOST)[0]
 
 
-def _group(journal: Journal, called: str | int, most: int) -> tuple[list[Line], dict[str, list[str]]]:
+def _group(journal: Journal, called: str | int, most: int) -> tuple[list[TicketRow], dict[str, list[str]]]:
     ticket = known_ticket(journal, called)
     with journal.projected(TICKETS) as sql:
         members = _members(sql, line_of(sql, ticket.id), most)
@@ -74,7 +74,7 @@ _BLOCKED = "SELECT blocked FROM ticket_blocks WHERE blocker IN ({})"
 _PARTS = "SELECT id FROM tickets WHERE parent = ?"
 
 
-def _members(sql: Sql, seed: Line, most: int) -> dict[str, Line]:
+def _members(sql: Sql, seed: TicketRow, most: int) -> dict[str, TicketRow]:
     """The parts of a ticket that has some, or else its siblings and itself; and all that they are linked with.
 
     Tickets that only hold others together are no members, unless there is nobody else.
@@ -97,13 +97,13 @@ def _members(sql: Sql, seed: Line, most: int) -> dict[str, Line]:
     return kept or lines
 
 
-def ordered(lines: Sequence[Line], blocks: Mapping[str, Sequence[str]]) -> list[Line]:
+def ordered(lines: Sequence[TicketRow], blocks: Mapping[str, Sequence[str]]) -> list[TicketRow]:
     """Tickets with what blocks them before them, and by number where either could be first; a cycle is refused."""
     by_id = {line.id: line for line in lines}
     waits = {one: {other for other in blocks.get(one, ()) if other in by_id} for one in by_id}
     ready = [(line.number, line.id) for line in lines if not waits[line.id]]
     heapq.heapify(ready)
-    done: list[Line] = []
+    done: list[TicketRow] = []
     while ready:
         _, current = heapq.heappop(ready)
         done.append(by_id[current])

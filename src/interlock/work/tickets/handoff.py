@@ -20,8 +20,8 @@ from interlock.work.tickets.advice import instead
 from interlock.work.tickets.fields import reason_text
 from interlock.work.tickets.locks import claim, expire, identities, lease_of, spoken, the_holder
 from interlock.work.tickets.numbers import find_ticket, known_ticket
-from interlock.work.tickets.shelf import TICKETS, line_of
 from interlock.work.tickets.threads import follow_ticket, refuse_beside
+from interlock.work.tickets.ticket_table import TICKETS, line_of
 
 __all__ = ["Guidance", "Handed", "guidance", "handoff"]
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
-from interlock.work.leases import is_present, lease_name, process_holder
+from interlock.work.driver.lease_holders import is_present, lease_name, process_holder
 from interlock.work.sessions.verbs import DRIVER, Caller, end_if_gone, find_session
-from interlock.work.tickets.shelf import TICKETS
 from interlock.work.tickets.threads import AT_WORK, THREAD
+from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "spoken", "the_holder"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.journal import Journal
+from interlock.work.formats.times import seconds_of
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.shelf import TICKETS, card_of
-from interlock.work.times import seconds_of
+from interlock.work.tickets.ticket_table import TICKETS, card_of
 from interlock.world.git import merged_at
 
 __all__ = ["merged_commit"]

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from interlock.journal import Entry, Instance
 from interlock.machine import Accepted, Actor, ActorKind, Channel, Event, Machine, Snapshot, step
 from interlock.work.tickets.audit import is_move
-from interlock.work.tickets.card import EDITED, Card, Tracked
+from interlock.work.tickets.record import EDITED, TicketRecord, Tracked
 from interlock.work.tickets.tracker import STATE, compared, plain_there, written
-from interlock.world.github import Item
+from interlock.world.github import BoardItem
 
-__all__ = ["GONE", "REOPENED", "TRACKER", "News", "asked_for", "gone", "news_of", "verdict_on"]
+__all__ = ["GONE", "REOPENED", "TRACKER", "BoardNews", "asked_for", "gone", "news_of", "verdict_on"]
 
 TRACKER = Actor(ActorKind.SYSTEM, "github", Channel.TRACKER)
 REOPENED = "(reopened)"
@@ -29,7 +29,7 @@ _DONE, _CANCELED = "Done", "Canceled"
 _SOMEBODY = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
 
 
-class News(msgspec.Struct, frozen=True):
+class BoardNews(msgspec.Struct, frozen=True):
     """What the board has that the ticket has not."""
 
     edits: dict[str, Any]
@@ -40,7 +40,9 @@ class News(msgspec.Struct, frozen=True):
     """The ticket on the board as it is now, for the ticket to remember."""
 
 
-def news_of(item: Item, ticket: Instance, card: Card, machine: Machine, history: Sequence[Entry]) -> News:
+def news_of(
+    item: BoardItem, ticket: Instance, card: TicketRecord, machine: Machine, history: Sequence[Entry]
+) -> BoardNews:
     """What is new about a ticket that is known to be on the board. Without a history, all that may be."""
     tracked = card.tracked
     assert tracked is not None
@@ -66,10 +68,12 @@ def news_of(item: Item, ticket: Instance, card: Card, machine: Machine, history:
         seen = replace(seen, verdict=verdict_on(machine, ticket.snapshot, seen.outside, card.number))
     if asked is None and seen.outside is None and not agrees and (tracked.stale or card.shown <= tracked.upto):
         seen = replace(seen, stale=True)  # nobody means what the board shows, and nothing else would mend it
-    return News(_edits(item, card, tracked, machine, _touched(ours)), asked, seen)
+    return BoardNews(_edits(item, card, tracked, machine, _touched(ours)), asked, seen)
 
 
-def asked_for(item: Item, tracked: Tracked, state: str, has_ended: bool, stood: Collection[str] = ()) -> str | None:
+def asked_for(
+    item: BoardItem, tracked: Tracked, state: str, has_ended: bool, stood: Collection[str] = ()
+) -> str | None:
     """The state that somebody asks for; None where nobody touched the card, or it stands where the ticket stood.
 
     Closing an issue asks for Done, or for Canceled where it is not planned. While a person waits for the board to be
@@ -98,7 +102,9 @@ def _touched(ours: Sequence[Entry]) -> set[str]:
     return {name for edit in edits for how in ("set", "add", "remove") for name in edit.get(how, {})}
 
 
-def _edits(item: Item, card: Card, tracked: Tracked, machine: Machine, touched: set[str]) -> dict[str, Any]:
+def _edits(
+    item: BoardItem, card: TicketRecord, tracked: Tracked, machine: Machine, touched: set[str]
+) -> dict[str, Any]:
     """What was changed there and not here; where both changed, what is here goes there."""
     theirs, ours = plain_there(item, machine), written(card)
     # A card that was put on the board anew is blank: nobody cleared what it does not have.

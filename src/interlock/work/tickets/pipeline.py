@@ -8,12 +8,12 @@ import msgspec
 
 from interlock.errors import UsageError
 from interlock.machine import Machine
-from interlock.work.tickets.shelf import Line
+from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = [
+    "AwaitedTicket",
     "Convergence",
     "Position",
-    "Waiting",
     "convergence",
     "distance",
     "escalated",
@@ -37,7 +37,7 @@ _PHASES = {
 }
 
 
-class Waiting(msgspec.Struct, frozen=True, rename="camel"):
+class AwaitedTicket(msgspec.Struct, frozen=True, rename="camel"):
     """A ticket that a group waits for."""
 
     number: int
@@ -53,7 +53,7 @@ class Convergence(msgspec.Struct, frozen=True, rename="camel"):
     target_state: str
     total: int
     ready: int
-    blocking: list[Waiting]
+    blocking: list[AwaitedTicket]
     recommendation: str
     """`proceed`, `wait` or `escalate`."""
 
@@ -96,7 +96,7 @@ def is_earlier(machine: Machine, state: str, target: str) -> bool:
     return state in states and target in states and states.index(state) < states.index(target)
 
 
-def convergence(machine: Machine, group: Sequence[Line], target: str) -> Convergence:
+def convergence(machine: Machine, group: Sequence[TicketRow], target: str) -> Convergence:
     """Whether a group has reached a state: each of its tickets is there, or beyond it on the way."""
     if target not in machine.states:
         hint = f"One of: {', '.join(machine.states)}."
@@ -104,13 +104,15 @@ def convergence(machine: Machine, group: Sequence[Line], target: str) -> Converg
     states = order(machine)
     beyond = set(states[states.index(target) :]) if target in states else {target}
     late = [line for line in group if line.state not in beyond and line.outcome is None]
-    waiting = [Waiting(line.number, line.title, line.state, distance(machine, line.state, target)) for line in late]
+    waiting = [
+        AwaitedTicket(line.number, line.title, line.state, distance(machine, line.state, target)) for line in late
+    ]
     stuck = any(line.state == escalated(machine) for line in late)
     advice = "proceed" if not late else "escalate" if stuck else "wait"
     return Convergence(not late, target, len(group), len(group) - len(late), waiting, advice)
 
 
-def position(group: Sequence[Line]) -> Position:
+def position(group: Sequence[TicketRow]) -> Position:
     """The phase that a group is in: the first of the source system's rules that holds."""
     phase, reason, converged = next(
         (phase, reason, converged) for holds, phase, reason, converged in _RULES if holds(group)
@@ -118,21 +120,21 @@ def position(group: Sequence[Line]) -> Position:
     return Position(phase, reason, _PHASES[phase], [line.number for line in group], converged)
 
 
-def _any(*states: str) -> Callable[[Sequence[Line]], bool]:
+def _any(*states: str) -> Callable[[Sequence[TicketRow]], bool]:
     return lambda group: any(line.state in states for line in group)
 
 
-def _all(*states: str) -> Callable[[Sequence[Line]], bool]:
+def _all(*states: str) -> Callable[[Sequence[TicketRow]], bool]:
     return lambda group: all(line.state in states for line in group)
 
 
-def _large(group: Sequence[Line]) -> bool:
+def _large(group: Sequence[TicketRow]) -> bool:
     """Whether there is one to be split: large, still open, and not split already."""
     return any(line.size >= _LARGE and line.outcome is None and not line.parts for line in group)
 
 
 _ENDED = ("In Review", "Done", "Canceled")
-_RULES: tuple[tuple[Callable[[Sequence[Line]], bool], str, str, bool], ...] = (
+_RULES: tuple[tuple[Callable[[Sequence[TicketRow]], bool], str, str, bool], ...] = (
     (_large, "SPLIT", "a ticket of size M or larger is split first", False),
     (_any("Research Needed", "Research in Progress"), "RESEARCH", "research is not finished for all", False),
     (_all("Ready for Plan"), "PLAN", "all are ready for a plan", True),

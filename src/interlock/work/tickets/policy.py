@@ -11,7 +11,7 @@ import json
 import os
 import re
 
-from interlock.journal.peek import Unreadable, peek_ticket
+from interlock.journal.peek import JournalUnreadable, peek_ticket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _look(journal: str, number: object, *, or_newest: bool = False) -> tuple[dic
         return None
     try:
         found = peek_ticket(journal, f"number:{int(text):0{_DIGITS}d}", or_newest=or_newest)
-    except Unreadable:
+    except JournalUnreadable:
         return None
     return (json.loads(found[1]), found[0]) if found else None
 

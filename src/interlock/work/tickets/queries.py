@@ -10,23 +10,23 @@ import msgspec
 from interlock.errors import UsageError
 from interlock.journal import CONTROL, Entry, Instance, Journal, Sql
 from interlock.machine import Machine
+from interlock.work.formats.times import seconds_of
 from interlock.work.tickets.audit import comment_of, is_move, trail_of
-from interlock.work.tickets.card import COMMENTED, Artifact
 from interlock.work.tickets.groups import Group, group_of
 from interlock.work.tickets.handoff import Guidance, guidance
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.shelf import LINE, TICKETS, Line, by_ids, by_numbers, card_of, line_of
+from interlock.work.tickets.record import COMMENTED, TicketDocument
 from interlock.work.tickets.threads import open_thread, strays
-from interlock.work.times import seconds_of
+from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, by_ids, by_numbers, card_of, line_of
 
 __all__ = [
     "Built",
     "Comment",
     "Filters",
     "Related",
-    "Summary",
-    "View",
+    "TicketSummary",
+    "TicketView",
     "children",
     "comments_of",
     "hours",
@@ -53,7 +53,7 @@ _EACH = {
 """The elements of a list that is kept as JSON."""
 
 
-class Summary(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class TicketSummary(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A ticket as a list shows it."""
 
     number: int
@@ -99,7 +99,7 @@ class Built(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """How the two differ, where one of them could not follow the other."""
 
 
-class View(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class TicketView(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A ticket with everything on it."""
 
     number: int
@@ -122,7 +122,7 @@ class View(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     sub_tickets: list[Related]
     blocked_by: list[Related]
     blocking: list[Related]
-    artifacts: list[Artifact]
+    artifacts: list[TicketDocument]
     commits: list[str]
     pull_requests: list[str]
     comments: list[Comment]
@@ -159,9 +159,9 @@ class Filters(msgspec.Struct, frozen=True):
     most: int = 50
 
 
-def summary(line: Line, now: float, parents: dict[str, Line] | None = None) -> Summary:
+def summary(line: TicketRow, now: float, parents: dict[str, TicketRow] | None = None) -> TicketSummary:
     above = (parents or {}).get(line.parent or "")
-    return Summary(
+    return TicketSummary(
         number=line.number,
         title=line.title,
         workflow_state=line.state,
@@ -188,7 +188,7 @@ def hours(since: str, now: float) -> float:
 # One ticket
 
 
-def view(journal: Journal, called: str | int, *, comments: int = 50, with_group: bool = True) -> View:
+def view(journal: Journal, called: str | int, *, comments: int = 50, with_group: bool = True) -> TicketView:
     """A ticket with everything on it; of its comments the newest."""
     ticket = known_ticket(journal, called)
     machine, history, now = journal.machine_of(ticket), journal.history(ticket.id), journal.now()
@@ -199,7 +199,7 @@ def view(journal: Journal, called: str | int, *, comments: int = 50, with_group:
         blocked = [row[0] for row in sql.rows("SELECT blocked FROM ticket_blocks WHERE blocker = ?", (ticket.id,))]
         linked = by_ids(sql, [*parts, *blocked, *card.blocked_by, *([card.parent] if card.parent else [])])
     held_by = None if line.holder is None else spoken(line.holder, line.held_by)
-    return View(
+    return TicketView(
         number=card.number,
         id=ticket.id,
         title=card.title,
@@ -240,7 +240,7 @@ def _built(journal: Journal, ticket: Instance) -> Built | None:
     return Built(thread.id, thread.state, strays(journal.machine_of(thread), thread, ticket))
 
 
-def _related(known: dict[str, Line], ids: Iterable[str]) -> list[Related]:
+def _related(known: dict[str, TicketRow], ids: Iterable[str]) -> list[Related]:
     return [
         Related(line.number, line.title, line.state) for line in by_numbers(known[one] for one in ids if one in known)
     ]
@@ -263,7 +263,7 @@ def comments_of(history: Sequence[Entry]) -> list[Comment]:
 # Several
 
 
-def listed(journal: Journal, filters: Filters) -> list[Summary]:
+def listed(journal: Journal, filters: Filters) -> list[TicketSummary]:
     """The tickets that a filter lets through."""
     _check(filters)
     parent = None if filters.parent is None else known_ticket(journal, filters.parent).id
@@ -275,10 +275,10 @@ def listed(journal: Journal, filters: Filters) -> list[Summary]:
         clauses, values = _where(sql, filters, parent)
         where = f"WHERE {' AND '.join(clauses)} " if clauses else ""
         statement = f"SELECT {LINE} FROM tickets AS t {where}ORDER BY {_ORDERS[filters.order_by]} LIMIT {most}"
-        return summaries(sql, [Line(*row) for row in sql.rows(statement, values)], journal.now())
+        return summaries(sql, [TicketRow(*row) for row in sql.rows(statement, values)], journal.now())
 
 
-def summaries(sql: Sql, lines: Sequence[Line], now: float) -> list[Summary]:
+def summaries(sql: Sql, lines: Sequence[TicketRow], now: float) -> list[TicketSummary]:
     """Tickets as a list shows them."""
     parents = by_ids(sql, [line.parent for line in lines if line.parent is not None])
     return [summary(line, now, parents) for line in lines]
@@ -318,9 +318,9 @@ def _escaped(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")
 
 
-def children(journal: Journal, called: str | int) -> list[Line]:
+def children(journal: Journal, called: str | int) -> list[TicketRow]:
     """The parts of a ticket, by number."""
     ticket = known_ticket(journal, called)
     with journal.projected(TICKETS) as sql:
         rows = sql.rows(f"SELECT {LINE} FROM tickets AS t WHERE t.parent = ? ORDER BY t.number", (ticket.id,))
-    return [Line(*row) for row in rows]
+    return [TicketRow(*row) for row in rows]

@@ -10,16 +10,16 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.sessions.verbs import Caller
-from interlock.work.tickets.card import PROJECTED, Tracked
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.outside import TRACKER
-from interlock.work.tickets.shelf import TICKETS, card_of, line_of
+from interlock.work.tickets.record import PROJECTED, Tracked
+from interlock.work.tickets.ticket_table import TICKETS, card_of, line_of
 
-__all__ = ["Difference", "accept", "remember", "restore", "waiting"]
+__all__ = ["BoardDifference", "accept", "remember", "restore", "waiting"]
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel"):
+class BoardDifference(msgspec.Struct, frozen=True, rename="camel"):
     """A ticket that the board shows elsewhere, and what a person can do about it."""
 
     number: int
@@ -29,13 +29,13 @@ class Difference(msgspec.Struct, frozen=True, rename="camel"):
     verdict: str
 
 
-def waiting(journal: Journal) -> list[Difference]:
+def waiting(journal: Journal) -> list[BoardDifference]:
     """The tickets whose place on the board waits for a person."""
     with journal.projected(TICKETS) as sql:
         rows = sql.rows("SELECT id FROM tickets WHERE outside IS NOT NULL ORDER BY number")
         found = [(line_of(sql, row[0]), card_of(sql, row[0]).tracked) for row in rows]
     return [
-        Difference(line.number, line.title, line.state, line.outside or "", (tracked and tracked.verdict) or "")
+        BoardDifference(line.number, line.title, line.state, line.outside or "", (tracked and tracked.verdict) or "")
         for line, tracked in found
     ]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
-from interlock.work.settings import Settings
+from interlock.work.settings.values import Settings
 
 __all__ = ["show"]
 

@@ -19,16 +19,16 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError, Refusal, TrackerError
 from interlock.journal import Instance, Journal, Lease, Transaction
 from interlock.machine import Event, Evidence, Machine
-from interlock.work.leases import is_present, process_holder
+from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.sessions.verbs import Caller
-from interlock.work.settings import Settings
-from interlock.work.tickets.card import Card, Tracked
+from interlock.work.settings.values import Settings
 from interlock.work.tickets.fields import plain_fields
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.numbers import MACHINE, new_name
 from interlock.work.tickets.outside import GONE, TRACKER, asked_for, gone, news_of, verdict_on
-from interlock.work.tickets.settle import Difference, remember, waiting
-from interlock.work.tickets.shelf import TICKETS, card_of
+from interlock.work.tickets.record import TicketRecord, Tracked
+from interlock.work.tickets.settle import BoardDifference, remember, waiting
+from interlock.work.tickets.ticket_table import TICKETS, card_of
 from interlock.work.tickets.tracker import (
     ESTIMATE,
     PRIORITY,
@@ -43,9 +43,9 @@ from interlock.work.tickets.tracker import (
     written,
 )
 from interlock.work.tickets.verbs import edit
-from interlock.world.github import Board, GitHub, Item, SetUp, connect, place
+from interlock.world.github import Board, BoardItem, GitHub, SetUp, connect, place
 
-__all__ = ["Report", "Trouble", "newcomers", "set_up", "synchronise", "tracker_of", "unshown"]
+__all__ = ["SyncFailure", "SyncReport", "newcomers", "set_up", "synchronise", "tracker_of", "unshown"]
 
 _LEASE = "tracker:github"
 _LEASE_SECONDS = 600.0
@@ -53,7 +53,7 @@ _STOPS = frozenset({"tracker_limited", "tracker_unreachable", "tracker_unauthori
 """What no other ticket would fare better with."""
 
 
-class Trouble(msgspec.Struct, frozen=True, rename="camel"):
+class SyncFailure(msgspec.Struct, frozen=True, rename="camel"):
     """A ticket that the board could not be brought in step with."""
 
     number: int
@@ -62,7 +62,7 @@ class Trouble(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(slots=True)
-class Report:
+class SyncReport:
     """What a synchronisation did."""
 
     made: list[int] = field(default_factory=list)
@@ -72,8 +72,8 @@ class Report:
     edited: list[int] = field(default_factory=list)
     shown: list[int] = field(default_factory=list)
     """Tickets that the board now shows as they are."""
-    waiting: list[Difference] = field(default_factory=list)
-    trouble: list[Trouble] = field(default_factory=list)
+    waiting: list[BoardDifference] = field(default_factory=list)
+    trouble: list[SyncFailure] = field(default_factory=list)
 
 
 def tracker_of(settings: Settings, environment: Mapping[str, str], *, quick: bool = False) -> GitHub | None:
@@ -92,13 +92,13 @@ def set_up(board: Board, machine: Machine) -> SetUp:
 
 def synchronise(
     journal: Journal, board: Board, machine: Machine, *, only_show: bool = False, only_new: bool = False
-) -> Report:
+) -> SyncReport:
     """Bring in what changed on the board, then show there what happened here; one process at a time.
 
     With `only_new`, nothing but the issues that are no tickets yet is brought in.
     """
     lease = journal.acquire(_LEASE, process_holder(), _LEASE_SECONDS, is_present)
-    sync = _Sync(journal, board, machine, lease, Report())
+    sync = _Sync(journal, board, machine, lease, SyncReport())
     try:
         if only_new:
             for item in newcomers(journal, board):
@@ -118,7 +118,7 @@ def synchronise(
     return sync.report
 
 
-def newcomers(journal: Journal, board: Board) -> list[Item]:
+def newcomers(journal: Journal, board: Board) -> list[BoardItem]:
     """What is on the board and no ticket yet."""
     return [item for item in board.items() if not any(journal.named(MACHINE, name) for name in _names(item))]
 
@@ -130,7 +130,7 @@ def unshown(journal: Journal) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def _missing(journal: Journal, issues: set[str]) -> list[tuple[str, Card]]:
+def _missing(journal: Journal, issues: set[str]) -> list[tuple[str, TicketRecord]]:
     """The tickets that have not ended and whose cards are not among those, though nobody was told so yet."""
     with journal.projected(TICKETS) as sql:
         rows = sql.rows("SELECT id FROM tickets WHERE outcome IS NULL ORDER BY number")
@@ -142,7 +142,7 @@ def _is_missed(tracked: Tracked, issues: set[str]) -> bool:
     return tracked.issue not in issues and tracked.outside != GONE and not tracked.stale
 
 
-def _names(item: Item) -> tuple[str, ...]:
+def _names(item: BoardItem) -> tuple[str, ...]:
     return (f"github:{item.issue}",)
 
 
@@ -152,7 +152,7 @@ class _Sync:
     board: Board
     machine: Machine
     lease: Lease
-    report: Report
+    report: SyncReport
     renewed: float = 0.0
 
     def each(self, number: int, work: Callable[[], None]) -> None:
@@ -165,15 +165,15 @@ class _Sync:
         except InterlockError as error:
             if error.code in _STOPS or not isinstance(error, TrackerError | Refusal):
                 raise
-            self.report.trouble.append(Trouble(number, error.code, error.message))
+            self.report.trouble.append(SyncFailure(number, error.code, error.message))
 
-    def _card(self, ticket: str) -> Card:
+    def _card(self, ticket: str) -> TicketRecord:
         with self.journal.projected(TICKETS) as sql:
             return card_of(sql, ticket)
 
     # From the board
 
-    def take_in(self, item: Item) -> None:
+    def take_in(self, item: BoardItem) -> None:
         """Bring in one item as somebody left it on the board."""
         ticket = self.journal.named(MACHINE, f"github:{item.issue}")
         if ticket is not None:
@@ -181,7 +181,7 @@ class _Sync:
         elif not self._is_being_shown(item):
             self._make(item)
 
-    def _is_being_shown(self, item: Item) -> bool:
+    def _is_being_shown(self, item: BoardItem) -> bool:
         """Whether it says that it is for a ticket that has no issue yet: showing that one finds out if it is true."""
         marked = marked_ticket(item)
         try:
@@ -190,7 +190,7 @@ class _Sync:
             return False
         return ticket is not None and ticket.machine == MACHINE and self._card(ticket.id).tracked is None
 
-    def _take_in(self, item: Item, ticket: Instance) -> None:
+    def _take_in(self, item: BoardItem, ticket: Instance) -> None:
         card = self._card(ticket.id)
         if card.tracked is None or card.tracked.issue != item.issue:
             return  # the ticket has another issue by now
@@ -218,7 +218,7 @@ class _Sync:
         self.report.edited += [card.number] if was_edited else []
         self.report.moved += [card.number] if was_moved else []
 
-    def _make(self, item: Item) -> None:
+    def _make(self, item: BoardItem) -> None:
         """A ticket for an issue that came from elsewhere. It begins in Backlog, wherever its card stands."""
 
         def work(transaction: Transaction) -> tuple[int, bool]:
@@ -309,7 +309,7 @@ class _Sync:
         self.journal.transact(work)
         self.report.shown.append(card.number)
 
-    def _item(self, ticket: str) -> Item | None:
+    def _item(self, ticket: str) -> BoardItem | None:
         """The ticket's item, made where there is none yet; None where it was taken from the board."""
         card = self._card(ticket)
         tracked = card.tracked
@@ -329,7 +329,7 @@ class _Sync:
         self.journal.transact(lambda transaction: remember(transaction, ticket, made, names=_names(item)))
         return item
 
-    def _show_fields(self, item: Item, card: Card, ticket: str) -> None:
+    def _show_fields(self, item: BoardItem, card: TicketRecord, ticket: str) -> None:
         there, ours = plain_there(item, self.machine), written(card)
         title = ours["title"] if ours["title"] != there["title"] else None
         body = None
@@ -342,7 +342,7 @@ class _Sync:
             if there[key] != ours[key]:
                 self.board.set(item, name, ours[key])
 
-    def _show_state(self, item: Item, instance: Instance) -> None:
+    def _show_state(self, item: BoardItem, instance: Instance) -> None:
         if item.fields.get(STATE) != instance.state:
             self.board.set(item, STATE, instance.state)
         if instance.outcome is not None and item.is_open:

@@ -12,16 +12,16 @@ import msgspec
 from interlock.journal import CONTROL, Entry
 from interlock.machine import Machine
 from interlock.work.tickets.audit import Trail, comment_of, disarmed, is_move, marker, trail_of
-from interlock.work.tickets.card import COMMENTED, Card, Tracked
 from interlock.work.tickets.fields import MAX_PROSE, MAX_TITLE, MAX_WORD
-from interlock.world.github import Field, Item, Option
+from interlock.work.tickets.record import COMMENTED, TicketRecord, Tracked
+from interlock.world.github import BoardItem, Field, Option
 from interlock.world.redaction import redacted
 
 __all__ = [
     "ESTIMATE",
     "PRIORITY",
     "STATE",
-    "Said",
+    "BoardComment",
     "board_fields",
     "compared",
     "linked",
@@ -43,7 +43,7 @@ _MARKER = re.compile(r"\s*<!-- ralph-ticket: ([0-9a-z]{26}) -->\s*$")
 _PLAIN = ("title", "body", "estimate", "priority", "labels", "assignees")
 
 
-class Said(msgspec.Struct, frozen=True):
+class BoardComment(msgspec.Struct, frozen=True):
     """A comment that the board has to show, and the line of it that no other comment has."""
 
     body: str
@@ -72,13 +72,13 @@ def ticket_marker(ticket: str) -> str:
     return f"<!-- ralph-ticket: {ticket} -->"
 
 
-def marked_ticket(item: Item) -> str | None:
+def marked_ticket(item: BoardItem) -> str | None:
     """The ticket that an issue says that it was made for; anybody can write that."""
     found = _MARKER.search(item.body)
     return found[1] if found else None
 
 
-def written(card: Card) -> dict[str, Any]:
+def written(card: TicketRecord) -> dict[str, Any]:
     """The plain fields of a ticket as the board is to show them; no text of them can pass for a hidden line of ours."""
     body = disarmed(card.body.rstrip())
     return {name: getattr(card, name) for name in _PLAIN} | {
@@ -93,7 +93,7 @@ def compared(plain: dict[str, Any]) -> dict[str, Any]:
     return plain | {"body": sha256(plain["body"].encode()).hexdigest()[:32]}
 
 
-def plain_there(item: Item, machine: Machine) -> dict[str, Any]:
+def plain_there(item: BoardItem, machine: Machine) -> dict[str, Any]:
     """The plain fields as the board has them, made to fit; an option that is none of ours counts as none."""
     estimate, priority = item.fields.get(ESTIMATE), item.fields.get(PRIORITY)
     body = CONTROL.sub("", _MARKER.sub("", item.body.replace("\r\n", "\n")))
@@ -115,12 +115,12 @@ def _line(text: str) -> str:
     return "".join(one for one in text if one.isprintable())[:MAX_TITLE].strip()
 
 
-def linked(item: Item, fields: dict[str, Any]) -> Tracked:
+def linked(item: BoardItem, fields: dict[str, Any]) -> Tracked:
     """A ticket on the board of which nothing but these plain fields was shown there yet."""
     return Tracked(item.id, item.issue, item.number, item.url, fields=compared(fields))
 
 
-def said_since(history: Sequence[Entry], after: int) -> list[Said]:
+def said_since(history: Sequence[Entry], after: int) -> list[BoardComment]:
     """What was said and done since an entry, as comments for the board."""
     found = []
     for entry in history:
@@ -135,14 +135,14 @@ def said_since(history: Sequence[Entry], after: int) -> list[Said]:
     return found
 
 
-def _audit(trail: Trail) -> Said:
+def _audit(trail: Trail) -> BoardComment:
     if len(comment_of(trail)) > _MAX_TEXT:
         trail = msgspec.structs.replace(trail, reason=f"{trail.reason[:_MAX_HIDDEN]}{_REST}")
-    return Said(comment_of(trail), marker(trail))
+    return BoardComment(comment_of(trail), marker(trail))
 
 
-def _comment(entry: Entry, body: str) -> Said:
+def _comment(entry: Entry, body: str) -> BoardComment:
     hidden = f"<!-- ralph-comment: {entry.hash} -->"
     text = body if len(body) <= _MAX_TEXT else f"{body[:_MAX_TEXT]}{_REST}"
     author = _line(f"{entry.actor_kind} {entry.actor_id}").replace("@", "@\u200b").replace("*", "")
-    return Said(f"**{author}**:\n\n{disarmed(text)}\n\n{hidden}", hidden)
+    return BoardComment(f"**{author}**:\n\n{disarmed(text)}\n\n{hidden}", hidden)

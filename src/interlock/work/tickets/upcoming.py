@@ -11,8 +11,8 @@ from interlock.machine.commands import normalise_command
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.groups import Group, group_of
 from interlock.work.tickets.pipeline import escalated, order
-from interlock.work.tickets.queries import Summary, summaries
-from interlock.work.tickets.shelf import LINE, TICKETS, Line, card_of
+from interlock.work.tickets.queries import TicketSummary, summaries
+from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, card_of
 
 __all__ = ["Next", "next_ticket"]
 
@@ -26,11 +26,11 @@ class Next(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     found: bool
     reason: str
-    ticket: Summary | None = None
+    ticket: TicketSummary | None = None
     body: str = ""
     expected_by_commands: list[str] = []
     group: Group | None = None
-    alternatives: list[Summary] = []
+    alternatives: list[TicketSummary] = []
 
 
 def next_ticket(
@@ -49,7 +49,7 @@ def next_ticket(
     smallest, size = _sizes(machine, command, largest)
     for one in states:
         with journal.projected(TICKETS) as sql:
-            lines = [Line(*row) for row in sql.rows(_NEXT, (one, smallest, size, _ALTERNATIVES + 1))]
+            lines = [TicketRow(*row) for row in sql.rows(_NEXT, (one, smallest, size, _ALTERNATIVES + 1))]
             if not lines:
                 continue
             found = summaries(sql, lines, journal.now())

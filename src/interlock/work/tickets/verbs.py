@@ -17,13 +17,13 @@ from interlock.journal import Instance, Recorded, Sql, Transaction
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.commands import normalise_command
 from interlock.machine.model import NOTED
-from interlock.work.tickets.card import COMMENTED, EDITED, Card
 from interlock.work.tickets.circles import way_out, way_to, worded
 from interlock.work.tickets.fields import PLAIN, plain_fields, prose, words
 from interlock.work.tickets.numbers import MACHINE, known_ticket, new_name, number_of
-from interlock.work.tickets.shelf import TICKETS, by_ids, by_numbers, card_of
+from interlock.work.tickets.record import COMMENTED, EDITED, TicketRecord
+from interlock.work.tickets.ticket_table import TICKETS, by_ids, by_numbers, card_of
 
-__all__ = ["Made", "Work", "Written", "comment", "create", "edit", "link"]
+__all__ = ["Made", "TicketWrite", "Work", "comment", "create", "edit", "link"]
 
 Result = TypeVar("Result")
 Work = Callable[[Transaction], Result]
@@ -43,7 +43,7 @@ class Made(msgspec.Struct, frozen=True, rename="camel"):
     created_at: str
 
 
-class Written(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class TicketWrite(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A ticket that something was written on."""
 
     number: int
@@ -103,10 +103,10 @@ def edit(
     remove: dict[str, Sequence[str]] | None = None,
     artifacts: dict[str, str] | None = None,
     key: str | None = None,
-) -> Work[Written]:
+) -> Work[TicketWrite]:
     """Change plain fields: set them, or add to and remove from those that are lists; attach documents by kind."""
 
-    def work(transaction: Transaction) -> Written:
+    def work(transaction: Transaction) -> TicketWrite:
         ticket = known_ticket(transaction, called)
         machine = transaction.machine_of(ticket)
         added: dict[str, Any] = _lists(add or {})
@@ -142,11 +142,11 @@ def _artifact(kind: str, path: str, known: dict[str, Any]) -> dict[str, str]:
     return {"kind": kinds[kind], "path": path.strip()}
 
 
-def comment(actor: Actor, called: str | int, body: str, *, key: str | None = None) -> Work[Written]:
+def comment(actor: Actor, called: str | int, body: str, *, key: str | None = None) -> Work[TicketWrite]:
     """Say something on a ticket."""
     said = prose("comment", body, empty=False)
 
-    def work(transaction: Transaction) -> Written:
+    def work(transaction: Transaction) -> TicketWrite:
         return _noted(transaction, known_ticket(transaction, called), actor, COMMENTED, {"body": said}, key)
 
     return work
@@ -154,17 +154,17 @@ def comment(actor: Actor, called: str | int, body: str, *, key: str | None = Non
 
 def _noted(
     transaction: Transaction, ticket: Instance, actor: Actor, type_: str, data: dict[str, Any], key: str | None
-) -> Written:
+) -> TicketWrite:
     event = Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
     recorded = transaction.append(ticket.id, event, key=key)
     return _told(transaction, ticket, recorded, data)
 
 
-def _told(transaction: Transaction, ticket: Instance, recorded: Recorded, data: dict[str, Any]) -> Written:
+def _told(transaction: Transaction, ticket: Instance, recorded: Recorded, data: dict[str, Any]) -> TicketWrite:
     card = card_of(transaction.project(TICKETS), ticket.id)
     changed = [name for part in data.values() if isinstance(part, dict) for name in part]
     entry = recorded.entry
-    return Written(card.number, entry.to_state, list(dict.fromkeys(changed)), entry.seq, entry.time)
+    return TicketWrite(card.number, entry.to_state, list(dict.fromkeys(changed)), entry.seq, entry.time)
 
 
 # Relations
@@ -179,12 +179,12 @@ def link(
     remove: bool = False,
     replace: bool = False,
     key: str | None = None,
-) -> Work[Written]:
+) -> Work[TicketWrite]:
     """Relate two tickets: `other` is the parent of this one, or this one blocks it, or is blocked by it."""
     if relation not in _RELATIONS:
         raise UsageError("invalid_argument", f"{relation[:80]!r} is no relation.", f"One of: {', '.join(_RELATIONS)}.")
 
-    def work(transaction: Transaction) -> Written:
+    def work(transaction: Transaction) -> TicketWrite:
         ticket, related = known_ticket(transaction, called), known_ticket(transaction, other)
         if relation == "blocks":
             ticket, related = related, ticket
@@ -206,7 +206,9 @@ def _change(relation: str, related: str, remove: bool) -> dict[str, dict[str, An
     return {"remove" if remove else "add": {"blocked_by": [related]}}
 
 
-def _check_parent(sql: Sql, ticket: Instance, card: Card, parent: Instance, remove: bool, replace: bool) -> None:
+def _check_parent(
+    sql: Sql, ticket: Instance, card: TicketRecord, parent: Instance, remove: bool, replace: bool
+) -> None:
     if remove:
         if card.parent != parent.id:
             raise _unrelated(sql, f"ticket {card.number} is no part of", parent)
@@ -235,7 +237,7 @@ def _check_part(sql: Sql, parent: str, blockers: Sequence[str]) -> None:
             raise _cycle(sql, way, "has parts, and none of them can wait for it", said, goal=parent)
 
 
-def _check_blocker(sql: Sql, ticket: Instance, card: Card, blocker: Instance, remove: bool) -> None:
+def _check_blocker(sql: Sql, ticket: Instance, card: TicketRecord, blocker: Instance, remove: bool) -> None:
     if remove:
         if blocker.id not in card.blocked_by:
             raise _unrelated(sql, f"ticket {card.number} is not blocked by", blocker)

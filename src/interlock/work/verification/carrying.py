@@ -9,14 +9,14 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from interlock.work.quoting import shown
+from interlock.work.formats.quoting import shown
 from interlock.work.verification.receipt import Carried
-from interlock.world.agents.running import Stop
+from interlock.world.agents.running import StopSignal
 
 __all__ = ["carry"]
 
 
-def carry(root: Path, path: str, place: Path, stop: Stop) -> Carried | str | None:
+def carry(root: Path, path: str, place: Path, stop: StopSignal) -> Carried | str | None:
     """Copy what is at a path of the work tree into a checkout; why it cannot be, or None where it was stopped.
 
     The hash is of what was copied, name by name: kind, whether it may be run, and content. Links stay links.

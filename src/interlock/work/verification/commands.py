@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from interlock.work.quoting import shown
-from interlock.work.verification.receipt import COMMAND, Judged, Ran
+from interlock.work.formats.quoting import shown
+from interlock.work.verification.receipt import COMMAND, CommandRun, Judged
 from interlock.work.verification.request import Criterion, Request
 from interlock.world.agents.happenings import Happening, Said
-from interlock.world.agents.running import Stop
-from interlock.world.commands import Call, Done, How, run_command
+from interlock.world.agents.running import StopSignal
+from interlock.world.commands import CommandResult, How, ShellCommand, run_command
 
 __all__ = ["Runner"]
 
@@ -29,10 +29,10 @@ class Runner:
     request: Request
     place: Path
     tell: Callable[[object], None]
-    stop: Stop
+    stop: StopSignal
     number: int = 0
 
-    def run(self, name: str, command: str, seconds: float) -> Ran | None:
+    def run(self, name: str, command: str, seconds: float) -> CommandRun | None:
         """Run one command; None where it was stopped."""
         if self.stop.is_set():  # a quick command would end before anybody looks
             return None
@@ -40,7 +40,7 @@ class Runner:
         self.tell(f"verify: {name}: {command}" if name != command else f"verify: {command}")
         log = self.request.logs / f"{self.number:02d}-{re.sub(r'[^A-Za-z0-9.-]+', '-', name)}.log"
         environment = {key: value for key, value in self.request.environment.items() if key not in _NOT_OURS}
-        call = Call(
+        call = ShellCommand(
             command=command,
             directory=self.place,
             log=log,
@@ -70,9 +70,9 @@ class Runner:
             self.tell(happening)
 
 
-def _account(name: str, command: str, done: Done, log: str) -> Ran:
+def _account(name: str, command: str, done: CommandResult, log: str) -> CommandRun:
     output = "\n".join(shown(line, _SHOWN) for line in done.last_lines)[-_SHOWN:]
-    return Ran(
+    return CommandRun(
         name=name,
         command=command,
         how=done.how.value,  # type: ignore[arg-type] # it is none of the others

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from interlock.work.quoting import shown
+from interlock.work.formats.quoting import shown
 from interlock.work.verification.globs import matching
 from interlock.work.verification.protecting import Touched
 from interlock.work.verification.receipt import Counted

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from interlock.work.quoting import fenced
-from interlock.work.verification.receipt import Judged, Ran
+from interlock.work.formats.quoting import fenced
+from interlock.work.verification.receipt import CommandRun, Judged
 from interlock.work.verification.request import Criterion
 
-__all__ = ["NO_LINE", "Verdict", "judge_prompt", "judgements", "verdicts"]
+__all__ = ["NO_LINE", "CriterionVerdict", "judge_prompt", "judgements", "verdicts"]
 
 NO_LINE: Final = "No result found in verifier response"
 _DIFF: Final = 40_000
@@ -34,7 +34,7 @@ _TAKEN_BACK: Final = re.compile(r"[\s*_`]*FAIL(?:ED)?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CriterionVerdict:
     """What one line says."""
 
     number: int
@@ -42,7 +42,7 @@ class Verdict:
     why: str
 
 
-def verdicts(said: str) -> Iterator[Verdict]:
+def verdicts(said: str) -> Iterator[CriterionVerdict]:
     """Every line of an answer that is a verdict, in its order; what is none is passed over."""
     for line in said.splitlines():
         found = _LINE.fullmatch(line)
@@ -50,19 +50,19 @@ def verdicts(said: str) -> Iterator[Verdict]:
         if found and rest:
             why = (rest["why"] or "").strip(" \t*_`")
             met = found["verdict"].upper().startswith("PASS") and not _TAKEN_BACK.match(why)
-            yield Verdict(int(found["number"]), met, why[:_WHY])
+            yield CriterionVerdict(int(found["number"]), met, why[:_WHY])
 
 
 def judgements(criteria: Sequence[Criterion], said: str, by: str) -> tuple[Judged, ...]:
     """What an answer says of each criterion. A missing line is a failure, and of several the one that fails counts."""
-    found: dict[int, Verdict] = {}
+    found: dict[int, CriterionVerdict] = {}
     for one in verdicts(said):
         if one.number not in found or (found[one.number].met and not one.met):
             found[one.number] = one
     return tuple(_judged(criterion, found.get(criterion.number), by) for criterion in criteria)
 
 
-def _judged(criterion: Criterion, verdict: Verdict | None, by: str) -> Judged:
+def _judged(criterion: Criterion, verdict: CriterionVerdict | None, by: str) -> Judged:
     if verdict is None:
         return Judged(criterion.number, criterion.text, False, NO_LINE, by)
     why = verdict.why or ("" if verdict.met else "no reason was given")
@@ -70,7 +70,7 @@ def _judged(criterion: Criterion, verdict: Verdict | None, by: str) -> Judged:
 
 
 def judge_prompt(
-    title: str, criteria: Sequence[Criterion], files: Sequence[str], diff: str, verifiers: Sequence[Ran]
+    title: str, criteria: Sequence[Criterion], files: Sequence[str], diff: str, verifiers: Sequence[CommandRun]
 ) -> str:
     """What the judge is told; it must not be who did the work."""
     listed = "\n".join(f"{one.number}. {_broken(one.text)}" for one in criteria)
@@ -95,7 +95,7 @@ def judge_prompt(
     )
 
 
-def _output(ran: Ran) -> str:
+def _output(ran: CommandRun) -> str:
     command = " ".join(_broken(ran.command).split())
     return f"`{command}` {ran.why or 'passed'}:\n\n" + fenced("text", _broken(ran.output[-_OUTPUT:]))
 

@@ -13,11 +13,11 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from interlock.work.quoting import shown
+from interlock.work.formats.quoting import shown
 from interlock.work.verification import runners
 from interlock.work.verification.globs import matching
-from interlock.work.verification.receipt import Edited
-from interlock.work.verification.request import Plan
+from interlock.work.verification.receipt import ProtectedEdit
+from interlock.work.verification.request import VerificationPlan
 
 __all__ = ["Touched", "edited", "is_of_interest"]
 
@@ -37,26 +37,26 @@ class Touched:
     after: bytes | None
 
 
-def is_of_interest(path: str, plan: Plan) -> bool:
+def is_of_interest(path: str, plan: VerificationPlan) -> bool:
     """Whether the content of a path that differs has to be looked at."""
     return runners.has_parts(path) or matching(path, plan.tests) is not None
 
 
 def edited(
-    touched: Collection[Touched], plan: Plan, criteria: Collection[str], vouched: Mapping[str, str]
-) -> tuple[Edited, ...]:
+    touched: Collection[Touched], plan: VerificationPlan, criteria: Collection[str], vouched: Mapping[str, str]
+) -> tuple[ProtectedEdit, ...]:
     """Every protected path among those that differ; `criteria` are the commands that decide some of them."""
     used = tuple(_used(plan, criteria))
     found = []
     for one in sorted(touched, key=lambda one: one.path):
         why = None if matching(one.path, plan.allowed) else next(_reasons(one, plan, used), None)
         if why is not None and not _is_vouched(one, vouched):
-            found.append(Edited(shown(one.path), _HOW.get(one.status, "changed"), shown(why, _WHY)))
-    more = (Edited(f"… and {len(found) - _LISTED} more", "changed", "they are protected"),)
+            found.append(ProtectedEdit(shown(one.path), _HOW.get(one.status, "changed"), shown(why, _WHY)))
+    more = (ProtectedEdit(f"… and {len(found) - _LISTED} more", "changed", "they are protected"),)
     return (*found[:_LISTED], *(more if len(found) > _LISTED else ()))
 
 
-def _used(plan: Plan, criteria: Collection[str]) -> Iterator[tuple[str, str]]:
+def _used(plan: VerificationPlan, criteria: Collection[str]) -> Iterator[tuple[str, str]]:
     """What commands run, each with the command.
 
     A criterion's command often runs the very work that it is about, so of those only tests count, and the files of
@@ -71,7 +71,7 @@ def _used(plan: Plan, criteria: Collection[str]) -> Iterator[tuple[str, str]]:
         yield from ((one, command) for one in (*tests, *globs))
 
 
-def _reasons(one: Touched, plan: Plan, used: tuple[tuple[str, str], ...]) -> Iterator[str]:
+def _reasons(one: Touched, plan: VerificationPlan, used: tuple[tuple[str, str], ...]) -> Iterator[str]:
     if glob := matching(one.path, plan.protected):
         yield f"{glob} is protected"
     if one.status != "A" and (glob := matching(one.path, plan.named)):

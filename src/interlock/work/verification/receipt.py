@@ -16,13 +16,13 @@ __all__ = [
     "COMMAND",
     "MOST",
     "Carried",
+    "CommandRun",
     "Counted",
-    "Edited",
-    "Heard",
     "How",
+    "JudgeRun",
     "Judged",
     "Place",
-    "Ran",
+    "ProtectedEdit",
     "Receipt",
     "bounded",
     "from_data",
@@ -40,7 +40,7 @@ Place = Literal["checkout", "work tree"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandRun:
     """One command that we ran, and our own account of it."""
 
     name: str
@@ -71,11 +71,11 @@ class Judged:
     why: str
     by: str
     """`command`, or the agent that judged; empty where nobody did."""
-    ran: Ran | None = None
+    ran: CommandRun | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class JudgeRun:
     """The run of the agent that judged."""
 
     agent: str
@@ -91,7 +91,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class ProtectedEdit:
     """A protected path that is not as it was at the baseline."""
 
     path: str
@@ -140,15 +140,15 @@ class Receipt:
     """The hash of the revision of the spec."""
     baseline: str
     place: Place
-    verifiers: tuple[Ran, ...]
+    verifiers: tuple[CommandRun, ...]
     criteria: tuple[Judged, ...]
     tree_after: str
     """The tree's hash when all was done."""
-    protected: tuple[Edited, ...] = ()
+    protected: tuple[ProtectedEdit, ...] = ()
     tests: Counted = Counted()
-    prepare: Ran | None = None
+    prepare: CommandRun | None = None
     carried: tuple[Carried, ...] = ()
-    judge: Heard | None = None
+    judge: JudgeRun | None = None
     meddled: tuple[str, ...] = ()
     """What kept the files from being the tree's while it was verified, a sentence each."""
     troubles: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ def _cut(one: Receipt, most: int) -> Receipt:
     )
 
 
-def _cut_run(one: Ran, most: int) -> Ran:
+def _cut_run(one: CommandRun, most: int) -> CommandRun:
     output = one.output[len(one.output) - min(most, len(one.output)) :]
     return replace(one, output=output, command=one.command[: max(most, 100)])
 

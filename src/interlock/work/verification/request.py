@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from interlock.errors import UsageError
-from interlock.work.settings import Settings
-from interlock.work.verification.receipt import Heard
+from interlock.work.settings.values import Settings
+from interlock.work.verification.receipt import JudgeRun
 
-__all__ = ["Answer", "Criterion", "Judge", "Plan", "Request", "Verifier", "name_of", "plan_of"]
+__all__ = ["Criterion", "Judge", "JudgeAnswer", "Request", "VerificationPlan", "Verifier", "name_of", "plan_of"]
 
 _NAMED: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9 _.-]{0,39}):\s+(?P<command>\S.*)", re.DOTALL)
 _WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,30}")
@@ -51,19 +51,19 @@ class Criterion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeAnswer:
     """What a judge said in its own words, and how its run went."""
 
     said: str
-    heard: Heard
+    heard: JudgeRun
 
 
-Judge = Callable[[str, Path], Answer | None]
+Judge = Callable[[str, Path], JudgeAnswer | None]
 """Asks a second agent: the prompt, and the directory it looks at; None where it was stopped."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class VerificationPlan:
     """How this repository is verified."""
 
     verifiers: tuple[Verifier, ...] = ()
@@ -96,7 +96,7 @@ class Request:
     baseline: str
     """The commit that the work began on."""
     criteria: Sequence[Criterion]
-    plan: Plan
+    plan: VerificationPlan
     logs: Path
     """The directory for the logs of this verification; nothing else is written there."""
     environment: Mapping[str, str]
@@ -117,7 +117,7 @@ def plan_of(
     commands: Sequence[str] = (),
     protected: Sequence[str] = (),
     named: Sequence[str] = (),
-) -> Plan:
+) -> VerificationPlan:
     """The plan of the settings, and of what a spec adds to them.
 
     The settings must be those that a person accepted, not whatever `ralph.toml` says now: an agent could have written
@@ -130,7 +130,7 @@ def plan_of(
         taken = {one.name for one in verifiers}
         free = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
         verifiers.append(Verifier(next(one for one in free if one not in taken), command, seconds))
-    return Plan(
+    return VerificationPlan(
         verifiers=tuple(verifiers),
         prepare=settings.text("verify.prepare"),
         carry=tuple(_inside(path) for path in settings.texts("verify.carry")),

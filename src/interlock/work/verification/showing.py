@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.work.verification.receipt import Judged, Ran, Receipt
+from interlock.work.verification.receipt import CommandRun, Judged, Receipt
 from interlock.world.characters import marked
 
 __all__ = ["lines", "text"]
@@ -38,7 +38,7 @@ def lines(receipt: Receipt, *, output: bool = True) -> Iterator[str]:
         yield from (_line(f"  {_UNMET} {one}") for one in others)
 
 
-def _ran(one: Ran, *, output: bool) -> Iterator[str]:
+def _ran(one: CommandRun, *, output: bool) -> Iterator[str]:
     yield _line(f"  {_MET if one.passed else _UNMET} {one.name}  {one.seconds:.1f} s  {one.why}".rstrip())
     if output and not one.passed:
         yield from (_line(f"      {line}") for line in one.output.splitlines()[-_TAIL:])

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from interlock.errors import InterlockError
-from interlock.work.settings import Settings
-from interlock.work.verification.request import Criterion, Plan, plan_of
+from interlock.work.settings.values import Settings
+from interlock.work.verification.request import Criterion, VerificationPlan, plan_of
 
 __all__ = [
     "NO_VERIFIER",
@@ -34,7 +34,7 @@ _BUILT_IN: Final = frozenset(
 """Words that a shell itself knows."""
 
 
-def verifiers_of(plan: Plan, criteria: Iterable[Criterion] = ()) -> tuple[str, ...]:
+def verifiers_of(plan: VerificationPlan, criteria: Iterable[Criterion] = ()) -> tuple[str, ...]:
     """Return every command that proves the work: the configured ones, then those that decide a criterion."""
     configured = (one.command for one in plan.verifiers)
     deciding = (one.command for one in criteria if one.command)
@@ -47,7 +47,12 @@ def story_tests(settings: Settings, criteria: Iterable[Criterion] = ()) -> tuple
 
 
 def missing_verifiers(
-    plan: Plan, criteria: Sequence[Criterion], root: Path, environment: Mapping[str, str], *, is_prepared: bool = False
+    plan: VerificationPlan,
+    criteria: Sequence[Criterion],
+    root: Path,
+    environment: Mapping[str, str],
+    *,
+    is_prepared: bool = False,
 ) -> tuple[str, ...]:
     """Return the verifiers whose program no agent could bring.
 
@@ -61,7 +66,7 @@ def missing_verifiers(
     return tuple(one for one in dict.fromkeys((*configured, *deciding)) if not is_found(one, root, path))
 
 
-def uncarried(plan: Plan, root: Path) -> Iterator[str]:
+def uncarried(plan: VerificationPlan, root: Path) -> Iterator[str]:
     """Yield a sentence for each path of `verify.carry` that is not there."""
     for path in plan.carry:
         if not (root / path).exists():

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from interlock.errors import InterlockError
-from interlock.work.quoting import shown
+from interlock.work.formats.quoting import shown
 from interlock.work.verification.carrying import carry
 from interlock.work.verification.commands import Runner
 from interlock.work.verification.counting import counted
 from interlock.work.verification.judging import judge_prompt, judgements
 from interlock.work.verification.places import Snapshot, checkout, snapshot, sweep
 from interlock.work.verification.protecting import Touched, edited, is_of_interest
-from interlock.work.verification.receipt import Carried, Heard, Judged, Place, Ran, Receipt, bounded
+from interlock.work.verification.receipt import Carried, CommandRun, Judged, JudgeRun, Place, Receipt, bounded
 from interlock.work.verification.request import Criterion, Request
 from interlock.work.verification.verifiers import missing_verifiers, verifiers_of
-from interlock.world.agents.running import Stop
+from interlock.world.agents.running import StopSignal
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository, changed_between, contents, diff, opened, state, tree_hash
 
@@ -42,7 +42,7 @@ class _Stopped(Exception):
     """It is to end now; nothing came of it."""
 
 
-def verify(request: Request, tell: Callable[[object], None], stop: Stop) -> Receipt | None:
+def verify(request: Request, tell: Callable[[object], None], stop: StopSignal) -> Receipt | None:
     """Verify the work as it is now, and say what was seen; None where it was stopped.
 
     What an earlier one that died left of itself is ended and removed first: processes with the same marker, and
@@ -57,7 +57,7 @@ def verify(request: Request, tell: Callable[[object], None], stop: Stop) -> Rece
         return None
 
 
-def rehearse(request: Request, tell: Callable[[object], None], stop: Stop) -> tuple[str, ...] | None:
+def rehearse(request: Request, tell: Callable[[object], None], stop: StopSignal) -> tuple[str, ...] | None:
     """Make a checkout of the untouched baseline ready, and say what fails there; None where it was stopped.
 
     What fails before anybody has worked is not the agents' to fix. Without a checkout there is nothing to make ready.
@@ -72,7 +72,7 @@ def rehearse(request: Request, tell: Callable[[object], None], stop: Stop) -> tu
         return None
 
 
-def require_found(request: Request, receipt: Receipt, tell: Callable[[object], None], stop: Stop) -> None:
+def require_found(request: Request, receipt: Receipt, tell: Callable[[object], None], stop: StopSignal) -> None:
     """Refuse with `verifiers_missing` where a configured verifier is missing now, and was before anybody worked.
 
     Agents can restore a verifier that the baseline has; only a person can install any other.
@@ -96,7 +96,7 @@ class _Verification:
 
     request: Request
     tell: Callable[[object], None]
-    stop: Stop
+    stop: StopSignal
     troubles: list[str] = field(default_factory=list)
     meddled: list[str] = field(default_factory=list)
 
@@ -212,13 +212,13 @@ class _Verification:
         here, own = self.request.root, self.request.own_tree
         return own if own is not None and not (here / path).exists() else here
 
-    def _prepared(self, runner: Runner) -> Ran | None:
+    def _prepared(self, runner: Runner) -> CommandRun | None:
         plan = self.request.plan
         return _or_stop(runner.run("prepare", plan.prepare, plan.seconds)) if plan.prepare else None
 
     def _judged(
         self, seen: Receipt, criteria: tuple[Criterion, ...], place: Path, touched: list[Touched]
-    ) -> tuple[tuple[Judged, ...], Heard | None]:
+    ) -> tuple[tuple[Judged, ...], JudgeRun | None]:
         """The criteria that no command decides."""
         if not criteria:
             return (), None

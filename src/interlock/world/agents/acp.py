@@ -16,7 +16,7 @@ from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, Usage, UsedTool, Warned
-from interlock.world.agents.message import Message
+from interlock.world.agents.message import MessageBuffer
 from interlock.world.agents.registration import PASSED_ON, SERVER, local_server
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import amount, count, decoded, encoded, inner, items, words
@@ -60,7 +60,7 @@ class AcpReader:
         self._agent = agent
         self._assignment = assignment
         self._now = now
-        self._message = Message()
+        self._message = MessageBuffer()
         self._spent = 0.0
         self._has_finished = False
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock.world.agents.lines import LONGEST
 
-__all__ = ["Assignment", "Outfit", "TimeOuts"]
+__all__ = ["AgentTools", "Assignment", "TimeOuts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class TimeOuts:
 
 
 @dataclass(frozen=True, slots=True)
-class Outfit:
+class AgentTools:
     """What of ours an agent works with. A part that it has already, by the files of its repository, is empty here."""
 
     server: tuple[str, ...] = ()
@@ -58,5 +58,5 @@ class Assignment:
 
     The strictest vendor's rules hold: an object at its root, every field required and none besides, no `$schema`.
     """
-    outfit: Outfit | None = None
+    outfit: AgentTools | None = None
     """What it reports with; None is an agent that reports nothing."""

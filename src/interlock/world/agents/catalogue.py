@@ -11,7 +11,7 @@ from interlock.world.agents.acp import Acp
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.claude import Claude, Qwen
 from interlock.world.agents.codex import Codex
-from interlock.world.agents.command import Command
+from interlock.world.agents.command import CommandAgent
 from interlock.world.agents.gemini import Gemini
 from interlock.world.agents.opencode import OpenCode
 from interlock.world.agents.scripted.adapter import Scripted
@@ -50,7 +50,7 @@ AGENTS: Mapping[str, Callable[[Settings], Agent]] = {
     "acp": _acp,
     "claude": lambda settings: Claude(settings.get("program", "claude")),
     "codex": lambda settings: Codex(settings.get("program", "codex")),
-    "command": lambda settings: Command(_command("command", settings)),
+    "command": lambda settings: CommandAgent(_command("command", settings)),
     "gemini": lambda settings: Gemini(settings.get("program", "gemini")),
     "opencode": lambda settings: OpenCode(settings.get("program", "opencode")),
     "qwen": lambda settings: Qwen(settings.get("program", "qwen")),

@@ -12,7 +12,7 @@ from typing import Any
 
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import (
     ContextUsed,
     Cost,
@@ -59,7 +59,7 @@ class Claude:
         return ClaudeReader(now, SERVER if assignment.outfit else None)
 
 
-def _fitted(outfit: Outfit, arguments: tuple[str, ...]) -> Iterator[str]:
+def _fitted(outfit: AgentTools, arguments: tuple[str, ...]) -> Iterator[str]:
     """The flags for our part. A person's own servers and settings stay; only `--settings` can be given once."""
     if outfit.server:
         yield from ("--mcp-config", json.dumps({"mcpServers": {SERVER: local_server(outfit.server)}}))

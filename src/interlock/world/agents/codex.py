@@ -12,7 +12,7 @@ from typing import Any
 
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import Failure, Finished, Happening, Said, Usage, UsedTool, Warned
 from interlock.world.agents.registration import CODEX_EVENTS, PASSED_ON, SERVER, codex_hook, local_server, toml
 from interlock.world.agents.tools import about
@@ -50,7 +50,7 @@ class Codex:
         return CodexReader(now)
 
 
-def _fitted(outfit: Outfit) -> Iterator[str]:
+def _fitted(outfit: AgentTools) -> Iterator[str]:
     """The flags for our part, which Codex adds to what its files say."""
     if outfit.server:
         server = {**local_server(outfit.server), "env_vars": PASSED_ON}

@@ -11,11 +11,11 @@ from interlock.world.agents.happenings import Happening, Said
 from interlock.world.agents.promise import plain
 from interlock.world.agents.transcript import Stretch
 
-__all__ = ["Command", "PlainReader"]
+__all__ = ["CommandAgent", "PlainReader"]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandAgent:
     """A command line; `{prompt}`, `{prompt_file}` and `{model}` in it are filled in.
 
     Where it has neither of the first two, the prompt is on stdin. An argument holds 128 KiB at the most.

@@ -13,7 +13,7 @@ from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Finished, Happening, Usage, UsedTool, Warned
-from interlock.world.agents.message import Message
+from interlock.world.agents.message import MessageBuffer
 from interlock.world.agents.tools import about
 from interlock.world.agents.wire import count, decoded, inner, words
 
@@ -43,7 +43,7 @@ class GeminiReader:
 
     def __init__(self, now: Now) -> None:
         self._now = now
-        self._message = Message()
+        self._message = MessageBuffer()
         self._has_result = False
 
     def read(self, line: bytes) -> Iterator[Happening]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from interlock.world.agents.happenings import Said
 from interlock.world.agents.lines import LONGEST
 
-__all__ = ["Message"]
+__all__ = ["MessageBuffer"]
 
 
-class Message:
+class MessageBuffer:
     """The pieces of a message so far; one that is too long is told in parts."""
 
     def __init__(self) -> None:

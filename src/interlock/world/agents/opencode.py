@@ -13,7 +13,7 @@ from typing import Any
 from interlock.world import jsonc
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader
-from interlock.world.agents.assignment import Assignment, Outfit
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import Cost, Finished, Happening, Said, Usage, UsedTool
 from interlock.world.agents.registration import SERVER, opencode_plugin, opencode_server
 from interlock.world.agents.tools import about
@@ -36,7 +36,7 @@ class OpenCode:
         argv = [self.program, "run", "--format", "json"]
         argv += ["--model", assignment.model] if assignment.model else []
         plugin = assignment.log.with_name(f"{assignment.log.name}.ralph.js")
-        outfit = assignment.outfit or Outfit()
+        outfit = assignment.outfit or AgentTools()
         return Launch(
             (*argv, *assignment.arguments),
             assignment.prompt.encode("utf-8", "replace"),
@@ -48,7 +48,7 @@ class OpenCode:
         return OpenCodeReader(now)
 
 
-def _added(content: str, outfit: Outfit, plugin: Path) -> dict[str, str]:
+def _added(content: str, outfit: AgentTools, plugin: Path) -> dict[str, str]:
     """The settings with our part added; what a person gave in the same way stays, and comes first."""
     text = content.strip() or "{}"
     try:

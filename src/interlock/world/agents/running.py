@@ -30,7 +30,7 @@ from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.transcript import Transcript
 from interlock.world.child_environment import child_environment
 
-__all__ = ["Clock", "Stop", "run"]
+__all__ = ["Clock", "StopSignal", "run"]
 
 Clock = Callable[[], float]
 """Seconds that only go forward; all time-outs and graces of a run are measured with it."""
@@ -49,7 +49,7 @@ _REAPING = 2.0
 _MISSING = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC)
 
 
-class Stop(Protocol):
+class StopSignal(Protocol):
     """Set by another thread or a signal handler, to end the run; a `threading.Event` is one."""
 
     def is_set(self) -> bool: ...
@@ -59,7 +59,7 @@ def run(
     agent: Agent,
     assignment: Assignment,
     on: Callable[[Happening], None],
-    stop: Stop,
+    stop: StopSignal,
     *,
     clock: Clock = time.monotonic,
     now: Now = lambda: datetime.now().astimezone(),
@@ -158,7 +158,7 @@ class _Following:
     has_lingered: bool = field(default=False, init=False)
     """Whether it had finished and did not exit, so that its exit status is our doing."""
 
-    def follow(self, stop: Stop) -> Ending | None:
+    def follow(self, stop: StopSignal) -> Ending | None:
         """Serve the run until it has ended; why it was ended, or None where it ended by itself."""
         self.pipes.send(self.launch.stdin or b"")
         if not self.launch.stays_open and not self.launch.stdin:
@@ -194,7 +194,7 @@ class _Following:
                 is_silent = False
         return is_silent
 
-    def _reason(self, stop: Stop, present: float) -> Ending | None:
+    def _reason(self, stop: StopSignal, present: float) -> Ending | None:
         """Why the run is to be ended now, if it is."""
         if stop.is_set():
             return Ending.STOPPED

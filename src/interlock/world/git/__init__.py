@@ -39,13 +39,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.world.git.backward import go_back, undo
     from interlock.world.git.blobs import contents
-    from interlock.world.git.branches import Baseline, baseline, begin_branch, delete_branch
+    from interlock.world.git.branches import StartingPoint, baseline, begin_branch, delete_branch
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
     from interlock.world.git.history import (
-        Change,
         Commit,
         Diff,
+        PathChange,
         changed_between,
         changed_by,
         diff,
@@ -53,29 +53,29 @@ if TYPE_CHECKING:
         log,
         merged_at,
     )
-    from interlock.world.git.kept import Kept, keep, park, restore
-    from interlock.world.git.looking import Look, Looking
+    from interlock.world.git.kept import KeptWork, keep, park, restore
+    from interlock.world.git.looking import Looking, WorkTreeHash
     from interlock.world.git.private import Repository, opened
     from interlock.world.git.settings import user_email, user_signing_key
     from interlock.world.git.squashes import squash
-    from interlock.world.git.status import Operation, State, state
+    from interlock.world.git.status import Operation, WorkTreeStatus, state
     from interlock.world.git.tampering import fingerprint_of_settings
     from interlock.world.git.trees import tree_hash
     from interlock.world.git.worktrees import Removed, add_work_tree, remove_work_tree
 
 __all__ = [
-    "Baseline",
-    "Change",
     "Commit",
     "Diff",
     "Identity",
-    "Kept",
-    "Look",
+    "KeptWork",
     "Looking",
     "Operation",
+    "PathChange",
     "Removed",
     "Repository",
-    "State",
+    "StartingPoint",
+    "WorkTreeHash",
+    "WorkTreeStatus",
     "add_work_tree",
     "baseline",
     "begin_branch",
@@ -107,18 +107,18 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Baseline": "branches",
-    "Change": "history",
+    "StartingPoint": "branches",
+    "PathChange": "history",
     "Commit": "history",
     "Diff": "history",
     "Identity": "commits",
-    "Kept": "kept",
-    "Look": "looking",
+    "KeptWork": "kept",
+    "WorkTreeHash": "looking",
     "Looking": "looking",
     "Operation": "status",
     "Repository": "private",
     "Removed": "worktrees",
-    "State": "status",
+    "WorkTreeStatus": "status",
     "add_work_tree": "worktrees",
     "baseline": "branches",
     "begin_branch": "branches",

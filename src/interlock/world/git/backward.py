@@ -19,7 +19,7 @@ from pathlib import Path
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.branches import (
-    Baseline,
+    StartingPoint,
     create_branch,
     move_branch,
     our_branch,
@@ -30,7 +30,7 @@ from interlock.world.git.branches import (
     tip_of,
 )
 from interlock.world.git.kept import (
-    Kept,
+    KeptWork,
     about,
     entries_of,
     keep_all,
@@ -45,15 +45,15 @@ from interlock.world.git.moves import clear_stage, refuse_blocked, staging
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import branch_of, statuses
 from interlock.world.git.switches import prepare, tracked_changes
-from interlock.world.git.underway import Move, begin, end, underway
+from interlock.world.git.underway import MoveInProgress, begin, end, underway
 from interlock.world.git.worktrees import add_work_tree
 
 __all__ = ["go_back", "undo"]
 
 
 def go_back(
-    root: Path, base: Baseline, branch: str, keep: str, *, sleep: Callable[[float], None] = time.sleep
-) -> Kept | None:
+    root: Path, base: StartingPoint, branch: str, keep: str, *, sleep: Callable[[float], None] = time.sleep
+) -> KeptWork | None:
     """Leave a thread's branch for the one it began on, and remove it; everything is kept under `refs/ralf/<keep>`.
 
     The files are then those that the base branch has now, which may be more than at the baseline; that branch does not
@@ -81,12 +81,12 @@ def go_back(
 def _leave(
     repository: Repository,
     lock: IndexLock,
-    base: Baseline,
+    base: StartingPoint,
     branch: str,
     tip: str | None,
     keep: str,
-    begun: Kept | None,
-) -> Kept:
+    begun: KeptWork | None,
+) -> KeptWork:
     """Keep everything, unless a call that died has, then check out the base branch; gives what was kept first."""
     if tip is None or branch_of(repository) != branch:
         raise _elsewhere(repository, branch)
@@ -98,7 +98,7 @@ def _leave(
             begun = keep_all(repository, keep, switch.changed, _about(branch, tip, branch), files=switch.remove)
         elif switch.changed:
             keep_all(repository, f"{keep}-rest", switch.changed)
-        begin(repository, Move("go_back", branch, tip, begun.ref))
+        begin(repository, MoveInProgress("go_back", branch, tip, begun.ref))
         switch.make()
         if tip_of(repository, base.branch) != target:
             message = f"The branch {base.branch!r} in {repository.work_tree} moved just now."
@@ -121,7 +121,7 @@ def _about(branch: str, tip: str, head: str) -> dict[str, str]:
     return {"verb": "go_back", "branch": branch, "tip": tip, "head": head}
 
 
-def _begun(repository: Repository, keep: str, branch: str, tip: str | None) -> Kept | None:
+def _begun(repository: Repository, keep: str, branch: str, tip: str | None) -> KeptWork | None:
     """What a call that died has kept of exactly this branch, if it was on its way."""
     move = underway(repository)
     if move is None or (move.verb, move.branch) != ("go_back", branch) or tip not in (None, move.commit):
@@ -133,7 +133,9 @@ def _begun(repository: Repository, keep: str, branch: str, tip: str | None) -> K
     return None
 
 
-def _end_going_back(repository: Repository, keep: str, branch: str, tip: str | None, kept: Kept | None) -> Kept | None:
+def _end_going_back(
+    repository: Repository, keep: str, branch: str, tip: str | None, kept: KeptWork | None
+) -> KeptWork | None:
     if tip is not None:
         refuse_checked_out_elsewhere(repository, branch)
         remove_branch(repository, branch, tip)
@@ -145,7 +147,7 @@ def _end_going_back(repository: Repository, keep: str, branch: str, tip: str | N
     return found[-1] if found else None
 
 
-def _target(repository: Repository, base: Baseline, branch: str) -> str:
+def _target(repository: Repository, base: StartingPoint, branch: str) -> str:
     """The commit whose files are to be there; refuses where HEAD may not go to its branch."""
     target = tip_of(repository, base.branch)
     if target is None:
@@ -170,7 +172,7 @@ def _elsewhere(repository: Repository, branch: str) -> InterlockError:
     return InterlockError("git_conflict", message, hint)
 
 
-def undo(root: Path, keep: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept:
+def undo(root: Path, keep: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork:
     """Put back what was kept under a name: the branch with its commits, HEAD, the index and every file; or, where it
     was removed, the work tree.
 
@@ -196,7 +198,7 @@ def undo(root: Path, keep: str, *, sleep: Callable[[float], None] = time.sleep) 
         return kept
 
 
-def _work_tree_back(root: Path, kept: Kept, said: dict[str, str], sleep: Callable[[float], None]) -> Kept:
+def _work_tree_back(root: Path, kept: KeptWork, said: dict[str, str], sleep: Callable[[float], None]) -> KeptWork:
     place = Path(said["place"])
     add_work_tree(root, place, said["branch"], said["tip"], leaving_out=set(kept.paths), sleep=sleep)
     with opened(place) as repository, locked(repository, sleep) as lock:
@@ -204,7 +206,7 @@ def _work_tree_back(root: Path, kept: Kept, said: dict[str, str], sleep: Callabl
     return kept
 
 
-def _wanted(repository: Repository, keep: str) -> Kept:
+def _wanted(repository: Repository, keep: str) -> KeptWork:
     ref = ref_of(repository, keep)
     kept = kept_under(repository, ref)
     if kept is None:
@@ -212,7 +214,7 @@ def _wanted(repository: Repository, keep: str) -> Kept:
     return kept
 
 
-def _branch_back(repository: Repository, lock: IndexLock, kept: Kept, said: dict[str, str]) -> None:
+def _branch_back(repository: Repository, lock: IndexLock, kept: KeptWork, said: dict[str, str]) -> None:
     """Have the branch at its commit again, and checked out with the files of that commit if it was."""
     branch, tip = said["branch"], said["tip"]
     our_branch(repository, branch)
@@ -239,7 +241,7 @@ def _branch_back(repository: Repository, lock: IndexLock, kept: Kept, said: dict
                 keep_all(repository, f"{kept.name}-rest", switch.changed)
         else:
             _refuse_other_work(repository, kept, tracked)
-        begin(repository, Move("undo", branch, tip, kept.ref))
+        begin(repository, MoveInProgress("undo", branch, tip, kept.ref))
         if current is None:
             create_branch(repository, branch, tip)
         elif current != tip:
@@ -249,16 +251,16 @@ def _branch_back(repository: Repository, lock: IndexLock, kept: Kept, said: dict
         _check_out(repository, lock, now, branch)
 
 
-def _move_back(repository: Repository, kept: Kept, said: dict[str, str], current: str | None) -> None:
+def _move_back(repository: Repository, kept: KeptWork, said: dict[str, str], current: str | None) -> None:
     """Move the branch that is checked out back to its commit; the files follow when what is kept is put back."""
     if current in (None, said["tip"]):
         return
     _refuse_other_work(repository, kept, tracked_changes(statuses(repository)))
-    begin(repository, Move("undo", said["branch"], said["tip"], kept.ref))
+    begin(repository, MoveInProgress("undo", said["branch"], said["tip"], kept.ref))
     move_branch(repository, said["branch"], said["tip"], str(current), "undo by ralph")
 
 
-def _refuse_other_work(repository: Repository, kept: Kept, tracked: list[str]) -> None:
+def _refuse_other_work(repository: Repository, kept: KeptWork, tracked: list[str]) -> None:
     """Refuse while a tracked file is changed, or where one that is not tracked is in the place of a kept one."""
     if tracked:
         message = f"{tracked[0]!r} in {repository.work_tree} is changed, and undo would overwrite it."

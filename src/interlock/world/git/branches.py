@@ -17,10 +17,10 @@ from interlock.world.git.kept import OURS
 from interlock.world.git.locks import locked, replace_head
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import branch_of, head_of, operation_of
-from interlock.world.git.underway import Move, begin, end, underway
+from interlock.world.git.underway import MoveInProgress, begin, end, underway
 
 __all__ = [
-    "Baseline",
+    "StartingPoint",
     "baseline",
     "begin_branch",
     "create_branch",
@@ -40,20 +40,20 @@ _PREFIX = "ralf/"
 
 
 @dataclass(frozen=True, slots=True)
-class Baseline:
+class StartingPoint:
     """Where a thread began: the branch that was checked out, and its commit then."""
 
     branch: str
     commit: str
 
 
-def baseline(root: Path) -> Baseline:
+def baseline(root: Path) -> StartingPoint:
     """The branch checked out and its commit; raises `git_detached` or, where there is no commit yet, `git_failed`."""
     with opened(root) as repository:
         return _baseline(repository)
 
 
-def _baseline(repository: Repository) -> Baseline:
+def _baseline(repository: Repository) -> StartingPoint:
     branch = branch_of(repository)
     if branch is None:
         message = f"No branch is checked out in {repository.work_tree}, so there is none to come back to."
@@ -64,7 +64,7 @@ def _baseline(repository: Repository) -> Baseline:
             f"The branch {branch!r} in {repository.work_tree} has no commit yet, so there is nothing to go back to."
         )
         raise InterlockError("git_failed", message, "Make a first commit; it may be empty: `git commit --allow-empty`.")
-    return Baseline(branch, head)
+    return StartingPoint(branch, head)
 
 
 def begin_branch(root: Path, name: str, at: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
@@ -74,9 +74,9 @@ def begin_branch(root: Path, name: str, at: str, *, sleep: Callable[[float], Non
     """
     with opened(root) as repository, locked(repository, sleep):
         our_branch(repository, name)
-        move = Move("begin", name, at)
+        move = MoveInProgress("begin", name, at)
         now, tip = _baseline(repository), tip_of(repository, name)
-        if now == Baseline(name, at):
+        if now == StartingPoint(name, at):
             if move == underway(repository):
                 end(repository)
             return

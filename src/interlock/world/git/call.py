@@ -15,7 +15,7 @@ from typing import IO
 
 from interlock.errors import InterlockError
 
-__all__ = ["Answer", "call", "verb_of"]
+__all__ = ["GitOutput", "call", "verb_of"]
 
 _SECONDS = 120.0
 _MOST = 1 << 28
@@ -37,7 +37,7 @@ _NOBODYS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GitOutput:
     """What git answered: its status, its output, what it said on stderr, and whether the output was cut."""
 
     status: int
@@ -56,7 +56,7 @@ def call(
     output: str | None = None,
     seconds: float = _SECONDS,
     with_users_configuration: bool = False,
-) -> Answer:
+) -> GitOutput:
     """Run git and give its answer, whatever its status; raises `git_failed` where it does not finish.
 
     The user's own configuration is read only where that is asked for. More output than `most` bytes is cut,
@@ -92,7 +92,7 @@ def call(
                 raise _unfinished(arguments, f"it took longer than {seconds:g} s") from None
             finally:
                 _stop(process)
-    return Answer(status, told, said.decode("utf-8", "replace").strip(), is_cut)
+    return GitOutput(status, told, said.decode("utf-8", "replace").strip(), is_cut)
 
 
 def verb_of(arguments: Sequence[str]) -> str:

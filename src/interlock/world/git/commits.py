@@ -10,7 +10,7 @@ from interlock.errors import InterlockError
 from interlock.world.git.locks import end_dead_locks, locked
 from interlock.world.git.looking import Looking
 from interlock.world.git.private import Place, Repository, opened
-from interlock.world.git.status import Status, branch_of, head_of, operation_of, statuses
+from interlock.world.git.status import PathStatus, branch_of, head_of, operation_of, statuses
 from interlock.world.git.trees import below, take_up
 
 __all__ = ["Identity", "Signing", "commit", "commit_tree", "find_commit", "identity"]
@@ -118,7 +118,7 @@ def find_commit(root: Place, trailer: str, *, most: int = 200) -> str | None:
         return None
 
 
-def _branch_to_commit_on(repository: Repository, everything: Sequence[Status], wanted: str | None) -> str:
+def _branch_to_commit_on(repository: Repository, everything: Sequence[PathStatus], wanted: str | None) -> str:
     operation = operation_of(repository)
     if operation is not None:
         message = f"A {operation} is under way in {repository.work_tree}; a commit now would end it half done."
@@ -137,7 +137,7 @@ def _branch_to_commit_on(repository: Repository, everything: Sequence[Status], w
     return branch
 
 
-def _tree_of(repository: Repository, head: str | None, changed: Sequence[Status]) -> str:
+def _tree_of(repository: Repository, head: str | None, changed: Sequence[PathStatus]) -> str:
     """The tree of HEAD with only those paths changed; what else is staged stays out."""
     index = repository.private / "index.paths"
     repository.run("read-tree", head or "--empty", index=index)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.objects import Difference, differences, parents_and_tree, tree_of
+from interlock.world.git.objects import TreeDifference, differences, parents_and_tree, tree_of
 from interlock.world.git.patches import patch
 from interlock.world.git.private import Place, Repository, opened
 from interlock.world.git.status import head_of
 from interlock.world.git.trees import take_up_everything
 
-__all__ = ["Change", "Commit", "Diff", "changed_between", "changed_by", "diff", "files", "log", "merged_at"]
+__all__ = ["Commit", "Diff", "PathChange", "changed_between", "changed_by", "diff", "files", "log", "merged_at"]
 
 _FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """A path that differs between two trees: `A`dded, `M`odified, `D`eleted, or another `T`ype of file."""
 
     path: str
@@ -75,13 +75,13 @@ def merged_at(directory: Path, commit: str, branch: str) -> float | None:
     return None
 
 
-def changed_between(root: Place, before: str, after: str) -> list[Change]:
+def changed_between(root: Place, before: str, after: str) -> list[PathChange]:
     """The paths that differ between two commits or trees."""
     with opened(root) as repository:
         return _changes(differences(repository, tree_of(repository, before), tree_of(repository, after)))
 
 
-def changed_by(root: Place, commit: str) -> list[Change]:
+def changed_by(root: Place, commit: str) -> list[PathChange]:
     """The paths that a commit changed, given by its whole hash; of a merge, none."""
     if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit) is None:
         raise InterlockError("git_failed", f"{commit[:80]!r} is no hash of a commit.", "Give all of it.")
@@ -92,8 +92,8 @@ def changed_by(root: Place, commit: str) -> list[Change]:
         return _changes(differences(repository, tree_of(repository, parents[0]) if parents else None, tree))
 
 
-def _changes(found: Iterable[Difference]) -> list[Change]:
-    return [Change(os.fsdecode(one.path), one.status) for one in found]
+def _changes(found: Iterable[TreeDifference]) -> list[PathChange]:
+    return [PathChange(os.fsdecode(one.path), one.status) for one in found]
 
 
 def diff(root: Place, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:

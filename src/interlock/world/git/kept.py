@@ -25,12 +25,12 @@ from interlock.errors import InterlockError, UsageError
 from interlock.world.git.locks import IndexLock, locked
 from interlock.world.git.moves import Fingerprint, exchange, fingerprint, same_as_staged, staging
 from interlock.world.git.private import Place, Repository, as_input, opened
-from interlock.world.git.status import Status, head_of, operation_of, statuses
+from interlock.world.git.status import PathStatus, head_of, operation_of, statuses
 from interlock.world.git.trees import refuse_filters
 
 __all__ = [
     "OURS",
-    "Kept",
+    "KeptWork",
     "about",
     "entries_of",
     "keep",
@@ -55,7 +55,7 @@ _LINK = "120000"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptWork:
     """What is kept: under which ref, as which commit, made on which HEAD, and the paths that differed or had to go."""
 
     ref: str
@@ -75,7 +75,7 @@ class _Entry:
     hash: str
 
 
-def keep(root: Place, name: str) -> Kept:
+def keep(root: Place, name: str) -> KeptWork:
     """Keep the index, the changed and the untracked files under `refs/ralf/<name>`; touches none of them.
 
     The same again is kept once. A name that holds something else is not overwritten: `<name>-2` is taken, and so on.
@@ -84,7 +84,7 @@ def keep(root: Place, name: str) -> Kept:
         return keep_all(repository, name, statuses(repository))
 
 
-def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept | None:
+def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork | None:
     """Keep everything, then make the work tree and the index what HEAD has. Ignored files are not touched.
 
     None where it is clean and nothing is kept under the name. After a crash it can be called again: what was kept
@@ -101,7 +101,7 @@ def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep)
         return kept
 
 
-def restore(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> Kept:
+def restore(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork:
     """Put back what is kept under a name: files, permissions and index; what is kept stays kept.
 
     Refuses with `git_conflict`, and touches nothing, where it would overwrite other work: a changed file, or one that
@@ -128,7 +128,7 @@ def ref_of(repository: Repository, name: str) -> str:
     return ref
 
 
-def refuse_half_done(repository: Repository, changed: Sequence[Status], verb: str) -> None:
+def refuse_half_done(repository: Repository, changed: Sequence[PathStatus], verb: str) -> None:
     """Refuse while a merge or the like is under way, or a conflict is not solved."""
     operation = operation_of(repository)
     conflicts = [one.path for one in changed if one.is_conflict]
@@ -138,7 +138,7 @@ def refuse_half_done(repository: Repository, changed: Sequence[Status], verb: st
         raise InterlockError("git_conflict", message, "End it first, or solve the conflict.", {"paths": conflicts})
 
 
-def _refuse_to_move(repository: Repository, changed: Sequence[Status], verb: str) -> None:
+def _refuse_to_move(repository: Repository, changed: Sequence[PathStatus], verb: str) -> None:
     refuse_half_done(repository, changed, verb)
     moved = [one.path for one in changed if one.is_submodule]
     if moved:
@@ -152,11 +152,11 @@ def _refuse_to_move(repository: Repository, changed: Sequence[Status], verb: str
 def keep_all(
     repository: Repository,
     name: str,
-    changed: Sequence[Status],
+    changed: Sequence[PathStatus],
     about: Mapping[str, str] | None = None,
     also: Sequence[str] = (),
     files: Iterable[str] = (),
-) -> Kept:
+) -> KeptWork:
     """Keep what has changed, and what it is about; the commits in `also` are kept with it, and so are `files`.
 
     A file that git calls unchanged may have other permissions and line endings than git would give it again.
@@ -174,7 +174,7 @@ def keep_all(
     commit = made.decode("ascii").strip()
     _prove_readable(repository, commit, before)
     ref, commit = _name(repository, ref, commit, [tree, *before])
-    return Kept(ref, commit, head, tuple(sorted({*there, *gone})))
+    return KeptWork(ref, commit, head, tuple(sorted({*there, *gone})))
 
 
 def _kept_tree(
@@ -253,16 +253,16 @@ def _name(repository: Repository, ref: str, commit: str, content: Sequence[str])
     return name, commit
 
 
-def kept_under(repository: Repository, ref: str) -> Kept | None:
+def kept_under(repository: Repository, ref: str) -> KeptWork | None:
     """What is kept under a ref."""
     commit = repository.found("rev-parse", "--verify", "--quiet", ref)
     if commit is None:
         return None
     parents = repository.line("rev-parse", f"{commit}^@").split()
-    return Kept(ref, commit, parents[0] if parents else None, tuple(_modes(repository, commit)))
+    return KeptWork(ref, commit, parents[0] if parents else None, tuple(_modes(repository, commit)))
 
 
-def kept_series(repository: Repository, name: str) -> Iterator[Kept]:
+def kept_series(repository: Repository, name: str) -> Iterator[KeptWork]:
     """What is kept under a name and, where that was taken, under those that were made of it; the oldest first."""
     ref, number = ref_of(repository, name), 1
     while (kept := kept_under(repository, ref if number == 1 else f"{ref}-{number}")) is not None:
@@ -270,7 +270,7 @@ def kept_series(repository: Repository, name: str) -> Iterator[Kept]:
         number += 1
 
 
-def about(repository: Repository, kept: Kept) -> dict[str, str]:
+def about(repository: Repository, kept: KeptWork) -> dict[str, str]:
     """What the verb said that kept it; empty where there is nothing to say."""
     answer = repository.ask("cat-file", "blob", f"{kept.commit}:about.json")
     said: dict[str, str] = json.loads(answer.output) if answer.status == 0 else {}
@@ -328,7 +328,7 @@ def _install(repository: Repository, lock: IndexLock, index: Path) -> None:
 # Putting back what is kept
 
 
-def put_back(repository: Repository, lock: IndexLock, kept: Kept, *, spares_untracked: bool = False) -> None:
+def put_back(repository: Repository, lock: IndexLock, kept: KeptWork, *, spares_untracked: bool = False) -> None:
     """Put back what is kept. An untracked file beside it is other work, or is spared."""
     modes = _modes(repository, kept.commit)
     work = entries_of(repository, f"{kept.commit}:work")
@@ -362,7 +362,11 @@ def put_back(repository: Repository, lock: IndexLock, kept: Kept, *, spares_untr
 
 
 def _refuse_other_work(
-    repository: Repository, kept: Kept, work: Mapping[str, _Entry], gone: Sequence[str], changed: Sequence[Status]
+    repository: Repository,
+    kept: KeptWork,
+    work: Mapping[str, _Entry],
+    gone: Sequence[str],
+    changed: Sequence[PathStatus],
 ) -> set[str]:
     """The paths that are changed already to what is kept; refuses where one is changed to anything else."""
     there = [one.path for one in changed if not one.is_absent]
@@ -384,7 +388,7 @@ def _is_same(one: _Entry, other: _Entry) -> bool:
     return one.hash == other.hash and (one.mode == _LINK) == (other.mode == _LINK)
 
 
-def _index_to_restore(repository: Repository, kept: Kept) -> Path:
+def _index_to_restore(repository: Repository, kept: KeptWork) -> Path:
     """The kept index itself where HEAD is the same; else the present one with what was staged."""
     whole = repository.private / "index.kept"
     whole.write_bytes(repository.run("cat-file", "blob", f"{kept.commit}:index"))

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from interlock.world.git.entries import entries_only
 from interlock.world.git.private import Place, Repository, opened
-from interlock.world.git.settings import Setting
-from interlock.world.git.status import Status, statuses
+from interlock.world.git.settings import GitSetting
+from interlock.world.git.status import PathStatus, statuses
 from interlock.world.git.trees import below, leave_out, take_up
 
-__all__ = ["Look", "Looking"]
+__all__ = ["Looking", "WorkTreeHash"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class WorkTreeHash:
     """A work tree as it is now, without what was excluded: its hash, and every path that is not as HEAD has it."""
 
     tree: str
@@ -36,7 +36,7 @@ class _Basis:
     index: bytes
     """The user's: what is tracked there is, whatever is ignored."""
     exclude: tuple[str, ...]
-    settings: tuple[Setting, ...]
+    settings: tuple[GitSetting, ...]
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Looking:
     _index: bytes = b""
     _tree: str = ""
 
-    def look(self, root: Place, exclude: Sequence[str] = ()) -> Look:
+    def look(self, root: Place, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree now; `tree` is what `tree_hash` gives."""
         with opened(root) as repository:
             index = repository.private / "index.look"
@@ -61,7 +61,7 @@ class Looking:
                 self._tree = repository.line("write-tree", index=index)
             if index.exists():
                 self._index, _ = entries_only(index.read_bytes(), repository.algorithm)
-            return Look(self._tree, tuple(sorted({one.path for one in found})))
+            return WorkTreeHash(self._tree, tuple(sorted({one.path for one in found})))
 
     def carry_over(self, before: bytes, after: bytes) -> None:
         """The user's index was this, and is that since all that differs was committed: the same files are tracked."""
@@ -83,6 +83,6 @@ class Looking:
         self._basis = basis
 
 
-def _found(repository: Repository, index: Path, exclude: Sequence[str]) -> list[Status]:
+def _found(repository: Repository, index: Path, exclude: Sequence[str]) -> list[PathStatus]:
     is_excluded = below(exclude)
     return [one for one in statuses(repository, index, exclude) if not one.is_nested and not is_excluded(one.path)]

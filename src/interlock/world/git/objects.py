@@ -19,9 +19,9 @@ from interlock.world.git.private import Repository
 __all__ = [
     "GITLINK",
     "LINK",
-    "Difference",
-    "Entry",
-    "Found",
+    "GitObject",
+    "TreeDifference",
+    "TreeEntry",
     "differences",
     "files_of",
     "parents_and_tree",
@@ -37,7 +37,7 @@ _AT_ONCE = 1 << 26
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class GitObject:
     """An object whose content matches its hash; `content` is None if it is too large for memory."""
 
     kind: str
@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TreeEntry:
     """One entry of a tree."""
 
     mode: str
@@ -59,12 +59,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     """A path that differs between two trees; a side is None if that tree does not have the path."""
 
     path: bytes
-    old: Entry | None
-    new: Entry | None
+    old: TreeEntry | None
+    new: TreeEntry | None
 
     @property
     def status(self) -> str:
@@ -74,7 +74,7 @@ class Difference:
         return "M" if self.old.mode[:2] == self.new.mode[:2] else "T"
 
 
-def read(repository: Repository, names: Iterable[str]) -> dict[str, Found]:
+def read(repository: Repository, names: Iterable[str]) -> dict[str, GitObject]:
     """Return those objects; raises `git_failed` if the content of one does not match its hash."""
     return {name: one for group in _groups(repository, names) for name, one in group.items()}
 
@@ -99,7 +99,7 @@ def sizes(repository: Repository, names: Iterable[str]) -> dict[str, tuple[str, 
     return found
 
 
-def _groups(repository: Repository, names: Iterable[str]) -> Iterator[dict[str, Found]]:
+def _groups(repository: Repository, names: Iterable[str]) -> Iterator[dict[str, GitObject]]:
     """Yield the objects in groups that fit into memory."""
     group: list[str] = []
     total = 0
@@ -116,9 +116,9 @@ def _groups(repository: Repository, names: Iterable[str]) -> Iterator[dict[str, 
         yield _read(repository, group)
 
 
-def _read(repository: Repository, names: list[str]) -> dict[str, Found]:
+def _read(repository: Repository, names: list[str]) -> dict[str, GitObject]:
     answer = repository.run("cat-file", "--batch", feed="".join(f"{name}\n" for name in names).encode("ascii"))
-    found: dict[str, Found] = {}
+    found: dict[str, GitObject] = {}
     place = 0
     for name in names:
         end = answer.find(b"\n", place)
@@ -130,11 +130,11 @@ def _read(repository: Repository, names: list[str]) -> dict[str, Found]:
         place = end + 2 + size
         if hashlib.new(repository.algorithm, b"%s %d\0" % (said[1], size) + content).hexdigest() != name:
             raise _broken(repository, name, "does not match its hash")
-        found[name] = Found(said[1].decode("ascii"), size, content)
+        found[name] = GitObject(said[1].decode("ascii"), size, content)
     return found
 
 
-def _streamed(repository: Repository, name: str, kind: str, size: int) -> Found:
+def _streamed(repository: Repository, name: str, kind: str, size: int) -> GitObject:
     """Check an object that is too large for memory, through a file."""
     path = repository.private / "object"
     try:
@@ -148,7 +148,7 @@ def _streamed(repository: Repository, name: str, kind: str, size: int) -> Found:
         path.unlink(missing_ok=True)
     if made.hexdigest() != name:
         raise _broken(repository, name, "does not match its hash")
-    return Found(kind, size, None)
+    return GitObject(kind, size, None)
 
 
 def _broken(repository: Repository, name: str, how: str) -> InterlockError:
@@ -184,9 +184,9 @@ def parents_and_tree(repository: Repository, commit: str) -> tuple[list[str], st
     return parents, tree
 
 
-def differences(repository: Repository, old: str | None, new: str | None) -> list[Difference]:
+def differences(repository: Repository, old: str | None, new: str | None) -> list[TreeDifference]:
     """The paths that differ between two trees, sorted by their bytes; None stands for the empty tree."""
-    found: list[Difference] = []
+    found: list[TreeDifference] = []
     level = [(b"", old, new)] if old != new else []
     while level:
         names = list(dict.fromkeys(name for _, *pair in level for name in pair if name is not None))
@@ -203,26 +203,26 @@ def differences(repository: Repository, old: str | None, new: str | None) -> lis
                     below.append((prefix + name + b"/", inner[0], inner[1]))
                 files = [None if each is None or each.mode == _TREE else each for each in (one, other)]
                 if any(files):
-                    found.append(Difference(prefix + name, files[0], files[1]))
+                    found.append(TreeDifference(prefix + name, files[0], files[1]))
         level = below
     return sorted(found, key=lambda one: one.path)
 
 
-def files_of(repository: Repository, tree: str) -> dict[bytes, Entry]:
+def files_of(repository: Repository, tree: str) -> dict[bytes, TreeEntry]:
     """Every file of a tree."""
     return {one.path: one.new for one in differences(repository, None, tree) if one.new is not None}
 
 
-def _entries(repository: Repository, tree: str, found: Found) -> dict[bytes, Entry]:
+def _entries(repository: Repository, tree: str, found: GitObject) -> dict[bytes, TreeEntry]:
     content, width = found.bytes, hashlib.new(repository.algorithm).digest_size
-    entries: dict[bytes, Entry] = {}
+    entries: dict[bytes, TreeEntry] = {}
     place = 0
     try:
         while place < len(content):
             space, end = content.index(b" ", place), content.index(b"\0", place)
             mode = _canonical(int(content[place:space], 8))
             place = end + 1 + width
-            entries[content[space + 1 : end]] = Entry(mode, content[end + 1 : place].hex())
+            entries[content[space + 1 : end]] = TreeEntry(mode, content[end + 1 : place].hex())
     except ValueError:
         raise _broken(repository, tree, "is not a valid tree") from None
     return entries

@@ -17,7 +17,7 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.world.characters import decoded, marked
 from interlock.world.git.call import call
-from interlock.world.git.objects import GITLINK, LINK, Difference, Entry, Found, read
+from interlock.world.git.objects import GITLINK, LINK, GitObject, TreeDifference, TreeEntry, read
 from interlock.world.git.private import Repository
 
 __all__ = ["patch"]
@@ -33,7 +33,7 @@ _SECTION = re.compile(rb"^diff --git a/(\d+) b/\d+\n", re.MULTILINE)
 _KINDS = {LINK: "symbolic link", GITLINK: "submodule"}
 
 
-def patch(repository: Repository, found: Sequence[Difference]) -> bytes:
+def patch(repository: Repository, found: Sequence[TreeDifference]) -> bytes:
     """Return the whole patch as UTF-8; raises `git_failed` if it is too large."""
     names = [one.hash for each in found for one in (each.old, each.new) if one is not None and one.mode != GITLINK]
     sides = _Sides(read(repository, names))
@@ -50,26 +50,26 @@ def patch(repository: Repository, found: Sequence[Difference]) -> bytes:
 class _Sides:
     """The contents of the two sides of each difference."""
 
-    blobs: Mapping[str, Found]
+    blobs: Mapping[str, GitObject]
 
-    def content(self, one: Entry) -> bytes | None:
+    def content(self, one: TreeEntry) -> bytes | None:
         """The content, or the commit of a submodule; None if it is too large to be shown."""
         if one.mode == GITLINK:
             return f"Subproject commit {one.hash}\n".encode("ascii")
         return self.blobs[one.hash].content
 
-    def shown(self, one: Entry) -> bytes:
+    def shown(self, one: TreeEntry) -> bytes:
         """The text of a file, or the readable parts of a binary one."""
         content = self.content(one) or b""
         return content if _is_text(content) else _readable(content)
 
-    def size(self, one: Entry | None) -> int:
+    def size(self, one: TreeEntry | None) -> int:
         return 0 if one is None or one.mode == GITLINK else self.blobs[one.hash].size
 
-    def are_small(self, found: Difference) -> bool:
+    def are_small(self, found: TreeDifference) -> bool:
         return all(one is None or self.content(one) is not None for one in (found.old, found.new))
 
-    def are_text(self, found: Difference) -> bool:
+    def are_text(self, found: TreeDifference) -> bool:
         return all(one is None or _is_text(self.content(one) or b"") for one in (found.old, found.new))
 
 
@@ -98,7 +98,7 @@ def _is_text(content: bytes) -> bool:
     return len(_STRANGE.findall(text)) <= len(text) * _MOST_STRANGE
 
 
-def _heading(found: Difference, sides: _Sides, *, has_lines: bool) -> str:
+def _heading(found: TreeDifference, sides: _Sides, *, has_lines: bool) -> str:
     path, old, new = marked(decoded(found.path), keep=""), found.old, found.new
     lines = [f"diff --git a/{path} b/{path}"]
     if old is not None and new is not None:
@@ -118,7 +118,7 @@ def _heading(found: Difference, sides: _Sides, *, has_lines: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _name(one: Entry | None, other: Entry | None) -> str:
+def _name(one: TreeEntry | None, other: TreeEntry | None) -> str:
     """The hash of a side, or zeros if it is missing."""
     return one.hash if one is not None else "0" * len(other.hash if other is not None else "")
 
@@ -126,7 +126,7 @@ def _name(one: Entry | None, other: Entry | None) -> str:
 # Hunks
 
 
-def _hunks(repository: Repository, sides: _Sides, found: Mapping[int, Difference]) -> dict[int, bytes]:
+def _hunks(repository: Repository, sides: _Sides, found: Mapping[int, TreeDifference]) -> dict[int, bytes]:
     """The hunks of each file, by its number."""
     place = repository.private / "patch"
     _make(repository, place)

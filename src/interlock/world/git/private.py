@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.call import Answer, call, verb_of
+from interlock.world.git.call import GitOutput, call, verb_of
 from interlock.world.git.entries import NEEDS_GIT, entries_only
-from interlock.world.git.settings import Setting, find, settings
+from interlock.world.git.settings import GitSetting, find, settings
 
 __all__ = ["Place", "Repository", "as_input", "opened", "take_index"]
 
@@ -61,7 +61,7 @@ class Repository:
     git_directory: Path
     common: Path
     private: Path
-    settings: tuple[Setting, ...]
+    settings: tuple[GitSetting, ...]
 
     @property
     def work_tree(self) -> Path:
@@ -103,7 +103,7 @@ class Repository:
         most: int = _MOST,
         output: str | None = None,
         environment: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> GitOutput:
         """Run git and give its answer, whatever its status; raises `git_failed` where something killed it.
 
         `is_raw` stores and writes files exactly as they are.
@@ -262,7 +262,7 @@ def _make_raw(repository: Repository) -> None:
     attributes.write_text(_RAW, encoding="utf-8")
 
 
-def _configuration(known: tuple[Setting, ...]) -> str:
+def _configuration(known: tuple[GitSetting, ...]) -> str:
     taken = {one.name: one.value for one in known if one.name in _TAKEN_OVER} | _OURS
     lines = []
     for name, value in taken.items():

@@ -9,13 +9,13 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.world.git.call import call
 
-__all__ = ["Setting", "find", "settings", "user_email", "user_signing_key"]
+__all__ = ["GitSetting", "find", "settings", "user_email", "user_signing_key"]
 
 _MAX_POINTER = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class GitSetting:
     """One line of git's configuration, and whether it is the user's own or the repository's."""
 
     scope: str
@@ -45,7 +45,7 @@ def user_signing_key(directory: Path) -> str | None:
     return (found.get("user.signingkey") or None) if found.get("gpg.format") == "ssh" else None
 
 
-def settings(directory: Path, git_directory: Path | None) -> tuple[Setting, ...]:
+def settings(directory: Path, git_directory: Path | None) -> tuple[GitSetting, ...]:
     """Git's configuration as it would hold in a directory. Listing it reads files and runs nothing."""
     place = {"GIT_DIR": str(git_directory)} if git_directory else {"GIT_CEILING_DIRECTORIES": str(directory)}
     listing = ("config", "--list", "-z", "--show-scope", "--includes")
@@ -57,7 +57,7 @@ def settings(directory: Path, git_directory: Path | None) -> tuple[Setting, ...]
     found = []
     for scope, line in zip(parts[::2], parts[1::2], strict=True):
         name, has_value, value = line.partition("\n")
-        found.append(Setting(scope, name, value if has_value else "true"))
+        found.append(GitSetting(scope, name, value if has_value else "true"))
     return tuple(found)
 
 

@@ -15,8 +15,8 @@ from interlock.world.git.private import Place, Repository, opened
 
 __all__ = [
     "Operation",
-    "State",
-    "Status",
+    "PathStatus",
+    "WorkTreeStatus",
     "branch_of",
     "head_of",
     "hidden_of",
@@ -50,7 +50,7 @@ _MARKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class WorkTreeStatus:
     """A work tree as it is now. Paths are relative to it, and every byte of a name survives in them."""
 
     head: str | None
@@ -74,7 +74,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class PathStatus:
     """How one path differs: in the index from HEAD, and in the work tree from the index; `.` is not at all."""
 
     path: str
@@ -100,12 +100,12 @@ class Status:
         return self.is_untracked and self.path.endswith("/")
 
 
-def state(root: Place) -> State:
+def state(root: Place) -> WorkTreeStatus:
     """The state of a work tree."""
     with opened(root) as repository:
         all_of_them = statuses(repository)
         found = [one for one in all_of_them if not one.is_nested]
-        return State(
+        return WorkTreeStatus(
             head=head_of(repository),
             branch=branch_of(repository),
             operation=operation_of(repository),
@@ -163,7 +163,7 @@ def operation_of(repository: Repository) -> Operation | None:
     return next((what for mark, what in _MARKS.items() if (repository.git_directory / mark).exists()), None)
 
 
-def statuses(repository: Repository, index: Path | None = None, exclude: Collection[str] = ()) -> list[Status]:
+def statuses(repository: Repository, index: Path | None = None, exclude: Collection[str] = ()) -> list[PathStatus]:
     """Every path that differs, sorted by git. A submodule is looked at from outside: git does not run in it.
 
     What git finds out about unchanged files is written into the private index, so that it need not read them twice.
@@ -182,17 +182,17 @@ def _path_of(record: bytes) -> bytes:
     return record[2:] if record[:1] == b"?" else record.split(b" ", 8)[-1]
 
 
-def _status(repository: Repository, record: bytes) -> Status:
+def _status(repository: Repository, record: bytes) -> PathStatus:
     match record[:1]:
         case b"1":
             _, codes, submodule, _, _, _, _, _, path = record.split(b" ", 8)
-            return Status(os.fsdecode(path), chr(codes[0]), chr(codes[1]), submodule.startswith(b"S"))
+            return PathStatus(os.fsdecode(path), chr(codes[0]), chr(codes[1]), submodule.startswith(b"S"))
         case b"u":
             _, codes, submodule, _, _, _, _, _, _, _, path = record.split(b" ", 10)
             in_tree = "M" if os.path.lexists(repository.work_tree / os.fsdecode(path)) else "D"
-            return Status(os.fsdecode(path), "U", in_tree, submodule.startswith(b"S"))
+            return PathStatus(os.fsdecode(path), "U", in_tree, submodule.startswith(b"S"))
         case _:
-            return Status(os.fsdecode(record[2:]), "?", "?")
+            return PathStatus(os.fsdecode(record[2:]), "?", "?")
 
 
 def hidden_of(repository: Repository) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from interlock.world.git.moves import (
     same_as_staged,
 )
 from interlock.world.git.private import Repository, as_input
-from interlock.world.git.status import Status, head_of, hidden_of, statuses
+from interlock.world.git.status import PathStatus, head_of, hidden_of, statuses
 from interlock.world.git.trees import refuse_filters
 from interlock.world.repository import STATE_DIRECTORY
 
@@ -37,7 +37,7 @@ class Switch:
     repository: Repository
     stage: Path
     index: Path
-    changed: tuple[Status, ...]
+    changed: tuple[PathStatus, ...]
     """What differed from HEAD when it was made ready; all of it goes but what was to be spared."""
     remove: dict[str, Fingerprint]
     put: tuple[str, ...]
@@ -88,12 +88,12 @@ def prepare(
     return Switch(repository, stage, index, changed, remove, tuple(put), tuple(submodules))
 
 
-def _is_state(one: Status) -> bool:
+def _is_state(one: PathStatus) -> bool:
     """Whether it is a file of our own state, which is never to be moved, even where somebody made git see it."""
     return one.is_untracked and one.path.startswith(f"{STATE_DIRECTORY}/")
 
 
-def _stays(one: Status, may_go: Collection[str] | None) -> bool:
+def _stays(one: PathStatus, may_go: Collection[str] | None) -> bool:
     return one.is_submodule or (one.is_untracked and may_go is not None and one.path not in may_go)
 
 
@@ -148,6 +148,6 @@ def _is_file(path: Path) -> bool:
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
-def tracked_changes(changed: Sequence[Status]) -> list[str]:
+def tracked_changes(changed: Sequence[PathStatus]) -> list[str]:
     """The paths of tracked files that differ from HEAD; a submodule is looked after by nobody here."""
     return [one.path for one in changed if not one.is_untracked and not one.is_submodule]

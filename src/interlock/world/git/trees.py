@@ -8,7 +8,7 @@ from pathlib import Path
 
 from interlock.errors import InterlockError
 from interlock.world.git.private import Place, Repository, as_input, opened
-from interlock.world.git.status import Status, statuses
+from interlock.world.git.status import PathStatus, statuses
 
 __all__ = ["below", "leave_out", "refuse_filters", "take_up", "take_up_everything", "tree_hash"]
 
@@ -58,7 +58,7 @@ def take_up_everything(repository: Repository, exclude: Sequence[str] = ()) -> N
     take_up(repository, [one for one in statuses(repository) if not is_excluded(one.path)])
 
 
-def take_up(repository: Repository, changed: Collection[Status], index: Path | None = None) -> None:
+def take_up(repository: Repository, changed: Collection[PathStatus], index: Path | None = None) -> None:
     """Make those paths in a private index what they are in the work tree."""
     absent = [one.path for one in changed if one.is_absent]
     present = [one.path for one in changed if not one.is_absent and not one.is_nested]

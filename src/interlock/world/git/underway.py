@@ -13,14 +13,14 @@ from dataclasses import asdict, dataclass
 
 from interlock.world.git.private import Repository
 
-__all__ = ["Move", "begin", "end", "underway"]
+__all__ = ["MoveInProgress", "begin", "end", "underway"]
 
 _NAME = "ralph-move"
 _MOST = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class MoveInProgress:
     """A verb that has begun: on which branch, with which commit, and under which ref everything was kept first."""
 
     verb: str
@@ -29,17 +29,17 @@ class Move:
     ref: str = ""
 
 
-def underway(repository: Repository) -> Move | None:
+def underway(repository: Repository) -> MoveInProgress | None:
     """What somebody began here and has not ended."""
     try:
         opened = os.open(repository.git_directory / _NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") as file:
-            return Move(**json.loads(file.read(_MOST)))
+            return MoveInProgress(**json.loads(file.read(_MOST)))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def begin(repository: Repository, move: Move) -> None:
+def begin(repository: Repository, move: MoveInProgress) -> None:
     """Say what is about to be done; it is on the disk when this returns."""
     place = repository.git_directory / _NAME
     new = place.with_name(f"{_NAME}.new")

@@ -27,13 +27,13 @@ from interlock.world.git.branches import (
     tip_of,
 )
 from interlock.world.git.exports import checkout_index
-from interlock.world.git.kept import Kept, about, entries_of, keep_all, kept_series, refuse_half_done
+from interlock.world.git.kept import KeptWork, about, entries_of, keep_all, kept_series, refuse_half_done
 from interlock.world.git.locks import locked
 from interlock.world.git.moves import Fingerprint, exchange, fingerprint, refuse_blocked, staging
 from interlock.world.git.private import Repository, opened
-from interlock.world.git.status import Status, branch_of, head_of, statuses
+from interlock.world.git.status import PathStatus, branch_of, head_of, statuses
 from interlock.world.git.switches import prepare
-from interlock.world.git.underway import Move, begin, underway
+from interlock.world.git.underway import MoveInProgress, begin, underway
 
 __all__ = ["Removed", "add_work_tree", "remove_work_tree"]
 
@@ -44,7 +44,7 @@ _MAKING = "ralph is making it\n"
 class Removed:
     """A work tree that is gone: what was kept of it, and what was left at its place because nobody keeps it."""
 
-    kept: Kept | None
+    kept: KeptWork | None
     left: tuple[str, ...]
 
 
@@ -169,7 +169,7 @@ def remove_work_tree(root: Path, path: Path, keep: str, *, sleep: Callable[[floa
     return Removed(kept, _left(place))
 
 
-def _kept_of(repository: Repository, place: Path, keep: str) -> Kept | None:
+def _kept_of(repository: Repository, place: Path, keep: str) -> KeptWork | None:
     found = [one for one in kept_series(repository, keep) if about(repository, one).get("place") == str(place)]
     return found[-1] if found else None
 
@@ -199,12 +199,12 @@ def _empty(place: Path, keep: str, sleep: Callable[[float], None]) -> None:
             begun = keep_all(repository, keep, changed, said, files=seen)
         elif any(not one.is_absent for one in changed):
             keep_all(repository, f"{keep}-rest", changed)
-        begin(repository, Move("remove", branch, head, begun.ref))
+        begin(repository, MoveInProgress("remove", branch, head, begun.ref))
         with staging(repository) as stage:
             exchange(place, stage, remove=seen, put=())
 
 
-def _begun(repository: Repository, keep: str) -> Kept | None:
+def _begun(repository: Repository, keep: str) -> KeptWork | None:
     """What a call that died has kept of this work tree, if it was on its way."""
     move = underway(repository)
     if move is None or (move.verb, move.commit) != ("remove", head_of(repository)):
@@ -214,7 +214,7 @@ def _begun(repository: Repository, keep: str) -> Kept | None:
     return next((one for one in series if one.ref == move.ref and said.items() <= about(repository, one).items()), None)
 
 
-def _going(repository: Repository, changed: Sequence[Status]) -> dict[str, Fingerprint]:
+def _going(repository: Repository, changed: Sequence[PathStatus]) -> dict[str, Fingerprint]:
     """Every file that is tracked or untracked, and there."""
     root = repository.work_tree
     tracked = {os.fsdecode(name) for name in repository.run("ls-files", "-z").split(b"\0") if name}

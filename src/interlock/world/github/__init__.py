@@ -9,7 +9,7 @@
 Like its layer it may import `errors` and `machine`; it knows nothing of tickets or the journal.
 """
 
-from interlock.world.github.board import Board, Field, Item, Option, Place, SetUp, place
+from interlock.world.github.board import Board, BoardAddress, BoardItem, Field, Option, SetUp, place
 from interlock.world.github.client import GitHub, connect
 
-__all__ = ["Board", "Field", "GitHub", "Item", "Option", "Place", "SetUp", "connect", "place"]
+__all__ = ["Board", "BoardAddress", "BoardItem", "Field", "GitHub", "Option", "SetUp", "connect", "place"]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from interlock.errors import TrackerError
 from interlock.world.redaction import redacted
 
-__all__ = ["Answer", "Limited", "Unreadable", "Unwell", "meaning"]
+__all__ = ["InvalidResponse", "Limited", "ResponseObject", "Unwell", "meaning"]
 
 _SCOPES = "Run `gh auth refresh -s project`, or use a token with the scopes repo and project."
 _LONGEST = 300
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResponseObject:
     """An object of an answer. What is asked of it is there and has the type, or `tracker_failed` is raised."""
 
     members: Mapping[str, object]
@@ -41,19 +41,19 @@ class Answer:
     def flag(self, name: str) -> bool:
         return self._typed(name, bool)
 
-    def node(self, name: str) -> Answer:
-        return Answer(self._typed(name, dict))
+    def node(self, name: str) -> ResponseObject:
+        return ResponseObject(self._typed(name, dict))
 
-    def maybe(self, name: str) -> Answer | None:
+    def maybe(self, name: str) -> ResponseObject | None:
         """The object of that name; None where it is null or was not given."""
         return None if self.members.get(name) is None else self.node(name)
 
-    def each(self, name: str) -> list[Answer]:
+    def each(self, name: str) -> list[ResponseObject]:
         """The objects of a list. GitHub puts null for one that the token may not see."""
         found: list[object] = self._typed(name, list)
         if not all(one is None or isinstance(one, dict) for one in found):
             raise _misshapen(name)
-        return [Answer(one) for one in found if isinstance(one, dict)]
+        return [ResponseObject(one) for one in found if isinstance(one, dict)]
 
     def _typed(self, name: str, kind: type[T]) -> T:
         value = self.members.get(name)
@@ -77,13 +77,13 @@ class Unwell:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class InvalidResponse:
     """Something answered, and it is no answer of GitHub's."""
 
     why: str
 
 
-Meaning = Answer | Limited | Unwell | Unreadable | TrackerError
+Meaning = ResponseObject | Limited | Unwell | InvalidResponse | TrackerError
 
 
 def meaning(status: int, headers: Mapping[str, str], content: bytes, now: float) -> Meaning:
@@ -100,21 +100,21 @@ def meaning(status: int, headers: Mapping[str, str], content: bytes, now: float)
     if status != 200:
         return TrackerError("tracker_failed", f"GitHub answered HTTP {status}: {_said(body)}.", _LOOK)
     if body is None:
-        return Unreadable("it answered what is no JSON object")
+        return InvalidResponse("it answered what is no JSON object")
     return _of_graphql(body, headers, now)
 
 
 def _of_graphql(body: Mapping[str, object], headers: Mapping[str, str], now: float) -> Meaning:
     errors, data = body.get("errors") or [], body.get("data")
     if not isinstance(errors, list) or not all(isinstance(one, dict) for one in errors):
-        return Unreadable("its list of errors has another shape")
+        return InvalidResponse("its list of errors has another shape")
     if any(one.get("type") == "RATE_LIMITED" or _LIMITED.search(_message(one)) for one in errors):
         return Limited(_told(headers, now))
     if any(_TIMED_OUT.search(_message(one)) for one in errors):
         return Unwell("it says that something went wrong")
     if errors:
         return _refused(errors)
-    return Answer(data) if isinstance(data, dict) else Unreadable("it answered without data")
+    return ResponseObject(data) if isinstance(data, dict) else InvalidResponse("it answered without data")
 
 
 def _refused(errors: list[dict[str, object]]) -> TrackerError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
 from interlock.errors import TrackerError
-from interlock.world.github.answers import Answer
+from interlock.world.github.answers import ResponseObject
 from interlock.world.github.transport import Transport
 
 __all__ = ["is_from_here", "pages", "settled"]
@@ -16,7 +16,9 @@ _INSIDERS = {"OWNER", "MEMBER", "COLLABORATOR"}
 T = TypeVar("T")
 
 
-def pages(transport: Transport, document: str, variables: Mapping[str, object], name: str) -> Iterator[list[Answer]]:
+def pages(
+    transport: Transport, document: str, variables: Mapping[str, object], name: str
+) -> Iterator[list[ResponseObject]]:
     """The pages of a connection of the node that a document asks for, each as the nodes on it.
 
     There are none where the node is null or of a kind that has no such connection.
@@ -58,6 +60,6 @@ def settled(write: Callable[[], T], look: Callable[[], T | None], *, is_repeatab
     return write()
 
 
-def is_from_here(node: Answer) -> bool:
+def is_from_here(node: ResponseObject) -> bool:
     """Whether we or people of the repository wrote it: on a public one, strangers can write our markers too."""
     return node.flag("viewerDidAuthor") or node.text("authorAssociation") in _INSIDERS

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from interlock.errors import TrackerError
 
-__all__ = ["Board", "Field", "Item", "Option", "Place", "SetUp", "place"]
+__all__ = ["Board", "BoardAddress", "BoardItem", "Field", "Option", "SetUp", "place"]
 
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}")
 _REPO = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
@@ -34,7 +34,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BoardItem:
     """One issue on the board, as it was when it was read."""
 
     id: str
@@ -56,7 +56,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoardAddress:
     """A repository, and a project of a user or an organisation, on GitHub."""
 
     owner: str
@@ -84,42 +84,44 @@ class Board(Protocol):
     def set_up(self, fields: Sequence[Field]) -> SetUp:
         """Make the fields and options that are missing. What people added, and every value of an item, stays."""
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[BoardItem]:
         """The issues of the repository on the board; nothing archived, no drafts or pull requests, nothing hidden."""
 
-    def item(self, issue: str) -> Item | None:
+    def item(self, issue: str) -> BoardItem | None:
         """One issue by its node id, as it stands on the board; None if it is not on it, or gone."""
 
-    def create(self, title: str, body: str, marker: str) -> Item:
+    def create(self, title: str, body: str, marker: str) -> BoardItem:
         """Make an issue that ends in the marker, unless there is one, and put it on the board."""
 
-    def add(self, issue: str) -> Item | None:
+    def add(self, issue: str) -> BoardItem | None:
         """Put an issue on the board, unless it is there; None where there is no such issue any more."""
 
-    def set(self, item: Item, field: str, option: str | None) -> None:
+    def set(self, item: BoardItem, field: str, option: str | None) -> None:
         """Set a field of an item to an option; None clears it."""
 
-    def edit(self, item: Item, *, title: str | None = None, body: str | None = None) -> None:
+    def edit(self, item: BoardItem, *, title: str | None = None, body: str | None = None) -> None:
         """Replace the title, the whole body, or both."""
 
-    def comment(self, item: Item, body: str, marker: str) -> str:
+    def comment(self, item: BoardItem, body: str, marker: str) -> str:
         """Post a comment that has the marker as one of its lines, unless there is one; the comment's address."""
 
-    def close(self, item: Item, *, completed: bool) -> None:
+    def close(self, item: BoardItem, *, completed: bool) -> None:
         """Close the issue as completed or as not planned; one that is closed stays as it is."""
 
-    def reopen(self, item: Item) -> None:
+    def reopen(self, item: BoardItem) -> None:
         """Open the issue again; one that is open stays as it is."""
 
 
-def place(owner: str | None, repo: str | None, project: int | str | None, project_owner: str | None = None) -> Place:
+def place(
+    owner: str | None, repo: str | None, project: int | str | None, project_owner: str | None = None
+) -> BoardAddress:
     """The place that the settings name; a project without an owner is of the repository's owner."""
     checked = (
         _checked("owner", owner, _OWNER),
         _checked("repository", repo, _REPO),
         _checked("owner of the project", project_owner or owner, _OWNER),
     )
-    return Place(*checked, int(_checked("number of the project", project, _PROJECT)))
+    return BoardAddress(*checked, int(_checked("number of the project", project, _PROJECT)))
 
 
 def _checked(what: str, value: int | str | None, pattern: re.Pattern[str]) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from interlock.world.github.answers import Answer
-from interlock.world.github.board import Item
+from interlock.world.github.answers import ResponseObject
+from interlock.world.github.board import BoardItem
 
 __all__ = ["read_item"]
 
 
-def read_item(node: Answer, repository: str) -> Item | None:
+def read_item(node: ResponseObject, repository: str) -> BoardItem | None:
     """An item of the project; None where it was archived, is no issue, or one of another repository."""
     if node.flag("isArchived"):
         return None
     issue = node.maybe("content")
     if issue is None or issue.text("__typename") != "Issue" or issue.node("repository").text("id") != repository:
         return None
-    return Item(
+    return BoardItem(
         id=node.text("id"),
         issue=issue.text("id"),
         number=issue.number("number"),
@@ -31,12 +31,12 @@ def read_item(node: Answer, repository: str) -> Item | None:
     )
 
 
-def _selected(node: Answer) -> list[tuple[str, str]]:
+def _selected(node: ResponseObject) -> list[tuple[str, str]]:
     values = node.node("fieldValues").each("nodes")
     chosen = (one for one in values if one.text("__typename") == "ProjectV2ItemFieldSingleSelectValue")
     return [(one.node("field").text("name"), one.text("name")) for one in chosen if one.members.get("name") is not None]
 
 
-def _names(issue: Answer, connection: str, name: str) -> tuple[str, ...]:
+def _names(issue: ResponseObject, connection: str, name: str) -> tuple[str, ...]:
     found = issue.maybe(connection)
     return () if found is None else tuple(one.text(name) for one in found.each("nodes"))

@@ -9,12 +9,12 @@ from typing import Self
 
 from interlock.errors import TrackerError
 from interlock.world.github import documents
-from interlock.world.github.answers import Answer
+from interlock.world.github.answers import ResponseObject
 from interlock.world.github.asking import is_from_here, pages, settled
-from interlock.world.github.board import Field, Item, Place, SetUp
+from interlock.world.github.board import BoardAddress, BoardItem, Field, SetUp
 from interlock.world.github.cards import read_item
 from interlock.world.github.credentials import HOST, find_token
-from interlock.world.github.fields import Fields, Ids
+from interlock.world.github.fields import Ids, ProjectFields
 from interlock.world.github.transport import QUICK, URL, Transport, safe
 
 __all__ = ["GitHub", "connect"]
@@ -23,7 +23,7 @@ _API_HOST = "api.github.com"
 _MARKER = re.compile(r"<!--[^\r\n]+-->")
 
 
-def connect(place: Place, environment: Mapping[str, str], *, quick: bool = False) -> GitHub:
+def connect(place: BoardAddress, environment: Mapping[str, str], *, quick: bool = False) -> GitHub:
     """The board at a place, with the token that the environment or `gh` gives.
 
     A quick one gives up at once where GitHub does not answer. The address is the environment's too (RALPH_GITHUB_API),
@@ -57,10 +57,10 @@ class _Comment:
 class GitHub:
     """The board over a connection, which it closes in the end. For one thread at a time."""
 
-    def __init__(self, transport: Transport, place: Place) -> None:
+    def __init__(self, transport: Transport, place: BoardAddress) -> None:
         self._transport = transport
         self._place = place
-        self._found: tuple[_Home, Fields] | None = None
+        self._found: tuple[_Home, ProjectFields] | None = None
         self._marked: dict[str, tuple[int, str]] = {}
         self._newest = 0
 
@@ -79,14 +79,14 @@ class GitHub:
         created, added = known.set_up(fields)
         return SetUp(home.project_url, created, added)
 
-    def items(self) -> list[Item]:
+    def items(self) -> list[BoardItem]:
         home, _ = self._home()
         every = pages(self._transport, documents.ITEMS, {"project": home.project}, "items")
         found = (read_item(node, home.repository) for page in every for node in page)
         # A card that somebody moves while we turn the pages can be on two of them.
         return list({item.id: item for item in found if item is not None}.values())
 
-    def item(self, issue: str) -> Item | None:
+    def item(self, issue: str) -> BoardItem | None:
         home, _ = self._home()
         try:
             for page in pages(self._transport, documents.ITEM, {"issue": issue}, "projectItems"):
@@ -98,7 +98,7 @@ class GitHub:
                 raise
         return None
 
-    def create(self, title: str, body: str, marker: str) -> Item:
+    def create(self, title: str, body: str, marker: str) -> BoardItem:
         home, _ = self._home()
         text = f"{body}\n\n{_checked(marker)}"
         issue = self._find_issue(marker) or settled(
@@ -112,7 +112,7 @@ class GitHub:
             raise TrackerError("tracker_failed", message, f"Look at {home.project_url}, and call again.")
         return item
 
-    def add(self, issue: str) -> Item | None:
+    def add(self, issue: str) -> BoardItem | None:
         home, _ = self._home()
         try:
             item = settled(lambda: self._add(issue), lambda: self.item(issue))
@@ -125,7 +125,7 @@ class GitHub:
             raise TrackerError("tracker_failed", message, f"Look at {home.project_url}, and call again.")
         return item
 
-    def set(self, item: Item, field: str, option: str | None) -> None:
+    def set(self, item: BoardItem, field: str, option: str | None) -> None:
         _, fields = self._home()
         ids, failure = fields.ids(field, option), None
         try:
@@ -143,7 +143,7 @@ class GitHub:
         elif failure is not None:
             raise failure
 
-    def edit(self, item: Item, *, title: str | None = None, body: str | None = None) -> None:
+    def edit(self, item: BoardItem, *, title: str | None = None, body: str | None = None) -> None:
         changes = {name: value for name, value in (("title", title), ("body", body)) if value is not None}
         if not changes:
             return
@@ -155,7 +155,7 @@ class GitHub:
 
         settled(lambda: self._did(documents.UPDATE_ISSUE, variables), look)
 
-    def comment(self, item: Item, body: str, marker: str) -> str:
+    def comment(self, item: BoardItem, body: str, marker: str) -> str:
         if _checked(marker) not in body.splitlines():
             raise ValueError("the marker is no line of the comment")
         found = self._comments(item, marker) or settled(
@@ -168,21 +168,21 @@ class GitHub:
                 self._delete(item, marker, double)
         return found[0].url
 
-    def close(self, item: Item, *, completed: bool) -> None:
+    def close(self, item: BoardItem, *, completed: bool) -> None:
         variables = {"issue": item.issue, "reason": "COMPLETED" if completed else "NOT_PLANNED"}
         if self._is_open(item):
             settled(lambda: self._did(documents.CLOSE_ISSUE, variables), lambda: not self._is_open(item) or None)
 
-    def reopen(self, item: Item) -> None:
+    def reopen(self, item: BoardItem) -> None:
         if not self._is_open(item):
             settled(
                 lambda: self._did(documents.REOPEN_ISSUE, {"issue": item.issue}), lambda: self._is_open(item) or None
             )
 
-    def _home(self) -> tuple[_Home, Fields]:
+    def _home(self) -> tuple[_Home, ProjectFields]:
         if self._found is None:
             home = self._look_up()
-            self._found = home, Fields(self._transport, home.project)
+            self._found = home, ProjectFields(self._transport, home.project)
         return self._found
 
     def _look_up(self) -> _Home:
@@ -214,7 +214,7 @@ class GitHub:
         self._newest = newest
         return self._marked[marker][1] if marker in self._marked else None
 
-    def _remember(self, issue: Answer) -> None:
+    def _remember(self, issue: ResponseObject) -> None:
         if is_from_here(issue):
             this = issue.number("number"), issue.text("id")
             for line in filter(_MARKER.fullmatch, _lines(issue)):
@@ -226,13 +226,13 @@ class GitHub:
         answer = self._transport.mutate(documents.CREATE_ISSUE, variables)
         return answer.node("createIssue").node("issue").text("id")
 
-    def _add(self, issue: str) -> Item | None:
+    def _add(self, issue: str) -> BoardItem | None:
         """Put an issue on the board; GitHub gives the card that is there already, if one is."""
         home, _ = self._home()
         answer = self._transport.mutate(documents.ADD_ITEM, {"project": home.project, "issue": issue})
         return read_item(answer.node("addProjectV2ItemById").node("item"), home.repository)
 
-    def _put(self, item: Item, field: str, option: str | None, ids: Ids) -> bool:
+    def _put(self, item: BoardItem, field: str, option: str | None, ids: Ids) -> bool:
         """Set or clear a field; whether GitHub then shows the option under its name."""
         home, _ = self._home()
         variables = {"project": home.project, "item": item.id, "field": ids.field}
@@ -255,13 +255,13 @@ class GitHub:
         self._transport.mutate(document, variables)
         return True
 
-    def _issue(self, item: Item) -> Answer:
+    def _issue(self, item: BoardItem) -> ResponseObject:
         return self._transport.query(documents.ISSUE, {"issue": item.issue}).node("node")
 
-    def _is_open(self, item: Item) -> bool:
+    def _is_open(self, item: BoardItem) -> bool:
         return self._issue(item).text("state") == "OPEN"
 
-    def _comments(self, item: Item, marker: str) -> list[_Comment]:
+    def _comments(self, item: BoardItem, marker: str) -> list[_Comment]:
         """The comments of an issue that have the marker, oldest first."""
         every = pages(self._transport, documents.COMMENTS, {"issue": item.issue}, "comments")
         return [
@@ -271,12 +271,12 @@ class GitHub:
             if is_from_here(node) and marker in _lines(node)
         ]
 
-    def _post(self, item: Item, body: str) -> _Comment:
+    def _post(self, item: BoardItem, body: str) -> _Comment:
         answer = self._transport.mutate(documents.ADD_COMMENT, {"issue": item.issue, "body": body})
         node = answer.node("addComment").node("commentEdge").node("node")
         return _Comment(node.text("id"), node.text("url"), is_ours=True)
 
-    def _delete(self, item: Item, marker: str, comment: _Comment) -> None:
+    def _delete(self, item: BoardItem, marker: str, comment: _Comment) -> None:
         def look() -> bool | None:
             return all(one.id != comment.id for one in self._comments(item, marker)) or None
 
@@ -293,7 +293,7 @@ def _checked(marker: str) -> str:
     return marker
 
 
-def _lines(node: Answer) -> list[str]:
+def _lines(node: ResponseObject) -> list[str]:
     return [line.strip() for line in node.text("body").splitlines()]
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from interlock.errors import TrackerError
 from interlock.world.github import documents
-from interlock.world.github.answers import Answer
+from interlock.world.github.answers import ResponseObject
 from interlock.world.github.asking import pages, settled
 from interlock.world.github.board import Field, Option
 from interlock.world.github.transport import Transport
 
-__all__ = ["Fields", "Ids"]
+__all__ = ["Ids", "ProjectFields"]
 
 _SETUP = "Run `ralph ticket sync --setup`, or give it its name back on GitHub."
 
@@ -33,7 +33,7 @@ class _Known:
     options: Mapping[str, Mapping[str, str]] | None
 
 
-class Fields:
+class ProjectFields:
     """The fields of one project."""
 
     def __init__(self, transport: Transport, project: str) -> None:
@@ -114,7 +114,7 @@ class Fields:
         return {node.text("name"): _known(node) for page in every for node in page}
 
 
-def _known(node: Answer) -> _Known:
+def _known(node: ResponseObject) -> _Known:
     if node.text("__typename") != "ProjectV2SingleSelectField":
         return _Known(node.text("id"), None)
     names = ("id", "name", "color", "description")

@@ -19,7 +19,7 @@ import httpx
 from interlock import __version__
 from interlock.errors import TrackerError
 from interlock.world.addresses import safe_address
-from interlock.world.github.answers import Answer, Limited, Unreadable, Unwell, meaning
+from interlock.world.github.answers import InvalidResponse, Limited, ResponseObject, Unwell, meaning
 
 __all__ = ["QUICK", "URL", "Transport", "safe"]
 
@@ -88,26 +88,26 @@ class Transport:
     def close(self) -> None:
         self._client.close()
 
-    def query(self, document: str, variables: Mapping[str, object]) -> Answer:
+    def query(self, document: str, variables: Mapping[str, object]) -> ResponseObject:
         """What a query answers; asked again where it was not answered."""
         return self._call(document, variables, is_write=False)
 
-    def mutate(self, document: str, variables: Mapping[str, object]) -> Answer:
+    def mutate(self, document: str, variables: Mapping[str, object]) -> ResponseObject:
         """What a mutation answers; `tracker_unsure` where it may or may not have happened."""
         return self._call(document, variables, is_write=True)
 
-    def _call(self, document: str, variables: Mapping[str, object], *, is_write: bool) -> Answer:
+    def _call(self, document: str, variables: Mapping[str, object], *, is_write: bool) -> ResponseObject:
         content = json.dumps({"query": document, "variables": variables}).encode()
         for attempt in range(self._attempts):
             result = self._try(content, attempt, is_write)
-            if isinstance(result, Answer):
+            if isinstance(result, ResponseObject):
                 return result
             if result.wait is None or attempt + 1 == self._attempts:
                 raise result.error
             self._sleep(result.wait)
         raise AssertionError("the last attempt answers or raises")
 
-    def _try(self, content: bytes, attempt: int, is_write: bool) -> Answer | _Setback:
+    def _try(self, content: bytes, attempt: int, is_write: bool) -> ResponseObject | _Setback:
         try:
             status, headers, body = self._post(content)
         except httpx.TransportError as broken:
@@ -119,13 +119,13 @@ class Transport:
         if body is None:
             return _unreadable(f"its answer has more than {_MOST_BYTES} bytes", is_write)
         match meaning(status, headers, body, self._now()):
-            case Answer() as answer:
+            case ResponseObject() as answer:
                 return answer
             case Limited(seconds):
                 return self._limited(seconds, attempt)
             case Unwell(why):
                 return self._unanswered(why, attempt, is_write)
-            case Unreadable(why):
+            case InvalidResponse(why):
                 return _unreadable(why, is_write)
             case TrackerError() as error:
                 return _Setback(error, None)

@@ -8,7 +8,7 @@ It may import what its layer may: `errors` and `machine`. The driver is imported
 """
 
 from interlock.world.memory.embedded import EmbeddedMemory
-from interlock.world.memory.memory import EventType, Memory, MemoryEvent, Node, node_of, once_more
+from interlock.world.memory.memory import EventType, Memory, MemoryEvent, MemoryNode, node_of, once_more
 from interlock.world.memory.neo4j import Neo4jMemory, connect
 
 __all__ = [
@@ -16,8 +16,8 @@ __all__ = [
     "EventType",
     "Memory",
     "MemoryEvent",
+    "MemoryNode",
     "Neo4jMemory",
-    "Node",
     "connect",
     "node_of",
     "once_more",

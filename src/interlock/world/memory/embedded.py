@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from interlock.world.memory.memory import ISSUES, MOST, MemoryEvent, Node, node_of
+from interlock.world.memory.memory import ISSUES, MOST, MemoryEvent, MemoryNode, node_of
 
 __all__ = ["EmbeddedMemory"]
 
@@ -15,7 +15,7 @@ class EmbeddedMemory:
 
     def __init__(self, events: Iterable[MemoryEvent] = ()) -> None:
         self._events: dict[str, MemoryEvent] = {}
-        self._issues: list[Node] = []
+        self._issues: list[MemoryNode] = []
         for event in events:
             self.remember(event)
 
@@ -24,11 +24,11 @@ class EmbeddedMemory:
         """All that is remembered, for the owner to keep."""
         return tuple(self._events.values())
 
-    def agent_context(self) -> list[Node]:
+    def agent_context(self) -> list[MemoryNode]:
         named = (node for node in self._nodes() if _is_the_agents(str(node.properties["name"])))
         return list(islice(named, MOST))
 
-    def known_issues(self) -> list[Node]:
+    def known_issues(self) -> list[MemoryNode]:
         return sorted(self._issues, key=lambda node: str(node.properties["date"]), reverse=True)[:MOST]
 
     def remember(self, event: MemoryEvent) -> str:
@@ -42,7 +42,7 @@ class EmbeddedMemory:
     def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _nodes(self) -> Iterable[Node]:
+    def _nodes(self) -> Iterable[MemoryNode]:
         return map(node_of, self._events.values())
 
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 from interlock.errors import InterlockError, UsageError
 
-__all__ = ["ISSUES", "MOST", "EventType", "Memory", "MemoryEvent", "Node", "Value", "node_of", "once_more"]
+__all__ = ["ISSUES", "MOST", "EventType", "Memory", "MemoryEvent", "MemoryNode", "Value", "node_of", "once_more"]
 
 MOST = 10
 """How many nodes an answer has at most, in both of the seed's queries."""
@@ -90,7 +90,7 @@ def _is_value(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class MemoryNode:
     """A node of the memory's graph: its labels and its properties."""
 
     labels: tuple[str, ...]
@@ -100,10 +100,10 @@ class Node:
 class Memory(Protocol):
     """What the loop asks before it works, and tells after it did."""
 
-    def agent_context(self) -> list[Node]:
+    def agent_context(self) -> list[MemoryNode]:
         """The seed's query A: what is known of the agent that works. At most ten nodes, in no order."""
 
-    def known_issues(self) -> list[Node]:
+    def known_issues(self) -> list[MemoryNode]:
         """The seed's query B: blockers, bugs and technical debt. At most ten nodes, the newest first."""
 
     def remember(self, event: MemoryEvent) -> str:
@@ -113,7 +113,7 @@ class Memory(Protocol):
         """Let go of what is held open."""
 
 
-def node_of(event: MemoryEvent) -> Node:
+def node_of(event: MemoryEvent) -> MemoryNode:
     """The node that an event is remembered as."""
     form = _FORMS[event.type]
     where = " ".join(one for one in (event.story, event.task) if one)
@@ -129,7 +129,7 @@ def node_of(event: MemoryEvent) -> Node:
         properties["story_id"] = event.story
     if event.task is not None:
         properties["task_id"] = event.task
-    return Node(("Event",), properties)
+    return MemoryNode(("Event",), properties)
 
 
 def once_more(ask: Callable[[], T], sleep: Callable[[float], None]) -> T:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from interlock.errors import InterlockError, UsageError
-from interlock.world.memory.memory import MemoryEvent, Node, node_of
+from interlock.world.memory.memory import MemoryEvent, MemoryNode, node_of
 
 if TYPE_CHECKING:
     from neo4j import AsyncDriver, Record
@@ -79,10 +79,10 @@ class Neo4jMemory:
             raise UsageError("invalid_argument", message, "Give one such as `neo4j://localhost:7687`.") from None
         self._loop = asyncio.Runner()
 
-    def agent_context(self) -> list[Node]:
+    def agent_context(self) -> list[MemoryNode]:
         return [_node(record["n"]) for record in self._ask(AGENT_CONTEXT)]
 
-    def known_issues(self) -> list[Node]:
+    def known_issues(self) -> list[MemoryNode]:
         return [_node(record["n"]) for record in self._ask(KNOWN_ISSUES)]
 
     def remember(self, event: MemoryEvent) -> str:
@@ -147,8 +147,8 @@ def _shown(uri: str) -> str:
         return "the address"
 
 
-def _node(node: DriversNode) -> Node:
-    return Node(tuple(sorted(node.labels)), {name: _read(value) for name, value in node.items()})
+def _node(node: DriversNode) -> MemoryNode:
+    return MemoryNode(tuple(sorted(node.labels)), {name: _read(value) for name, value in node.items()})
 
 
 def _read(value: object) -> object:

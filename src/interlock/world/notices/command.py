@@ -13,17 +13,17 @@ from typing import Final
 import msgspec
 
 from interlock.world.agents.running import Clock
-from interlock.world.commands import Call, run_command
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.commands import ShellCommand, run_command
+from interlock.world.notices.notice import DeliveryFailure, Notice
 
-__all__ = ["Command"]
+__all__ = ["CommandChannel"]
 
 _SECONDS: Final = 30.0
 _LOG: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class CommandChannel:
     """A command line of a person's own."""
 
     command: str
@@ -37,9 +37,9 @@ class Command:
     def is_here(self) -> bool:
         return True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         with TemporaryDirectory(prefix="ralph-notice-") as place:
-            call = Call(
+            call = ShellCommand(
                 command=self.command,
                 directory=self.directory,
                 log=Path(place) / "output.log",
@@ -50,4 +50,4 @@ class Command:
                 log_limit=_LOG,
             )
             done = run_command(call, lambda happening: None, threading.Event(), clock=self.clock)
-        return Trouble(f"the command {done.why}") if done.why else None
+        return DeliveryFailure(f"the command {done.why}") if done.why else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from interlock.world.notices.notice import Kind, Notice, Trouble, text_of
+from interlock.world.notices.notice import DeliveryFailure, Kind, Notice, text_of
 
 __all__ = ["Desktop"]
 
@@ -30,7 +30,7 @@ class Desktop:
     def is_here(self) -> bool:
         return True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         path = self.environment.get("PATH")
         if found := shutil.which("notify-send", path=path):
             urgency = "critical" if notice.kind in (Kind.NEEDED, Kind.STUCK) else "normal"
@@ -39,9 +39,9 @@ class Desktop:
         if found := shutil.which("osascript", path=path):
             lines = [word for line in _SCRIPT for word in ("-e", line)]
             return self._run((found, *lines, "--", notice.title, text_of(notice)[:_SHOWN]))
-        return Trouble("there is neither notify-send nor osascript on PATH")
+        return DeliveryFailure("there is neither notify-send nor osascript on PATH")
 
-    def _run(self, command: tuple[str, ...]) -> Trouble | None:
+    def _run(self, command: tuple[str, ...]) -> DeliveryFailure | None:
         try:
             done = subprocess.run(
                 command,
@@ -54,10 +54,10 @@ class Desktop:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Trouble(f"{_called(command)} took longer than {_SECONDS:g} s")
+            return DeliveryFailure(f"{_called(command)} took longer than {_SECONDS:g} s")
         except OSError as error:
-            return Trouble(f"{_called(command)} cannot be started: {error.strerror}")
-        return None if done.returncode == 0 else Trouble(f"{_called(command)}: exit {done.returncode}")
+            return DeliveryFailure(f"{_called(command)} cannot be started: {error.strerror}")
+        return None if done.returncode == 0 else DeliveryFailure(f"{_called(command)}: exit {done.returncode}")
 
 
 def _called(command: tuple[str, ...]) -> str:

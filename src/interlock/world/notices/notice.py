@@ -8,7 +8,7 @@ from typing import Protocol
 
 import msgspec
 
-__all__ = ["Channel", "Kind", "Notice", "Trouble", "text_of"]
+__all__ = ["DeliveryFailure", "Kind", "Notice", "NoticeChannel", "text_of"]
 
 
 class Kind(StrEnum):
@@ -44,7 +44,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class DeliveryFailure:
     """Why a notice did not go out. No address and no secret stands in it."""
 
     why: str
@@ -54,7 +54,7 @@ class Trouble:
     """What it answered; 0 where it did not, or not over HTTP."""
 
 
-class Channel(Protocol):
+class NoticeChannel(Protocol):
     """One way to tell people something."""
 
     @property
@@ -64,7 +64,7 @@ class Channel(Protocol):
     def is_here(self) -> bool:
         """Whether this process can use it at all."""
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         """Tell it once; None where it was told. It takes a bounded time."""
 
 

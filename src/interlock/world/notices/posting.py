@@ -12,7 +12,7 @@ import httpx
 
 from interlock import __version__
 from interlock.world.addresses import safe_address
-from interlock.world.notices.notice import Trouble
+from interlock.world.notices.notice import DeliveryFailure
 
 __all__ = ["SECONDS", "exchange", "post"]
 
@@ -24,31 +24,31 @@ _ASKING: Final = frozenset({429, 503})
 
 def post(
     address: str, content: bytes, headers: Mapping[str, str], now: float, *, seconds: float = SECONDS
-) -> Trouble | None:
+) -> DeliveryFailure | None:
     """Send JSON to an address; None where it was taken. Addresses are often secrets, and are in no trouble's text."""
     answer = exchange(address, content, headers, now, seconds=seconds)
-    return answer if isinstance(answer, Trouble) else None
+    return answer if isinstance(answer, DeliveryFailure) else None
 
 
 def exchange(
     address: str, content: bytes, headers: Mapping[str, str], now: float, *, seconds: float = SECONDS, reads: int = 0
-) -> Trouble | bytes:
+) -> DeliveryFailure | bytes:
     """Send JSON to an address; so many bytes of the answer at the most, where it was taken."""
     url = safe_address(address)
     if url is None:
-        return Trouble("its address is neither https nor on this machine, so nothing is sent there")
+        return DeliveryFailure("its address is neither https nor on this machine, so nothing is sent there")
     try:
         given = {**headers, "Content-Type": "application/json"}
         return anyio.run(_exchange, url, content, given, now, seconds, reads)
     except TimeoutError:
-        return Trouble(f"no answer within {seconds:g} s")
+        return DeliveryFailure(f"no answer within {seconds:g} s")
     except (httpx.HTTPError, httpx.StreamError, OSError, ValueError) as error:
-        return Trouble(f"it cannot be reached: {type(error).__name__}")
+        return DeliveryFailure(f"it cannot be reached: {type(error).__name__}")
 
 
 async def _exchange(
     url: httpx.URL, content: bytes, headers: Mapping[str, str], now: float, seconds: float, reads: int
-) -> Trouble | bytes:
+) -> DeliveryFailure | bytes:
     has_tls = url.scheme == "https"
     sent = {**headers, "User-Agent": f"interlock/{__version__}", "Accept-Encoding": "identity"}
     # Without TLS a proxy in the environment would see all of it, and there are no certificates to load.
@@ -61,9 +61,9 @@ async def _exchange(
             if 200 <= status < 300:
                 return await _beginning(response, reads)  # no more of its body is read than is wanted
     if status in _ASKING:
-        return Trouble(f"it answers {status}", _seconds(again, now), status)
+        return DeliveryFailure(f"it answers {status}", _seconds(again, now), status)
     followed = ", and no redirect is followed" if 300 <= status < 400 else ""
-    return Trouble(f"it answers {status}{followed}", status=status)
+    return DeliveryFailure(f"it answers {status}{followed}", status=status)
 
 
 async def _beginning(response: httpx.Response, most: int) -> bytes:

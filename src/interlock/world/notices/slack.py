@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice
 from interlock.world.notices.posting import SECONDS, post
 
 __all__ = ["ADDRESS", "Slack"]
@@ -36,9 +36,9 @@ class Slack:
     def is_here(self) -> bool:
         return True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         if not self.address:
-            return Trouble(f"{ADDRESS} is not set in the environment")
+            return DeliveryFailure(f"{ADDRESS} is not set in the environment")
         lines = [f"*{_escaped(notice.title)}*", _escaped(notice.body)]
         if notice.command:
             lines.append(f"`{_escaped(notice.command).replace('`', ' ')}`")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from interlock.world.characters import is_hidden
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice
 
 __all__ = ["Terminal"]
 
@@ -46,7 +46,7 @@ class Terminal:
             return False
         return True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         said = _SEQUENCES[self.sequence](notice).encode()
         # A process in the background would be stopped for writing, where the terminal is set so.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTTOU})
@@ -57,7 +57,7 @@ class Terminal:
             finally:
                 os.close(file)
         except OSError as error:
-            return Trouble(f"the terminal cannot be written to: {error.strerror}")
+            return DeliveryFailure(f"the terminal cannot be written to: {error.strerror}")
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return None if written == len(said) else Trouble("the terminal took only a part of it")
+        return None if written == len(said) else DeliveryFailure("the terminal took only a part of it")

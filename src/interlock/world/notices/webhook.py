@@ -15,7 +15,7 @@ from typing import Final
 
 import msgspec
 
-from interlock.world.notices.notice import Notice, Trouble
+from interlock.world.notices.notice import DeliveryFailure, Notice
 from interlock.world.notices.posting import SECONDS, post
 
 __all__ = ["SECRET", "Webhook", "signature"]
@@ -44,9 +44,9 @@ class Webhook:
     def is_here(self) -> bool:
         return True
 
-    def send(self, notice: Notice) -> Trouble | None:
+    def send(self, notice: Notice) -> DeliveryFailure | None:
         if len(self.secret) < _SHORTEST:
-            return Trouble(f"{SECRET} needs {_SHORTEST} characters at least, and nothing is sent unsigned")
+            return DeliveryFailure(f"{SECRET} needs {_SHORTEST} characters at least, and nothing is sent unsigned")
         body, now = msgspec.json.encode(notice), self.now()
         timestamp = str(int(now))
         headers = {

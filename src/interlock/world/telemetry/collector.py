@@ -11,11 +11,11 @@ from urllib.parse import unquote
 import msgspec
 
 from interlock import __version__
-from interlock.world.notices.notice import Trouble
+from interlock.world.notices.notice import DeliveryFailure
 from interlock.world.notices.posting import SECONDS, exchange
 from interlock.world.telemetry.span import Span, Value, encoded
 
-__all__ = ["Collector", "Taken", "collector_of"]
+__all__ = ["SpanCollector", "Taken", "collector_of"]
 
 _DEFAULT: Final = "http://localhost:4318"
 _PATH: Final = "/v1/traces"
@@ -34,7 +34,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Collector:
+class SpanCollector:
     """Where spans go."""
 
     address: str = field(repr=False)
@@ -43,14 +43,14 @@ class Collector:
     now: Callable[[], float]
     seconds: float = SECONDS
 
-    def send(self, spans: Sequence[Span]) -> Taken | Trouble:
+    def send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure:
         """Send some spans once; it takes a bounded time."""
         body = encoded(spans, self.resource, __version__)
         answer = exchange(self.address, body, self.headers, self.now(), seconds=self.seconds, reads=_ANSWER)
-        return answer if isinstance(answer, Trouble) else _taken(answer, len(spans))
+        return answer if isinstance(answer, DeliveryFailure) else _taken(answer, len(spans))
 
 
-def collector_of(endpoint: str, environment: Mapping[str, str], now: Callable[[], float]) -> Collector:
+def collector_of(endpoint: str, environment: Mapping[str, str], now: Callable[[], float]) -> SpanCollector:
     """The collector that the settings name, else the one that OpenTelemetry's own variables do."""
     named = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "") if not endpoint else ""
     base = (endpoint or environment.get("OTEL_EXPORTER_OTLP_ENDPOINT") or _DEFAULT).rstrip("/")
@@ -61,7 +61,7 @@ def collector_of(endpoint: str, environment: Mapping[str, str], now: Callable[[]
         "service.name": environment.get("OTEL_SERVICE_NAME") or "ralph",
         "service.version": __version__,
     }
-    return Collector(named or (base if base.endswith(_PATH) else base + _PATH), known, resource, now)
+    return SpanCollector(named or (base if base.endswith(_PATH) else base + _PATH), known, resource, now)
 
 
 def _pairs(text: str) -> dict[str, str]:

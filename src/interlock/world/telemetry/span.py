@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["Moment", "Span", "Value", "encoded", "span_id", "trace_id"]
+__all__ = ["Span", "SpanEvent", "Value", "encoded", "span_id", "trace_id"]
 
 _SCHEMA: Final = "https://opentelemetry.io/schemas/1.41.0"
 """The version of the semantic conventions that names are taken from."""
@@ -31,7 +31,7 @@ def span_id(of: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class SpanEvent:
     """Something that happened within a span. Times are nanoseconds since 1970."""
 
     name: str
@@ -51,7 +51,7 @@ class Span:
     began: int
     ended: int
     attributes: Attributes
-    moments: tuple[Moment, ...] = ()
+    moments: tuple[SpanEvent, ...] = ()
     left_out: int = 0
     """How many moments are not among them."""
     error: str | None = None

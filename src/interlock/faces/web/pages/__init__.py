@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from interlock.faces.web.page import Page
+from interlock.faces.web.page import PageKind
 from interlock.faces.web.pages import acting, journal, loops, machines, now, sessions, stats, threads, tickets, travel
 
 __all__ = ["PAGES"]
 
-PAGES: Final[tuple[Page, ...]] = (
+PAGES: Final[tuple[PageKind, ...]] = (
     *now.PAGES,
     *tickets.PAGES,
     *threads.PAGES,

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import escape
 
 from interlock.errors import Refusal
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.presence import about
 from interlock.work.gates.display import framed
 from interlock.work.gates.statement import digest_of
@@ -17,11 +17,11 @@ from interlock.work.threads.reading import find_thread, read_thread
 __all__ = ["PAGES"]
 
 
-def _login(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _login(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     return {}
 
 
-def _gate(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _gate(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """Exactly what the terminal shows, and what the code is bound to."""
     id_, event = find_thread(sight.journal, asked.names["id"]).id, asked.names["event"]
     question = sight.question(id_, event)
@@ -38,6 +38,6 @@ def _gate(sight: Sight, asked: Asked) -> Mapping[str, Any]:
 
 
 PAGES = (
-    Page("/login", "login.html", _login, topics=lambda asked: frozenset({"login"})),
-    Page("/thread/{id}/gate/{event}", "gate.html", _gate, topics=lambda asked: frozenset({"login"})),
+    PageKind("/login", "login.html", _login, topics=lambda asked: frozenset({"login"})),
+    PageKind("/thread/{id}/gate/{event}", "gate.html", _gate, topics=lambda asked: frozenset({"login"})),
 )

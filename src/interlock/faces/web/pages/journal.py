@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 from interlock.errors import NotFound
 from interlock.faces.web.lines import HOMES, line_of
-from interlock.faces.web.page import EVERYTHING, Asked, Page, Sight
-from interlock.journal import Entry, Found, Sought
+from interlock.faces.web.page import EVERYTHING, PageKind, PageRequest, Sight
+from interlock.journal import Entry, SearchPage, Sought
 from interlock.machine import INTERNAL, SHIPPED, Machine
 
 __all__ = ["PAGES", "number_in"]
@@ -38,13 +38,13 @@ def _current_machine(sight: Sight, name: str) -> Machine | None:
     return sight.machines(name) if name in SHIPPED + INTERNAL else None
 
 
-def number_in(asked: Asked, name: str) -> int | None:
+def number_in(asked: PageRequest, name: str) -> int | None:
     """A number that the address gives; None where it gives none that could be one."""
     given = asked.query.get(name, "")
     return int(given) if given.isascii() and given.isdigit() and len(given) < 19 else None
 
 
-def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     filled = {name: asked.query.get(name, "").replace("\0", "").strip()[:_LONGEST] for name in _FIELDS}
     before, after = number_in(asked, "before"), number_in(asked, "after")
     sought = Sought(**{**filled, "instance": _whole(sight, filled["instance"])})
@@ -67,7 +67,7 @@ def _whole(sight: Sight, reference: str) -> str:
     return sight.journal.instance(reference.removeprefix("…").lower()).id if reference else ""
 
 
-def _ways(filled: Mapping[str, str], found: Found) -> _Ways:
+def _ways(filled: Mapping[str, str], found: SearchPage) -> _Ways:
     kept = {name: value for name, value in filled.items() if value}
     newest = found.entries[0][1].seq if found.entries else 0
     return _Ways(
@@ -82,7 +82,7 @@ def _address(query: Mapping[str, object]) -> str:
     return f"/journal?{urlencode(query)}" if query else "/journal"
 
 
-def _topics(asked: Asked) -> frozenset[str]:
+def _topics(asked: PageRequest) -> frozenset[str]:
     """What an entry must be of to change the page: an end of an id could be any instance's."""
     instance, machine = asked.query.get("instance", "").strip(), asked.query.get("machine", "").strip()
     if len(instance) == _ID_LENGTH:
@@ -93,7 +93,7 @@ def _topics(asked: Asked) -> frozenset[str]:
 # One entry
 
 
-def _look_at_one(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look_at_one(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     seq = int(asked.names["seq"])
     found = sight.journal.entry(seq) if 0 < seq < _HIGHEST else None
     if found is None:
@@ -117,6 +117,6 @@ def _neighbour(sight: Sight, found: tuple[str, Entry] | None) -> object:
 
 
 PAGES = (
-    Page("/journal", "journal.html", _look, _topics, heading="Journal", key="j"),
-    Page("/journal/{seq:int}", "entry.html", _look_at_one),
+    PageKind("/journal", "journal.html", _look, _topics, heading="Journal", key="j"),
+    PageKind("/journal/{seq:int}", "entry.html", _look_at_one),
 )

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from interlock.errors import NotFound
+from interlock.faces.drawing.svg import svg
 from interlock.faces.web.lists import folded, machine_of, newest, rows_of, topic
 from interlock.faces.web.looks import look_of
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.rendering import drawn
 from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
-from interlock.machine.svg import svg
-from interlock.work.leases import is_present
-from interlock.work.orchestration.news import News, news_of, words_of
+from interlock.work.driver.lease_holders import is_present
+from interlock.work.driver.transcripts import newest_log, spoken, tail_of
+from interlock.work.orchestration.news import RunNews, news_of, words_of
 from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.standing import standing_of
-from interlock.work.orchestration.values import Mark, Report
-from interlock.work.outputs import newest_log, spoken, tail_of
+from interlock.work.orchestration.run_status import standing_of
+from interlock.work.orchestration.values import Mark, TaskReport
 from interlock.work.stories.limits import used_up
 from interlock.work.stories.opening import limits_of
 from interlock.work.stories.record import Loop
@@ -36,11 +36,11 @@ _SESSIONS: Final = 10
 _UNITS: Final = {"seconds": " s", "tokens": " tokens", "usd": " $", "iterations": ""}
 
 
-def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _list(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     return {"listed": newest(sight, asked, "/loops", "story", "orchestrator")}
 
 
-def _found(sight: Sight, asked: Asked, machine: str, called: str) -> tuple[Instance, list[Entry]]:
+def _found(sight: Sight, asked: PageRequest, machine: str, called: str) -> tuple[Instance, list[Entry]]:
     """The instance that is asked for, and its entries: all, or those up to the one that the address names."""
     found = sight.journal.instance(asked.names["id"])
     if found.machine != machine:
@@ -51,16 +51,18 @@ def _found(sight: Sight, asked: Asked, machine: str, called: str) -> tuple[Insta
     return found, entries if at is None else entries[: max(1, at)]
 
 
-def _is_now(asked: Asked) -> bool:
+def _is_now(asked: PageRequest) -> bool:
     return _number(asked, "at") is None
 
 
-def _number(asked: Asked, name: str) -> int | None:
+def _number(asked: PageRequest, name: str) -> int | None:
     said = asked.query.get(name, "")
     return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
-def _around(sight: Sight, asked: Asked, instance: Instance, entries: Sequence[Entry], state: str) -> dict[str, Any]:
+def _around(
+    sight: Sight, asked: PageRequest, instance: Instance, entries: Sequence[Entry], state: str
+) -> dict[str, Any]:
     """What every page of a loop shows: the machine with its state lit, its thread, its sessions, what is said."""
     machine = machine_of(sight, instance)
     above = [] if instance.parent is None else [sight.journal.instance(instance.parent)]
@@ -106,7 +108,7 @@ def _agent(sight: Sight, instance: Instance, is_tests: bool) -> str | None:
 
 
 def _talk(machine: str, called: str) -> Any:
-    def look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+    def look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         """The output alone, for a page that asks for it again and again: nothing is folded."""
         found = sight.journal.instance(asked.names["id"])
         if found.machine != machine:
@@ -119,7 +121,7 @@ def _talk(machine: str, called: str) -> Any:
 # A story loop
 
 
-def _story(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _story(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "story", "story loop")
     loop = folded(loop_of, entries)
     limits = limits_of(sight.settings)
@@ -164,12 +166,12 @@ def _statuses(loop: Loop) -> dict[str, int]:
 # A run
 
 
-def _run(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _run(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "orchestrator", "run")
     run = folded(run_of, entries)
     standing = standing_of(sight.journal, run, successor(sight.journal, run) if run.outcome == "failure" else None)
     seconds, dollars, tokens = run.spent
-    told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, News)]
+    told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, RunNews)]
     return {
         **_around(sight, asked, instance, entries, run.state),
         "run": run,
@@ -194,7 +196,7 @@ def _steers(run: Run, *, is_driven: bool) -> tuple[str, ...]:
     return ("add", "stop") if is_driven else ("resume", "add")
 
 
-def _tasks(run: Run, asked: Asked) -> dict[str, Any]:
+def _tasks(run: Run, asked: PageRequest) -> dict[str, Any]:
     """A page of the tasks: the one that is asked for, or that with the task at hand."""
     tasks = run.plan.tasks
     pages = max(1, -(-len(tasks) // _TASKS))
@@ -208,11 +210,11 @@ def _tasks(run: Run, asked: Asked) -> dict[str, Any]:
     return {"tasks": shown, "task_page": page, "task_pages": pages, "verdicts": verdicts}
 
 
-def _verdict(reports: Sequence[Report]) -> str:
+def _verdict(reports: Sequence[TaskReport]) -> str:
     return next((str(one.part2.verdict) for one in reversed(reports) if one.part2 is not None), "")
 
 
-def _reports(run: Run, asked: Asked) -> dict[str, Any]:
+def _reports(run: Run, asked: PageRequest) -> dict[str, Any]:
     """The reports of one task: the one that is asked for, that at hand, or the last one that has any."""
     asked_for = asked.query.get("task", "")
     having = [one.id for one in run.plan.tasks if one.id in run.reports]
@@ -226,9 +228,11 @@ def _topics(machine: str) -> Any:
 
 
 PAGES = (
-    Page("/loops", "loops.html", _list, lambda asked: frozenset({"story", "orchestrator"}), heading="Loops", key="l"),
-    Page("/story/{id}", "story.html", _story, _topics("story")),
-    Page("/story/{id}/output", "output.html", _talk("story", "story loop"), _topics("story")),
-    Page("/run/{id}", "run.html", _run, _topics("orchestrator")),
-    Page("/run/{id}/output", "output.html", _talk("orchestrator", "run"), _topics("orchestrator")),
+    PageKind(
+        "/loops", "loops.html", _list, lambda asked: frozenset({"story", "orchestrator"}), heading="Loops", key="l"
+    ),
+    PageKind("/story/{id}", "story.html", _story, _topics("story")),
+    PageKind("/story/{id}/output", "output.html", _talk("story", "story loop"), _topics("story")),
+    PageKind("/run/{id}", "run.html", _run, _topics("orchestrator")),
+    PageKind("/run/{id}/output", "output.html", _talk("orchestrator", "run"), _topics("orchestrator")),
 )

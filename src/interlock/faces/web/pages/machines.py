@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 from interlock.errors import NotFound
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.drawing.svg import svg
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.portraits import portrait_of, report_of
 from interlock.faces.web.rendering import drawn
 from interlock.faces.web.trial import MOST_BYTES
 from interlock.machine import INTERNAL, SHIPPED, Machine
-from interlock.machine.svg import svg
 from interlock.world.machines import checked, is_warning
 
 __all__ = ["PAGES", "TRIAL", "without_trial"]
@@ -27,7 +27,7 @@ def _told(machine: Machine) -> tuple[dict[str, Any], Mapping[str, Any]]:
     return portrait_of(machine), report_of(report, softer)
 
 
-def _look_at_all(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look_at_all(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     counts = sight.journal.standing_counts()
     machines = []
     for name in SHIPPED:
@@ -38,7 +38,7 @@ def _look_at_all(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     return {"machines": machines, **without_trial()}
 
 
-def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     name = asked.names["name"]
     if name not in SHIPPED + INTERNAL:  # and nothing that is a path
         raise NotFound("unknown_machine", f"There is no machine {name[:80]!r}.", f"There are {', '.join(SHIPPED)}.")
@@ -55,7 +55,7 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _topics(asked: Asked) -> frozenset[str]:
+def _topics(asked: PageRequest) -> frozenset[str]:
     return frozenset({asked.names["name"]})
 
 
@@ -67,13 +67,13 @@ def without_trial() -> dict[str, Any]:
     return {"text": "", "error": None, "machine": None, "report": None, "drawing": "", "most": MOST_BYTES // 1024}
 
 
-def _look_at_form(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look_at_form(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     return without_trial()
 
 
-TRIAL = Page("/machines/check", "machine_check.html", _look_at_form)
+TRIAL = PageKind("/machines/check", "machine_check.html", _look_at_form)
 PAGES = (
-    Page("/machines", "machines.html", _look_at_all, heading="Machines", key="m"),
+    PageKind("/machines", "machines.html", _look_at_all, heading="Machines", key="m"),
     TRIAL,
-    Page("/machine/{name}", "machine.html", _look, _topics),
+    PageKind("/machine/{name}", "machine.html", _look, _topics),
 )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from interlock.faces.web.looks import Look, look_of
-from interlock.faces.web.page import NEEDED, Asked, Page, Sight
-from interlock.work.attention import Spending, Waiting, Working, asking, attention
+from interlock.faces.web.looks import StateStyle, look_of
+from interlock.faces.web.page import NEEDED, PageKind, PageRequest, Sight
+from interlock.work.attention import Spending, WaitingItem, WorkingItem, asking, attention
 
 __all__ = ["PAGES"]
 
@@ -26,7 +26,7 @@ class _Amount:
     """How much of the limit is used, as a part of 1; None where there is none."""
 
 
-def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     found = attention(sight.journal, sight.watch, sight.settings, sight.work_tree)
     return {
         "count": found.count,
@@ -41,25 +41,25 @@ def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _needed(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _needed(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """What every page tells of those that wait: how many there are, and each with a name, so that a new one is seen."""
     found, count = asking(sight.journal, sight.watch, sight.work_tree)
     return {"count": count, "asks": [(f"{one.of.id if one.of else ''}:{one.state}", _name(one)) for one in found]}
 
 
-def _name(one: Waiting) -> str:
+def _name(one: WaitingItem) -> str:
     if one.of is None:
         return "Settings wait to be accepted"
     return f"{(one.of.title or one.of.machine)[:_LONGEST]}: {one.state}"
 
 
-def _waiting_look(sight: Sight, one: Waiting) -> Look:
+def _waiting_look(sight: Sight, one: WaitingItem) -> StateStyle:
     if one.of is None:
-        return Look(one.state, one.state, "red", "▲", "")
+        return StateStyle(one.state, one.state, "red", "▲", "")
     return look_of(sight.machines(one.of.machine), one.state)
 
 
-def _working_look(sight: Sight, one: Working) -> Look:
+def _working_look(sight: Sight, one: WorkingItem) -> StateStyle:
     if one.session is not None:
         return look_of(sight.machines("session"), one.session.state)
     return look_of(sight.machines(one.of.machine if one.of else "session"), one.state)
@@ -82,6 +82,6 @@ def _amounts(one: Spending) -> list[_Amount]:
 
 
 PAGES = (
-    Page("/", "now.html", _look, heading="Now", key="n", ages=True),
-    Page(NEEDED, "needed.html", _needed, lambda asked: _ASKING, ages=True),
+    PageKind("/", "now.html", _look, heading="Now", key="n", ages=True),
+    PageKind(NEEDED, "needed.html", _needed, lambda asked: _ASKING, ages=True),
 )

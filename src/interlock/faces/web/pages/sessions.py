@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.faces.web.looks import Look, look_of
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.looks import StateStyle, look_of
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.journal import Entry, Instance
 from interlock.machine import Machine
-from interlock.work.references import Reference, reference_to
-from interlock.work.sessions.record import Note, Record
-from interlock.work.sessions.summary import Share, Summary, shares_of, summary_of
+from interlock.work.inspection.references import Reference, reference_to
+from interlock.work.sessions.record import Note, SessionRecord
+from interlock.work.sessions.summary import SessionSummary, Share, shares_of, summary_of
 from interlock.work.sessions.verbs import MACHINE, find_session
 
 __all__ = ["PAGES", "SessionRow", "session_rows"]
@@ -28,8 +28,8 @@ _ID_LENGTH = 26
 class SessionRow:
     """A session in a list: what it does, how it looks, and whose it is."""
 
-    session: Summary
-    look: Look
+    session: SessionSummary
+    look: StateStyle
     of: Reference | None
 
 
@@ -45,7 +45,7 @@ def session_rows(sight: Sight, instances: Iterable[Instance]) -> list[SessionRow
     return rows
 
 
-def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _list(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     before = asked.query.get("before") or None
     found = sight.journal.recent(MACHINE, _MOST_ROWS + 1, before=before)
     shown = found[:_MOST_ROWS]
@@ -60,7 +60,7 @@ def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
 class _Stay:
     """One state that was reported."""
 
-    look: Look
+    look: StateStyle
     since: str
     seconds: float | None
     """None where it goes on, or ends the session."""
@@ -78,7 +78,7 @@ class _Event:
     type: str
     by: str
     said: str
-    look: Look | None = None
+    look: StateStyle | None = None
     is_off_path: bool = False
 
 
@@ -86,13 +86,13 @@ class _Event:
 class _Bar:
     """One state's share of the bar."""
 
-    look: Look
+    look: StateStyle
     start: float
     part: float
     words: str
 
 
-def _show(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _show(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance = find_session(sight.journal, asked.names["id"])
     machine = sight.journal.machine_of(instance)
     with sight.watch.lock:
@@ -121,7 +121,7 @@ def _show(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _stays(record: Record, machine: Machine) -> list[_Stay]:
+def _stays(record: SessionRecord, machine: Machine) -> list[_Stay]:
     known = record.durations(record.heard)
     last = len(known) - 1
     return [
@@ -149,7 +149,7 @@ def _bar(share: Share, machine: Machine) -> _Bar:
     return _Bar(look, share.start, share.part, f"{look.label}: {took}{', off the path' if share.off_path else ''}")
 
 
-def _legend(record: Record, machine: Machine) -> list[tuple[Look, float | None]]:
+def _legend(record: SessionRecord, machine: Machine) -> list[tuple[StateStyle, float | None]]:
     """The seconds in each state that has been left; None for the one that it is in."""
     spent: dict[str, float | None] = {}
     for stay, seconds in record.durations(record.heard)[:-1]:
@@ -159,12 +159,12 @@ def _legend(record: Record, machine: Machine) -> list[tuple[Look, float | None]]
     return [(look_of(machine, state), seconds) for state, seconds in spent.items()]
 
 
-def _finding(note: Note, machine: Machine) -> tuple[str, str, Look, str]:
+def _finding(note: Note, machine: Machine) -> tuple[str, str, StateStyle, str]:
     return str(note.data.get("code", "")), note.message, look_of(machine, str(note.data.get("state", ""))), note.time
 
 
 def _events(entries: Iterable[Entry], machine: Machine) -> list[_Event]:
-    telling = Record()
+    telling = SessionRecord()
     found = []
     for entry in entries:
         note = telling.take(entry)
@@ -174,16 +174,16 @@ def _events(entries: Iterable[Entry], machine: Machine) -> list[_Event]:
     return found
 
 
-def _all(asked: Asked) -> frozenset[str]:
+def _all(asked: PageRequest) -> frozenset[str]:
     return frozenset({MACHINE})
 
 
-def _topics(asked: Asked) -> frozenset[str]:
+def _topics(asked: PageRequest) -> frozenset[str]:
     id_ = asked.names["id"]
     return frozenset({id_ if len(id_) == _ID_LENGTH else MACHINE})  # by the end of an id, it may be any session
 
 
 PAGES = (
-    Page("/sessions", "sessions.html", _list, _all, heading="Sessions", key="s", ages=True),
-    Page("/session/{id}", "session.html", _show, _topics, ages=True),
+    PageKind("/sessions", "sessions.html", _list, _all, heading="Sessions", key="s", ages=True),
+    PageKind("/session/{id}", "session.html", _show, _topics, ages=True),
 )

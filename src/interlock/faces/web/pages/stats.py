@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from interlock.faces.amounts import count_text, span_text
 from interlock.faces.web.looks import look_of
-from interlock.faces.web.page import Asked, Page, Sight
-from interlock.faces.web.plots import HEIGHT, WIDTH, Part, Plot, plot_of
+from interlock.faces.web.page import PageKind, PageRequest, Sight
+from interlock.faces.web.plots import HEIGHT, WIDTH, ColumnPart, Plot, plot_of
 from interlock.journal.ids import is_suffix, time_text
 from interlock.machine import Machine
 from interlock.work.orchestration.ledger import recent_runs
-from interlock.work.orchestration.metrics import Metrics, Overall, over, rate
+from interlock.work.orchestration.metrics import Overall, RunMetrics, over, rate
 from interlock.work.orchestration.trends import Day, by_day
 
 __all__ = ["PAGES"]
@@ -27,7 +27,7 @@ _OUTCOMES: Final = {"success": "good", "failure": "bad", "superseded": "calm", "
 _ENDS: Final = {"qualified": "good", "failed": "bad", "closed": "calm", "open": "warn"}
 
 
-def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     before = asked.query.get("before", "")
     given = before if len(before) == _ID_LENGTH and is_suffix(before) else None
     runs, has_older = recent_runs(sight.journal, _MOST_RUNS, given)
@@ -89,10 +89,12 @@ def _plots(days: Sequence[Day]) -> list[Plot]:
         title: str, kind: str, value: Callable[[Day], float | None], text: Callable[[float], str], most: float = 0
     ) -> Plot:
         values = [value(day) for day in days]
-        return plot_of(title, dates, [[] if there is None else [Part(there, kind)] for there in values], text, most)
+        return plot_of(
+            title, dates, [[] if there is None else [ColumnPart(there, kind)] for there in values], text, most
+        )
 
     def parts(title: str, kinds: Mapping[str, str], counts: Callable[[Day], Mapping[str, int]]) -> Plot:
-        stacks = [[Part(counts(day).get(name, 0), kind, name) for name, kind in kinds.items()] for day in days]
+        stacks = [[ColumnPart(counts(day).get(name, 0), kind, name) for name, kind in kinds.items()] for day in days]
         return plot_of(title, dates, stacks, _number)
 
     return [
@@ -126,7 +128,7 @@ def _agents(overall: Overall) -> list[tuple[str, ...]]:
     ]
 
 
-def _run(run: Metrics, sight: Sight) -> dict[str, Any]:
+def _run(run: RunMetrics, sight: Sight) -> dict[str, Any]:
     return {
         "id": run.id,
         "goal": run.goal,
@@ -148,4 +150,4 @@ def _number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-PAGES = (Page("/stats", "stats.html", _look, lambda asked: frozenset({"orchestrator"}), heading="Stats", key="c"),)
+PAGES = (PageKind("/stats", "stats.html", _look, lambda asked: frozenset({"orchestrator"}), heading="Stats", key="c"),)

@@ -12,22 +12,22 @@ from typing import Any, Final
 from interlock.errors import InterlockError, NotFound
 from interlock.faces.web.lists import folded, machine_of, newest, rows_of, topic
 from interlock.faces.web.looks import look_of
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
+from interlock.work.driver.lease_holders import is_present
+from interlock.work.driver.transcripts import Spoken, spoken, tail_of
 from interlock.work.gates.display import visible
-from interlock.work.leases import is_present
-from interlock.work.outputs import Spoken, spoken, tail_of
-from interlock.work.side_by_side import side_by_side
+from interlock.work.inspection.comparison import side_by_side
 from interlock.work.threads.children import CHILDREN, shown_child
 from interlock.work.threads.choices import choices
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.history import moves_of, passings_of, tries_of
 from interlock.work.threads.reading import find_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.showing import is_recommended, whole_diff
 from interlock.work.threads.spec import faults, parse_spec, template
-from interlock.work.threads.visit import default_config
 from interlock.work.tickets.numbers import number_of
 from interlock.work.verification.receipt import Receipt, from_data
 from interlock.world.git import diff
@@ -44,7 +44,7 @@ _SHOWN_SESSIONS: Final = 10
 _MOST_REVISIONS: Final = 50
 
 
-def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _list(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     modes = sight.machines("thread").form.settings["mode"].values
     return {
         "listed": newest(sight, asked, "/threads", "thread"),
@@ -53,7 +53,7 @@ def _list(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _thread(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _thread(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance = find_thread(sight.journal, asked.names["id"])
     machine = machine_of(sight, instance)
     entries = sight.journal.history(instance.id)
@@ -120,7 +120,7 @@ def _writing(sight: Sight, thread: Thread, *, is_now: bool) -> dict[str, Any]:
     }
 
 
-def _number(asked: Asked, name: str) -> int | None:
+def _number(asked: PageRequest, name: str) -> int | None:
     said = asked.query.get(name, "")
     return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
@@ -170,7 +170,7 @@ def _ticket(sight: Sight, parent: str | None) -> dict[str, Any] | None:
 # What it is about
 
 
-def _spec(thread: Thread, asked: Asked) -> dict[str, Any]:
+def _spec(thread: Thread, asked: PageRequest) -> dict[str, Any]:
     """The spec, and two of its revisions side by side: the two that the address names, or the last two."""
     revisions = {one.number: one for one in thread.revisions}
     numbers = list(revisions)[-_MOST_REVISIONS:]
@@ -226,7 +226,7 @@ def _between(root: Path, before: str, after: str) -> str:
     return diff(root, before, after).text
 
 
-def _changes(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _changes(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """What differs from the baseline right now, uncommitted changes included."""
     instance = find_thread(sight.journal, asked.names["id"])
     thread = thread_of(sight.journal.history(instance.id))
@@ -263,7 +263,7 @@ def _agent(sight: Sight, session: str) -> str | None:
     return str(said) if said else None
 
 
-def _talk(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _talk(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """The output alone, for a page that asks for it again and again while an agent works: nothing is folded."""
     instance = find_thread(sight.journal, asked.names["id"])
     run = asked.names["run"]
@@ -275,17 +275,17 @@ def _talk(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     return {"id": instance.id, "run": run, "is_live": is_live, "spoken": _spoken(sight, run, agent)}
 
 
-def _topics(asked: Asked) -> frozenset[str]:
+def _topics(asked: PageRequest) -> frozenset[str]:
     return frozenset({topic(asked, "thread"), "session", "story", "orchestrator"})
 
 
-def _own(asked: Asked) -> frozenset[str]:
+def _own(asked: PageRequest) -> frozenset[str]:
     return frozenset({topic(asked, "thread")})
 
 
 PAGES = (
-    Page("/threads", "threads.html", _list, lambda asked: frozenset({"thread"}), heading="Threads", key="t"),
-    Page("/thread/{id}", "thread.html", _thread, _topics),
-    Page("/thread/{id}/changes", "thread_changes.html", _changes, _own),
-    Page("/thread/{id}/output/{run}", "output.html", _talk, _own),
+    PageKind("/threads", "threads.html", _list, lambda asked: frozenset({"thread"}), heading="Threads", key="t"),
+    PageKind("/thread/{id}", "thread.html", _thread, _topics),
+    PageKind("/thread/{id}/changes", "thread_changes.html", _changes, _own),
+    PageKind("/thread/{id}/output/{run}", "output.html", _talk, _own),
 )

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.faces.web.looks import Look, look_of
-from interlock.faces.web.page import Asked, Page, Sight
+from interlock.faces.web.looks import StateStyle, look_of
+from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.pages.sessions import session_rows
 from interlock.journal import Entry, Instance
 from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
-from interlock.work.tickets.card import COMMENTED, EDITED
-from interlock.work.tickets.dashboard import Dashboard, Phase, dashboard
+from interlock.work.tickets.dashboard import Dashboard, PipelineStage, dashboard
 from interlock.work.tickets.numbers import MACHINE, known_ticket
-from interlock.work.tickets.queries import Filters, Summary, listed, view
+from interlock.work.tickets.queries import Filters, TicketSummary, listed, view
+from interlock.work.tickets.record import COMMENTED, EDITED
 
 __all__ = ["PAGES"]
 
@@ -34,10 +34,10 @@ _STATUS = {"ON_TRACK": "good", "AT_RISK": "warn", "OFF_TRACK": "bad"}
 # The board
 
 
-def _board(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _board(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     machine = sight.machines(MACHINE)
     state, text = asked.query.get("state") or None, asked.query.get("find") or None
-    found: list[Summary] | None = None
+    found: list[TicketSummary] | None = None
     if state is not None or text is not None:
         ended = True if state in machine.states and machine.states[str(state)].terminal else None
         order = "updated" if ended else "priority"
@@ -56,7 +56,7 @@ def _board(sight: Sight, asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _in_order(board: Dashboard, machine: Machine) -> list[Phase]:
+def _in_order(board: Dashboard, machine: Machine) -> list[PipelineStage]:
     """The columns: what waits for a person's help first, then the way, then what has ended."""
     aside = [one for one in board.phases if one.state == "Human Needed"]
     ended = [one for one in board.phases if machine.states[one.state].terminal]
@@ -76,8 +76,8 @@ class _Happened:
     kind: str
     """`created`, `moved`, `commented` or `edited`."""
     said: str
-    before: Look | None = None
-    after: Look | None = None
+    before: StateStyle | None = None
+    after: StateStyle | None = None
     how: str = ""
     """The command and the intent of a move."""
 
@@ -86,7 +86,7 @@ class _Happened:
 class _Move:
     """A move that is possible now."""
 
-    to: Look
+    to: StateStyle
     intent: str
     command: str
     """The command that makes it; empty for a person, who needs none."""
@@ -94,7 +94,7 @@ class _Move:
     """What a person types."""
 
 
-def _ticket(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     number = str(asked.names["number"])
     ticket = known_ticket(sight.journal, number)
     machine = sight.journal.machine_of(ticket)
@@ -171,15 +171,15 @@ def _happened(entry: Entry, machine: Machine) -> _Happened | None:
     return None  # what the tracker's board shows is no news of the ticket
 
 
-def _concerns_tickets(asked: Asked) -> frozenset[str]:
+def _concerns_tickets(asked: PageRequest) -> frozenset[str]:
     return frozenset({MACHINE})
 
 
-def _concerns_one(asked: Asked) -> frozenset[str]:
+def _concerns_one(asked: PageRequest) -> frozenset[str]:
     return frozenset({MACHINE, "session", "thread"})
 
 
 PAGES = (
-    Page("/board", "board.html", _board, _concerns_tickets, heading="Board", key="b"),
-    Page("/ticket/{number:int}", "ticket.html", _ticket, _concerns_one),
+    PageKind("/board", "board.html", _board, _concerns_tickets, heading="Board", key="b"),
+    PageKind("/ticket/{number:int}", "ticket.html", _ticket, _concerns_one),
 )

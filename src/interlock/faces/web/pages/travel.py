@@ -9,13 +9,13 @@ from typing import Any, Final
 from interlock.errors import UsageError
 from interlock.faces.web.lines import HOMES, line_of
 from interlock.faces.web.looks import look_of
-from interlock.faces.web.page import EVERYTHING, Asked, Page, Sight
+from interlock.faces.web.page import EVERYTHING, PageKind, PageRequest, Sight
 from interlock.faces.web.pages.journal import number_in
 from interlock.journal import Entry, Instance
 from interlock.machine import SHIPPED
-from interlock.work.comparing import Pair, aligned, stays
+from interlock.work.inspection.alignment import StepPair, aligned, stays
+from interlock.work.inspection.time_travel import Moment, moment_of
 from interlock.work.tickets.numbers import number_of
-from interlock.work.travel import Moment, moment_of
 
 __all__ = ["PAGES"]
 
@@ -27,7 +27,7 @@ _OFFERED: Final = 8
 _ID_LENGTH: Final = 26
 
 
-def _look(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     asked_for = asked.query.get("version")
     version = number_in(asked, "version") if asked_for else None
     if asked_for and version is None:
@@ -63,7 +63,7 @@ def _home(instance: Instance, first: Entry) -> str | None:
     return HOMES[instance.machine] + instance.id if instance.machine in HOMES else None
 
 
-def _topics(asked: Asked) -> frozenset[str]:
+def _topics(asked: PageRequest) -> frozenset[str]:
     return _concerning(asked.names["id"])
 
 
@@ -75,7 +75,7 @@ def _concerning(*ids: str) -> frozenset[str]:
 # Side by side
 
 
-def _look_at_two(sight: Sight, asked: Asked) -> Mapping[str, Any]:
+def _look_at_two(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     named = [asked.query.get(side, "").strip().removeprefix("…").lower() for side in ("left", "right")]
     given: dict[str, Any] = {"named": named, "sides": None, "offered": _offered(sight)}
     if not all(named):
@@ -104,7 +104,7 @@ def _compared(sight: Sight, sides: Sequence[Instance]) -> dict[str, Any]:
     }
 
 
-def _shown(pair: Pair, name: str, machine: Any) -> dict[str, Any]:
+def _shown(pair: StepPair, name: str, machine: Any) -> dict[str, Any]:
     both = [None if one is None else (line_of(one.entry, name, machine), one.after) for one in (pair.left, pair.right)]
     return {"kind": pair.kind, "differs": pair.differs, "left": both[0], "right": both[1]}
 
@@ -114,7 +114,7 @@ def _until(sight: Sight, instance: Instance) -> float:
     return sight.now if instance.outcome is None else datetime.fromisoformat(instance.updated).timestamp()
 
 
-def _topics_of_two(asked: Asked) -> frozenset[str]:
+def _topics_of_two(asked: PageRequest) -> frozenset[str]:
     return _concerning(asked.query.get("left", ""), asked.query.get("right", ""))
 
 
@@ -125,6 +125,6 @@ def _offered(sight: Sight) -> list[tuple[str, list[Instance]]]:
 
 
 PAGES = (
-    Page("/at/{id}", "at.html", _look, _topics),
-    Page("/compare", "compare.html", _look_at_two, _topics_of_two),
+    PageKind("/at/{id}", "at.html", _look, _topics),
+    PageKind("/compare", "compare.html", _look_at_two, _topics_of_two),
 )

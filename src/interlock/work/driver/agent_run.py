@@ -1,0 +1,322 @@
+"""One run of one agent for somebody who drives it: heard, watched, and a session of its own."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import InterlockError, JournalError
+from interlock.journal import Entry, Journal, Transaction
+from interlock.work.budget import NOTHING, Amount, reserve
+from interlock.work.driver.agent_failures import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
+from interlock.work.formats.times import day_of
+from interlock.work.sessions.findings import WrittenFile, of_others
+from interlock.work.sessions.prompt import progress_reporting
+from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, data_of, ran_of, result_of
+from interlock.work.sessions.upkeep import take_in, written_beside, written_since
+from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
+from interlock.work.settings.values import Settings
+from interlock.work.setup.agent_tools import tools_for
+from interlock.world.agents.agent import Agent
+from interlock.world.agents.assignment import AgentTools, Assignment, TimeOuts
+from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
+from interlock.world.agents.lines import LONGEST
+from interlock.world.agents.refusing import refuses_schema
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
+from interlock.world.agents.running import StopSignal, run
+from interlock.world.agents.tree import end_marked
+from interlock.world.child_environment import complete_address
+from interlock.world.git import Repository
+from interlock.world.journal_address import BY_SESSION, MARK, keep_address, remove_address
+from interlock.world.repository import WORK_TREES
+
+__all__ = [
+    "DRIVER",
+    "KEEPS",
+    "AgentRequest",
+    "AgentRun",
+    "Begin",
+    "end_orphaned_runs",
+    "not_answered",
+    "orphaned_runs",
+    "run_agent",
+]
+
+KEEPS = 32_000
+"""How many characters of what an agent said last are kept where nobody needs more."""
+_LINE = 4
+"""A line holds what is said perhaps twice, and each character in up to two bytes."""
+_LEFT = 8
+"""So many sessions of a parent are looked at for what a driver left: it has a few at a time."""
+_OUTCOMES = {Ending.FINISHED: "success", **dict.fromkeys(NO_ATTEMPTS, "cancelled")}
+
+
+Begin = Callable[[Callable[[Transaction], str]], str]
+"""How a run is begun: the work that gives its session, in a transaction, with whatever else belongs to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest:
+    """What an agent is sent for, by whom, and where."""
+
+    agent: Agent
+    role: str
+    prompt: str
+    parent: str
+    """The instance that it works for; every process of it carries this as its mark."""
+    root: Path
+    """The repository that its journal is of."""
+    directory: Path
+    log: Path
+    environment: Mapping[str, str]
+    time_outs: TimeOuts
+    state_directory: Path
+    settings: Settings
+    """Those that were in force when its driver began."""
+    budget: Amount = NOTHING
+    """What all work of a day may use."""
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+    reports: bool = False
+    """Whether it is told how to report what it does; who only reads has nothing to report."""
+    schema: Mapping[str, Any] | None = None
+    """The JSON Schema of its answer, for an agent with an option for that; the prompt asks for it as well."""
+    keeps: int = KEEPS
+    """How many characters of what it says are kept, from the end."""
+    wait_seconds: float = 21_600.0
+    """Maximum seconds to wait for a failure without a reset time."""
+    keeps_words: bool = False
+    """Whether its session says what it was asked and said, and what its tools were called on."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRun:
+    """How it ended, and the end of what was said."""
+
+    result: Result
+    said: str
+    ran: RunSummary
+    """The same as its session tells it."""
+    wait: Wait | None = None
+    """How long to wait after a temporary failure; None once the maximum is reached."""
+
+
+def run_agent(
+    journal: Journal,
+    request: AgentRequest,
+    tell: Callable[[object], None],
+    stop: StopSignal,
+    repository: Callable[[], Repository] | None = None,
+    begin: Begin | None = None,
+) -> AgentRun:
+    """Send an agent once. It is a session from its first moment to its last, whatever becomes of it.
+
+    Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
+    So it is where the settings wait to be accepted. Every run of every agent passes here.
+    `repository` gives an open one for the look at what it wrote, where somebody has one; `begin` is the transaction in
+    which it begins, where more is written in that.
+    """
+    request.settings.must_allow_agents()
+    session = (begin or journal.transact)(_opening(journal, request))
+    ear = _Ear(tell, request.keeps, Tools(journal.now, keeps_words=request.keeps_words))
+    outfit = tools_for(request.agent.name, request.directory, request.environment) if request.reports else None
+    given = {
+        "RALPH_SESSION_ID": session,
+        "RALPH_ROOT": str(request.root),
+        "RALPH_REPORTING": "optional" if request.reports else "expected",
+        **({MARK: BY_SESSION} if journal.url else {}),
+    }
+    assignment = Assignment(
+        prompt=_with_reporting(journal, request, session, outfit) if request.reports else request.prompt,
+        directory=request.directory,
+        log=request.log,
+        environment={**request.environment, **given},
+        time_outs=request.time_outs,
+        model=request.model,
+        arguments=request.arguments,
+        marker=request.parent,
+        line_limit=max(LONGEST, _LINE * request.keeps),
+        schema=request.schema,
+        outfit=outfit,
+    )
+    before = last_run(journal, request.parent, request.agent.name)
+    with _address_kept(journal, request, session):
+        result = run(request.agent, assignment, ear.hear, stop)
+        if request.schema is not None and not ear.has_begun and refuses_schema(result):
+            tell(Warned(f"{request.agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+            result = run(request.agent, replace(assignment, schema=None), ear.hear, stop)
+    take_in(journal, request.state_directory)  # everything that its hooks saw, before the session ends
+    written = written_since(journal, session, repository() if repository is not None else None)
+    if not ear.has_begun and not written and _is_idle(result):
+        failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
+        result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
+    said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-request.keeps :])
+    words = (request.prompt, said) if request.keeps_words else None
+    is_limited = result.ending is Ending.LIMITED
+    wait = wait_for(result.failure, before, journal.now(), request.wait_seconds) if is_limited else None
+    why = end_text(request.agent.name, result) if result.ending in NO_ATTEMPTS - {Ending.STOPPED} else ""
+    span = (wait.until, wait.since) if wait is not None else None
+    ran = result_of(result, request.agent.name, request.model, ear.tools, words, span, why)
+    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran)
+    _look_beside(journal, session, request, tell)
+    return AgentRun(result, said, ran, wait)
+
+
+def _is_idle(result: Result) -> bool:
+    """True if a run exited without using any tokens: if it also did nothing, a retry would not help."""
+    ended = result.ending in (Ending.FINISHED, Ending.FAILED) and (result.exit_code or 0) >= 0
+    return ended and not (result.usage.input or result.usage.output or result.cost_usd)
+
+
+def not_answered(agent: str, heard: AgentRun, hint: str) -> InterlockError:
+    """Return the error of an agent that was asked and did not finish; `hint` helps where another try may."""
+    result = heard.result
+    if result.ending in UNUSABLE:
+        return unusable(agent, heard.ran)
+    if heard.wait is not None:
+        details = {"until": heard.wait.until, "agent": agent}
+        message = f"{heard.ran.why}. It {waiting_text(heard.ran)}."
+        return InterlockError("agent_unavailable", message, "Run the same command again then.", details)
+    if result.ending is Ending.LIMITED:
+        return unavailable(agent, heard.ran)
+    return InterlockError("agent_failed", f"The agent did not answer: {end_text(agent, result)}.", hint)
+
+
+@contextmanager
+def _address_kept(journal: Journal, request: AgentRequest, session: str) -> Iterator[None]:
+    """Let the programs of a session find a journal that is on a server: the agent's environment does not say where."""
+    if journal.url is None:
+        yield
+        return
+    try:
+        keep_address(request.environment, session, complete_address(journal.url, request.environment))
+    except OSError as error:
+        message = f"The journal's address cannot be kept for the agent: {error.strerror} ({error.filename})."
+        hint = "Make your state directory writable: ~/.local/state/interlock, or below $XDG_STATE_HOME."
+        raise JournalError("journal_unreachable", message, hint) from None
+    try:
+        yield
+    finally:
+        remove_address(request.environment, session)
+
+
+def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> None:
+    """End what a driver that died left of its errands: their processes, and their sessions.
+
+    What each of them used nobody knows: it has cost what was reserved for it.
+    """
+    end_marked(parent)
+    take_in(journal, state_directory)
+    for session in orphaned_runs(journal, parent):
+        remove_address(os.environ, session)
+        written = written_since(journal, session)
+        _end(journal, session, "cancelled", written, _left(journal, session, DIED), "the driver of the run died")
+    for one in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
+        if one.outcome is not None and (ran := _left(journal, one.id, UNKNOWN)) is not None:
+            journal.transact(note(one.id, RUN, DRIVER, data_of(ran)))
+
+
+def orphaned_runs(journal: Journal, parent: str) -> list[str]:
+    """The open sessions of errands for an instance; one that an agent began itself is no errand, and its own."""
+    return [one.id for one in journal.open_children(parent, "session") if _is_errand(journal.history(one.id)[0])]
+
+
+def _is_errand(created: Entry) -> bool:
+    return (created.actor_kind, created.actor_id, created.channel) == (DRIVER.kind, DRIVER.id, DRIVER.channel)
+
+
+def _left(journal: Journal, session: str, ending: str) -> RunSummary | None:
+    """What is known of a run that nobody wrote down; None where somebody did, or no driver began it."""
+    history = journal.history(session)
+    if not _is_errand(history[0]) or ran_of(history) is not None:
+        return None
+    return RunSummary(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
+
+
+def _with_reporting(journal: Journal, request: AgentRequest, session: str, outfit: AgentTools | None) -> str:
+    """The prompt with how to report, where the agent has our server: from this run, or from `ralph init`."""
+    if outfit is None and not (request.state_directory / "init.json").is_file():
+        return request.prompt
+    machine = journal.machine_of(journal.instance(session))
+    return f"{request.prompt}\n{progress_reporting(machine, session)}"
+
+
+def _opening(journal: Journal, request: AgentRequest) -> Callable[[Transaction], str]:
+    """The run's session, and in the same transaction what the run may use of the day's budget."""
+    caller = Caller(DRIVER, request.agent.name, None, str(request.directory))
+
+    def work(transaction: Transaction) -> str:
+        kept = reserve(transaction, day_of(journal.now()), request.budget)
+        return create(caller, parent=request.parent, role=request.role, kept=kept)(transaction).session_id
+
+    return work
+
+
+def _end(
+    journal: Journal,
+    session: str,
+    outcome: str,
+    written: Sequence[WrittenFile],
+    ran: RunSummary | None,
+    why: str | None = None,
+) -> None:
+    """Write down what came of a run, and end its session where it did not end itself."""
+
+    def work(transaction: Transaction) -> None:
+        if ran is not None:
+            note(session, RUN, DRIVER, data_of(ran))(transaction)
+        if transaction.instance(session).outcome is None:
+            complete(session, outcome, DRIVER, why, written=written)(transaction)
+
+    journal.transact(work)
+
+
+def _look_beside(journal: Journal, session: str, request: AgentRequest, tell: Callable[[object], None]) -> None:
+    """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
+    if not request.directory.is_relative_to(request.state_directory / WORK_TREES):
+        return
+    beside = written_beside(journal, session, request.state_directory.parent)
+    found = of_others(journal.instance(session).state, beside)
+    if found:
+        journal.transact(lambda transaction: keep_findings(transaction, session, found))
+    for one in found:
+        tell(Warned(one.message))
+
+
+class _Ear:
+    """Hears what an agent says: all of it is told on, its end is kept. It takes a time that grows with what is said."""
+
+    def __init__(self, tell: Callable[[object], None], keeps: int, tools: Tools) -> None:
+        self.tools = tools
+        self._tell = tell
+        self._keeps = keeps
+        self._pieces: deque[str] = deque()
+        self._size = 0
+        """Of all pieces, each with the end of its line."""
+        self.has_begun = False
+        """Whether it has said or done anything."""
+
+    @property
+    def text(self) -> str:
+        """The end of what was said."""
+        return "\n".join(self._pieces)[-self._keeps :].lstrip("\n")
+
+    def hear(self, happening: Happening) -> None:
+        if isinstance(happening, Said):
+            self._keep(happening.text[-self._keeps :])
+        self.tools.take(happening)
+        has_ended_well = isinstance(happening, Finished) and happening.ok
+        self.has_begun = self.has_begun or has_ended_well or isinstance(happening, Said | UsedTool)
+        self._tell(happening)
+
+    def _keep(self, text: str) -> None:
+        self._pieces.append(text)
+        self._size += len(text) + 1
+        while (rest := self._size - len(self._pieces[0]) - 1) > self._keeps:  # what is left is enough
+            self._pieces.popleft()
+            self._size = rest

@@ -1,0 +1,36 @@
+"""The repository of a driver, open for git from one step to the next, until something else is let run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from interlock.world.git import Looking, Repository, WorkTreeHash, opened
+
+__all__ = ["OpenRepository"]
+
+
+@dataclass(slots=True)
+class OpenRepository:
+    """Opened when it is first asked for; whoever lets something run shuts it before."""
+
+    looking: Looking = field(default_factory=Looking)
+    _open: ExitStack = field(default_factory=ExitStack)
+    _repository: Repository | None = None
+
+    def repository(self, root: Path) -> Repository:
+        """The repository, open for git until something else is let run."""
+        if self._repository is None:
+            self._repository = self._open.enter_context(opened(root))
+        return self._repository
+
+    def shut(self) -> None:
+        """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in."""
+        self._repository = None
+        self._open.close()
+
+    def look(self, root: Path, exclude: Sequence[str] = ()) -> WorkTreeHash:
+        """The work tree as it is now."""
+        return self.looking.look(self.repository(root), exclude)

@@ -1,0 +1,87 @@
+"""What a driver has at hand from one step to the next. All of it can be made anew; none of it is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from interlock.journal import Entry, Journal
+from interlock.machine import Machine
+from interlock.machine.model import NOTED
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.open_repository import OpenRepository
+from interlock.work.orchestration.projecting import Papers
+from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.replay import run_of, take
+from interlock.work.orchestration.run_files.transitions import TransitionLog, transitions
+from interlock.work.orchestration.store import SessionFiles
+from interlock.world.git import Repository
+
+__all__ = ["RunCache", "opened"]
+
+
+@dataclass(slots=True)
+class RunCache:
+    """A run with its files, as they are known so far."""
+
+    context: Final[DriverContext]
+    papers: Final[Papers]
+    run: Run
+    _transitions: TransitionLog
+    log: str = ""
+    """The lines of the moves so far."""
+    git: Final[OpenRepository] = field(default_factory=OpenRepository)
+
+    def take_in(self) -> Run:
+        """The run as its entries tell it now: only those are read that are new, whoever wrote them."""
+        for entry in self.context.journal.history(self.run.id, self.run.version):
+            self.take(entry)
+        return self.run
+
+    def take(self, entry: Entry) -> None:
+        take(self.run, entry)
+        line = self._transitions.take(entry)
+        if line is not None:
+            self.log += line
+
+    def last_projected(self) -> Run:
+        """The run as it was when its files were last noted."""
+        entries = self.context.journal.history(self.run.id)
+        notes = [one.version for one in entries if _is_projection(one)]
+        return run_of(entries[: notes[-1]] if notes else entries)
+
+    @property
+    def tree(self) -> str:
+        """The tree of the work as it is now."""
+        return self.git.look(self.context.root).tree
+
+    @property
+    def repository(self) -> Repository:
+        return self.git.repository(self.context.root)
+
+
+def _is_projection(entry: Entry) -> bool:
+    return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "projected"
+
+
+def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
+    """The desk of a driver that begins or goes on with a run."""
+    journal: Journal = context.journal
+    entries = journal.history(id_)
+    run = run_of(entries)
+    log = TransitionLog(machine, run.session)
+    text = _log_before(journal, run) + "".join(line for entry in entries if (line := log.take(entry)))
+    papers = Papers(SessionFiles(context.root, context.state_directory), run.session)
+    return RunCache(context, papers, run, log, text)
+
+
+def _log_before(journal: Journal, run: Run) -> str:
+    """The moves of the runs before this one on the same directory."""
+    parts: list[str] = []
+    follows = run.follows
+    while follows:
+        entries = journal.history(follows)
+        machine = journal.machine_of(journal.instance(follows))
+        parts.append("".join(transitions(machine, run.session, entries)))
+        follows = run_of(entries[:1]).follows
+    return "".join(reversed(parts))

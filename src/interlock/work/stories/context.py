@@ -1,0 +1,280 @@
+"""Where a loop works and what it works with; its files, read and written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.errors import Refusal
+from interlock.journal import Journal, Lease
+from interlock.machine import Actor, Event, Evidence
+from interlock.machine.model import NOTED
+from interlock.work.budget import NOTHING, Amount
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.file_hashes import stamp
+from interlock.work.formats.quoting import shown
+from interlock.work.settings.values import Settings
+from interlock.work.stories.loop_cache import LoopCache, Owned
+from interlock.work.stories.prd import PRD, parse_prd
+from interlock.work.stories.progress import FILE, Progress, StoryProgress
+from interlock.work.stories.stories import Story
+from interlock.work.stories.story_files import parse_story
+from interlock.world.agents.agent import Agent
+from interlock.world.agents.running import StopSignal
+from interlock.world.files import write_bytes
+from interlock.world.memory import Memory
+
+__all__ = [
+    "DRIVER",
+    "PROMISES",
+    "Limits",
+    "StoryContext",
+    "StoryFiles",
+    "known_stories",
+    "named",
+    "note",
+    "noted",
+    "own",
+    "own_files",
+    "plain",
+    "read_text",
+    "write_text",
+]
+
+_PLACES = (
+    *("_bmad-output/implementation-artifacts", "_bmad-output/stories", "docs/stories", "docs/sprint-artifacts"),
+    *("docs/implementation-artifacts", "stories", "docs"),
+)
+"""Where story files lie, in the order in which they are looked for."""
+PROMISES: Mapping[str, str] = {"completion": "COMPLETED", "task": "READY_FOR_NEXT_TASK"}
+_MAX_NAME = 500
+_MAX_FILE = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long things may take, and how much may be spent; 0 is no limit."""
+
+    iterations: int = 100
+    day_iterations: int = 0
+    agent_seconds: float = 3600.0
+    idle_seconds: float = 900.0
+    test_seconds: float = 1800.0
+    task_seconds: float = 0.0
+    loop_seconds: float = 0.0
+    day_seconds: float = 0.0
+    task_tokens: int = 0
+    loop_tokens: int = 0
+    day_tokens: int = 0
+    task_usd: float = 0.0
+    loop_usd: float = 0.0
+    day_usd: float = 0.0
+    wait_seconds: float = 21_600.0
+    """Maximum seconds to wait for a failure without a reset time."""
+    stuck_after: int = 3
+    """How many tasks may fail alike, one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryContext:
+    """One repository with a loop in it."""
+
+    journal: Journal
+    root: Path
+    state_directory: Path
+    agents: tuple[Agent, ...]
+    judge: Agent
+    tests: tuple[str, ...]
+    limits: Limits
+    memory: Memory
+    is_server: bool
+    """Whether the memory is a server's, or the journal's own."""
+    environment: Mapping[str, str]
+    settings: Settings
+    tell: Callable[[object], None]
+    stop: StopSignal
+    wait: Callable[[float], None]
+    """Wait so many seconds, or until it is to stop."""
+    refresh: Callable[[], None] = lambda: None
+    """Before the journal is read: what was told elsewhere is read there."""
+    budget: Amount = NOTHING
+    """What all work of a day may use, whoever drives it."""
+    model: str | None = None
+    template: str | None = None
+    prompt: str = ""
+    commits: bool = True
+    test_files: tuple[str, ...] = ()
+    """Globs of the files that hold tests."""
+    promises: Mapping[str, str] = field(default_factory=lambda: PROMISES)
+    """What a template calls its promises; one that is called `abort` is listened for."""
+    keeps_words: bool = False
+    """Whether the session of a run says what was asked and said: for traces with content."""
+    desk: LoopCache = field(default_factory=LoopCache, compare=False, repr=False)
+
+    @property
+    def progress(self) -> Path:
+        return self.root / FILE
+
+
+def plain(value: object) -> Any:
+    """A value as JSON has it: what an entry can keep."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def named(paths: Iterable[str]) -> list[str]:
+    """Paths as a text can hold them, in order: git gives every byte of a name, and an agent chooses its names."""
+    return sorted(shown(path, _MAX_NAME) for path in paths)
+
+
+def read_text(path: Path) -> str | None:
+    """A file's text; None where there is none. What is no text, or much too long, is an error of the catalogue."""
+    try:
+        if path.stat().st_size > _MAX_FILE:
+            raise Refusal("story_invalid", f"{path} is larger than {_MAX_FILE} bytes.", "Make it smaller.")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refusal(
+            "story_invalid", f"{path} cannot be read: {error}.", "Make it a text that you may read."
+        ) from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole: whoever reads it sees the old text or the new one."""
+    write_bytes(path, text.encode("utf-8", "surrogateescape"))
+
+
+def note(
+    context: StoryContext, loop: str, lease: Lease | None, type_: str, actor: Actor = DRIVER, **data: object
+) -> None:
+    """Write something down in a loop's journal; it moves nothing."""
+    context.journal.append(loop, noted(type_, actor, **data), lease=lease)
+
+
+def noted(type_: str, actor: Actor = DRIVER, **data: object) -> Event:
+    """Something to write down."""
+    return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
+
+
+@dataclass(slots=True)
+class StoryFiles:
+    """The stories, read when they are asked for."""
+
+    root: Path
+    _prd: dict[str, Story] | None = None
+    _files: dict[str, Path] | None = None
+    lines: Mapping[str, StoryProgress] = field(default_factory=dict)
+
+    def get(self, id_: str, otherwise: str = "there is no story file for it") -> Story | str:
+        """A story, or why there is none."""
+        try:
+            path = self.path(id_)
+            if path is not None:
+                text = read_text(path)
+                assert text is not None
+                return parse_story(id_, text, str(path.relative_to(self.root)))
+            known = self.prd().get(id_)
+        except Refusal as error:
+            return error.message
+        return otherwise if known is None else known
+
+    def path(self, id_: str) -> Path | None:
+        """The file of a story: the one that is named, or the one whose name begins with its number."""
+        named = self.lines[id_].file if id_ in self.lines else None
+        if named is not None and named != PRD:
+            path = (self.root / named).resolve()
+            if not path.is_relative_to(self.root.resolve()):
+                raise Refusal("story_invalid", f"{named} lies outside of the repository.", "Name a file inside of it.")
+            return path if path.is_file() else None
+        if self._files is None:
+            self._files = dict(_found(self.root))
+        return self._files.get(id_.removeprefix("story-"))
+
+    def prd(self) -> dict[str, Story]:
+        if self._prd is None:
+            text = read_text(self.root / PRD)
+            self._prd = {} if text is None else {one.id: one for one in parse_prd(text)}
+        return self._prd
+
+
+def known_stories(root: Path) -> list[tuple[str, str | None]]:
+    """Every story that there is, with its file, in the order in which they would be done."""
+    files = sorted(dict(_found(root)).items(), key=lambda one: [int(part) for part in one[0].split("-")])
+    found: list[tuple[str, str | None]] = [(f"story-{number}", str(path.relative_to(root))) for number, path in files]
+    return found or [(id_, PRD) for id_ in StoryFiles(root).prd()]
+
+
+def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
+    """The files that are the loop's own, and no agent's work: `progress.txt`, `prd.json`, the files of the stories."""
+    shelf = StoryFiles(root, lines={one.id: one for one in progress.stories})
+    plainly = _plain_paths(root)
+    found: dict[str, None] = {FILE: None, PRD: None}
+    for one in progress.stories:
+        if one.file is not None and plainly(one.file):
+            found[one.file] = None
+            continue
+        with suppress(Refusal):  # one that lies outside is nobody's here
+            path = shelf.path(one.id)
+            if path is not None:
+                found[str(path.relative_to(root.resolve() if one.file else root))] = None
+    return tuple(found)
+
+
+def _plain_paths(root: Path) -> Callable[[str], bool]:
+    """Whether a path is that of a file below a root which no link leads to; of others no more is said."""
+    whole = os.path.realpath(root)
+    plain: dict[str, bool] = {}
+
+    def is_plain(path: str) -> bool:
+        directory, _, name = path.rpartition("/")
+        if directory not in plain:
+            above = os.path.join(whole, directory) if directory else whole  # noqa: PTH118
+            plain[directory] = not directory.startswith("/") and os.path.realpath(above) == above
+        try:
+            return plain[directory] and bool(name) and stat.S_ISREG(os.lstat(f"{whole}/{path}").st_mode)
+        except (OSError, ValueError):
+            return False
+
+    return is_plain
+
+
+def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
+    """`own_files`, found out anew only where a story or a directory of stories has changed."""
+    known = context.desk.own
+    if known is None or not _are_same(known.stories, progress.stories):
+        files = (one.file for one in progress.stories)
+        places = {*_PLACES, *(file.rpartition("/")[0] for file in files if file)}
+        known = context.desk.own = Owned(progress.stories, tuple(f"{context.root}/{place}" for place in sorted(places)))
+    now = stamp(known.places)
+    if now is None or now != known.stamp:
+        known.stamp, known.files = now, own_files(context.root, progress)
+    return known.files
+
+
+def _are_same(before: tuple[StoryProgress, ...], after: tuple[StoryProgress, ...]) -> bool:
+    """Whether they are the same stories with the same files."""
+    pairs = zip(before, after, strict=False)
+    return len(before) == len(after) and all(a is b or (a.id == b.id and a.file == b.file) for a, b in pairs)
+
+
+def _found(root: Path) -> Iterator[tuple[str, Path]]:
+    """Story files by their number: `2-1-greeting.md` is story 2-1. The first place that has one counts."""
+    for place in reversed(_PLACES):
+        directory = root / place
+        try:
+            names = sorted(name for name in os.listdir(directory) if name.endswith(".md"))  # noqa: PTH208
+        except OSError:
+            continue
+        for name in names:
+            first, _, rest = name.removesuffix(".md").partition("-")
+            second = rest.partition("-")[0]
+            if first.isdigit() and second.isdigit():
+                yield f"{first}-{second}", directory / name

@@ -1,0 +1,50 @@
+"""What a driver has at hand from one step to the next. All of it can be made anew; none of it is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from interlock.journal import Journal
+from interlock.work.driver.file_hashes import FileHashes
+from interlock.work.driver.open_repository import OpenRepository
+from interlock.work.stories.progress import StoryProgress
+from interlock.work.stories.record import Loop
+from interlock.work.stories.replay import take
+from interlock.work.stories.sheet import Sheet
+from interlock.work.stories.unsent import LoopMemory
+
+__all__ = ["LoopCache", "Owned"]
+
+
+@dataclass(slots=True)
+class Owned:
+    """The loop's own files, with what they were found by: the stories, and the directories as they were."""
+
+    stories: tuple[StoryProgress, ...]
+    places: tuple[str, ...]
+    stamp: object = None
+    files: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class LoopCache(OpenRepository):
+    """What need not be found out again, each with what tells whether it still holds."""
+
+    _loop: Loop = field(default_factory=Loop)
+    sheet: Sheet = field(default_factory=Sheet)
+    """`progress.txt` as it was last."""
+    seen: FileHashes = field(default_factory=FileHashes)
+    copies: dict[str, str] = field(default_factory=dict)
+    """The hashes of the copies of guarded files that this driver has made."""
+    own: Owned | None = None
+    memories: dict[str, LoopMemory] = field(default_factory=dict)
+    """The memory events of each loop of the repository, as far as they were read."""
+
+    def loop(self, journal: Journal, id_: str) -> Loop:
+        """A loop as its entries tell it now: only those are read that are new, whoever wrote them."""
+        known = self._loop if self._loop.id == id_ else Loop()
+        self._loop = Loop()  # what is cut off in between is not half known
+        for entry in journal.history(id_, known.version):
+            take(known, entry)
+        self._loop = known
+        return known.copied()

@@ -1,0 +1,147 @@
+"""A thread in one state, as its driver and its verbs have it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.journal import Journal, Lease, Transaction
+from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
+from interlock.machine.model import NOTED, OBSERVED
+from interlock.work.driver.agent_failures import prose
+from interlock.work.driver.agent_run import DRIVER, AgentRun, Begin
+from interlock.work.driver.context import DriverContext
+from interlock.work.formats.hashing import sha256_of
+from interlock.work.formats.quoting import sayable
+from interlock.work.settings.values import Settings
+from interlock.work.threads.diagnosing import diagnose
+from interlock.work.threads.record import Config, Thread
+
+__all__ = ["ThreadStep", "default_config", "noted"]
+
+_WORKERS = frozenset({"implementer", "executor"})
+"""The roles of the sessions in which the work itself is done."""
+_SESSIONS = 500
+
+
+def default_config(settings: Settings) -> Config:
+    """How a loop runs where nobody chose anything else."""
+    return Config(
+        agents=settings.texts("agent.rotation") or (settings.text("agent.name"),),
+        iterations=settings.number("thread.iterations"),
+        driver=settings.text("thread.driver"),
+        selection=settings.text("agent.selection"),
+        isolation=settings.text("thread.isolation"),
+        judge=settings.text("agent.judge") or settings.text("agent.name"),
+        budget_minutes=settings.number("thread.budget_minutes"),
+        budget_usd=settings.number("thread.budget_usd"),
+        budget_tokens=settings.number("thread.budget_tokens"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadStep:
+    """A thread in one state: where it is worked on, what is known of it, and the right to drive it."""
+
+    context: DriverContext
+    thread: Thread
+    snapshot: Snapshot
+    machine: Machine
+    lease: Lease | None
+
+    @property
+    def config(self) -> Config:
+        return self.thread.config or default_config(self.context.settings)
+
+    @property
+    def root(self) -> Path:
+        """Where the thread works."""
+        return Path(self.thread.work_tree) if self.thread.work_tree else self.context.root
+
+    @property
+    def number(self) -> int:
+        """Which iteration this is."""
+        return self.snapshot.counters.get("iteration", 1)
+
+    @property
+    def runs(self) -> Path:
+        """The directory of the run that is under way."""
+        return self.context.state_directory / "runs" / (self.thread.run or f"run-{self.thread.id[-6:]}-000")
+
+    def event(self, name: str, reason: str | None = None, **data: Any) -> Event:
+        """What came of it, as an event of the machine; where it leads to Stuck, with what is known then."""
+        reason = sayable(reason) if reason is not None else None
+        event = Event(name, DRIVER, reason=reason, evidence=Evidence(data=data) if data else None)
+        made = step(self.machine, self.snapshot, event)
+        if not (isinstance(made, Accepted) and made.snapshot.state == "Stuck"):
+            return event
+        last = prose(data.get("feedback", "nothing was claimed"))
+        reason = reason or f"{self.number} iterations are used up: {last}"
+        reason = sayable(reason)
+        thread = self.thread
+        if "child" in data:  # it has just worked, perhaps begun after the thread was read
+            thread = replace(thread, child=data["child"], child_run=thread.run, is_settled=False)
+        diagnosis = diagnose(thread, reason, self.root, _child_agents(self.context.journal, thread))
+        text = msgspec.json.encode(diagnosis, order="deterministic").decode()
+        evidence = Evidence(
+            data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha256_of(text)}
+        )
+        return Event(name, DRIVER, reason=reason, evidence=evidence)
+
+    def send(
+        self,
+        name: str,
+        role: str,
+        prompt: str,
+        log: Path,
+        directory: Path | None = None,
+        *,
+        reports: bool = False,
+        begin: Begin | None = None,
+    ) -> AgentRun:
+        """Send an agent, `name` or `name:model`, on an errand for the thread; what it costs, `account` writes down."""
+        return self.context.send(
+            name,
+            role,
+            prompt,
+            parent=self.thread.id,
+            log=log,
+            directory=directory or self.root,
+            reports=reports,
+            judge=role == "judge",
+            begin=begin,
+        )
+
+    def log_of(self, what: str) -> Path:
+        """Where the log of something beside the loop's runs lies."""
+        return (
+            self.context.state_directory / "runs" / f"{what}-{self.thread.id[-6:]}-{self.thread.version}" / "output.log"
+        )
+
+    def is_over(self, reader: Journal | Transaction) -> bool:
+        """Whether somebody moved the thread since it was read: what was made for it then is nothing to it now."""
+        later = reader.history(self.thread.id, self.thread.version)
+        return any(one.event not in (NOTED, OBSERVED) for one in later)
+
+    def note(self, type_: str, **data: Any) -> None:
+        """Write something down; it moves nothing."""
+        self.context.journal.append(self.thread.id, noted(type_, **data), lease=self.lease)
+
+
+def _child_agents(journal: Journal, thread: Thread) -> list[str]:
+    """The agents that did the work of the thread's child in this run, in the order in which they began."""
+    if thread.child is None or thread.child_run != thread.run:
+        return []
+    sessions = journal.recent("session", _SESSIONS, parent=thread.child)
+    later = [one.id for one in sessions if one.created >= (thread.run_started or "")]
+    first = journal.first_entries(later)
+    told = [first[id_].decoded_evidence().data for id_ in reversed(later)]
+    return [str(one["agent"]) for one in told if one.get("role") in _WORKERS and one.get("agent")]
+
+
+def noted(type_: str, **data: Any) -> Event:
+    """Something that a driver writes down; it moves nothing."""
+    return Event(NOTED, DRIVER, evidence=Evidence(data={"type": type_, **data}))

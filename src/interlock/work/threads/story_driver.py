@@ -1,0 +1,141 @@
+"""A story loop as the driver of a thread: the spec is its story, and what failed is a story that mends it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from interlock.journal import Journal, Transaction
+from interlock.machine import Event
+from interlock.work.stories.context import StoryContext, note, noted, read_text, write_text
+from interlock.work.stories.loop import begin, drive
+from interlock.work.stories.opening import LoopOptions, make_story_context
+from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus, parse, template, written
+from interlock.work.stories.record import Loop
+from interlock.work.stories.replay import loop_of
+from interlock.work.threads.child import Child, ChildPart
+from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.iterating import spec_of
+
+__all__ = ["STORY"]
+
+_STORIES = ".ralf/stories"
+"""Where the stories lie that a thread makes of its spec: in its work tree, and out of git's sight."""
+
+
+def _begin(step: ThreadStep) -> str:
+    """A loop over the spec as its story, or over what failed as a story that mends it."""
+    _write_story(step)
+    id_ = begin(_yard(step), parent=step.thread.id)
+    step.note("child", id=id_)
+    return id_
+
+
+def _hindrance(step: ThreadStep) -> str | None:
+    """Nothing that its loop would not find itself."""
+    return None
+
+
+def _fits(step: ThreadStep, id_: str) -> bool:
+    """Always: its agents are those of the thread, whoever they are when it goes on."""
+    return True
+
+
+def _wake(step: ThreadStep, id_: str) -> None:
+    if loop_of(step.context.journal.history(id_)).paused is not None:
+        note(_yard(step), id_, None, "resumed")
+
+
+def _drive(step: ThreadStep, id_: str) -> Event | None:
+    if step.thread.context and step.context.journal.instance(id_).outcome is None:
+        step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_))
+    return _concluded(step, drive(_yard(step), id_).loop)
+
+
+def _tell_on(transaction: Transaction, step: ThreadStep, id_: str) -> None:
+    """What a person said to the next agent of the thread is said to the next one of its loop."""
+    context = step.thread.context
+    for text in context:
+        transaction.append(id_, noted("context_added", text=text))
+    transaction.append(step.thread.id, noted("child", id=id_, told=len(context)), lease=step.lease)
+
+
+def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:
+    loop = loop_of(journal.history(id_))
+    return loop.state, tuple(
+        ChildPart(one.id, str(one.status), one.current_task or "") for one in loop.progress.stories
+    )
+
+
+def _concluded(step: ThreadStep, loop: Loop) -> Event | None:
+    told: dict[str, Any] = {"child": loop.id, "spent": list(loop.spent())}
+    match loop.outcome:
+        case "all_complete" if loop.iteration:
+            return step.event("claims_done", **told)
+        case "all_complete":
+            why = "the story loop found nothing to do, and that alone proves nothing"
+        case "only_blocked_left":
+            needs = "; ".join(f"{story}: {why}" for story, why in loop.needs.items())
+            why = f"only blocked stories are left: {needs}"
+        case None if loop.paused is not None and not step.context.pausing.is_set():
+            why = f"the story loop rests: {loop.paused}"
+            if loop.is_overdrawn:
+                return step.event("budget_exhausted", why, **told)
+        case None:
+            return step.event("pause") if step.context.pausing.is_set() else None
+        case _:
+            why = f"the story loop cannot begin: {loop.explanation}"
+    return step.event("driver_failed", why, **told)
+
+
+def _yard(step: ThreadStep) -> StoryContext:
+    context, config = step.context, step.config
+    asked = LoopOptions(rotation=config.agents, prompt=f"This is part of: {step.thread.title}")
+    return make_story_context(
+        context.journal,
+        step.root,
+        context.state_directory,
+        context.settings,
+        context.environment,
+        asked,
+        context,
+        context.tell,
+        spec_of(step).criteria,
+    )
+
+
+def _write_story(step: ThreadStep) -> None:
+    """Give the loop its work: the spec as a story, or what failed as a story that mends it."""
+    thread, root = step.thread, step.root
+    path = root / FILE
+    text = read_text(path)
+    if text is not None and not thread.feedback:
+        return
+    progress = parse(text) if text is not None else None
+    known = {one.id for one in progress.stories} if progress is not None else set()
+    number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
+    id_ = f"fix-{number}" if text is not None else "story-1-1"
+    file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
+    write_text(root / file, _story(step, thread.feedback))
+    if progress is None:
+        write_text(path, template(thread.title, [(id_, file)], thread.updated))
+    else:
+        fresh = StoryProgress(id_, StoryStatus.NOT_STARTED, file)
+        write_text(path, written(text, replace(progress, stories=(*progress.stories, fresh))))
+
+
+def _story(step: ThreadStep, feedback: str) -> str:
+    spec, revision = spec_of(step), step.thread.revision
+    assert revision is not None  # `spec_of` has read it
+    criteria = "\n".join(f"{one.number}. {one.text}" for one in spec.criteria)
+    numbers = ", ".join(str(one.number) for one in spec.criteria)
+    what = "Mend what failed" if feedback else "Build what the spec says"
+    why = f"\n## What failed\n\n{feedback.strip()}\n" if feedback else ""
+    return (
+        f"# {step.thread.title}\n\n## Acceptance Criteria\n\n{criteria}\n\n"
+        f"## Tasks / Subtasks\n\n- [ ] {what} (AC: {numbers})\n{why}\n## Dev Notes\n\n{revision.text}\n"
+    )
+
+
+STORY = Child("story", _begin, _hindrance, _fits, _wake, _drive, _parts)

@@ -1,0 +1,162 @@
+"""One command of the pipeline for one ticket, as an agent's session that hands the ticket on itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from interlock.errors import InterlockError, LeaseHeld
+from interlock.journal import Entry, Instance, Journal, Transaction
+from interlock.work.driver.agent_failures import end_text, hindrance_of, unavailable, unusable, waiting_text
+from interlock.work.driver.agent_run import DRIVER, AgentRun, end_orphaned_runs, orphaned_runs
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.driver_lease import lease_seconds
+from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.sessions.runs import RunSummary, ran_of
+from interlock.work.sessions.verbs import Caller
+from interlock.work.ticket_driver.stages import WorkStop
+from interlock.work.tickets.handoff import Handed, handoff
+from interlock.work.tickets.locks import expire
+from interlock.work.tickets.skills import prompt
+from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
+
+__all__ = ["end_left", "last_move", "run_command", "wait_out"]
+
+_ATTEMPTS = 2
+_PATIENCE = 1.0
+_SAID = 300
+_PREPARING = "way:prepare"
+"""Who works on documents in the repository's own work tree: one agent at a time."""
+
+
+def run_command(context: DriverContext, ticket: Instance, number: int, command: str, agent: str) -> WorkStop | None:
+    """Send an agent for a command. What it holds afterwards is let go; None where the ticket was handed on."""
+    journal = context.journal
+    wait_out(context, ticket.id)
+    if context.stop.is_set():
+        return WorkStop(f"#{number} was stopped before {command}.", f"`ralph work {number}` continues.")
+    with _alone(context, ticket.id):
+        if journal.instance(ticket.id).version != ticket.version:
+            return None  # somebody else was at work on it meanwhile
+        tried = _tried(journal, ticket, command)
+        log = context.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
+        text = prompt(journal.machine_of(ticket), command, number)
+        context.tell(f"{command}: {agent} works on #{number}")
+        heard = context.send(agent, command, text, parent=ticket.id, log=log, reports=True)
+        journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
+    ending = str(heard.result.ending)
+    if _state(journal, ticket) != ticket.state:
+        _tell_moves(context, ticket)
+        return None
+    if context.stop.is_set() or ending == "stopped":
+        return WorkStop(f"#{number} rests: it was stopped during {command}.", f"`ralph work {number}` goes on.")
+    if heard.result.ending in UNUSABLE:
+        error = unusable(agent, heard.ran)
+        return WorkStop(
+            error.message.rstrip("."), f"{error.hint} `ralph work {number} --agent NAME` takes another.", True
+        )
+    if heard.result.ending is Ending.LIMITED:
+        return _unavailable(agent, heard.ran) if heard.wait is None else None  # else the next round waits for it
+    if tried + 1 < _ATTEMPTS:
+        context.tell(f"{command} ended without handing #{number} on; it is tried once more")
+        return None
+    reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; {_last_words(agent, heard)}"
+    escalate = handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate")
+    journal.transact(lambda transaction: _unless_moved(transaction, ticket, escalate))
+    return None
+
+
+def _last_words(agent: str, heard: AgentRun) -> str:
+    """The result of the last run for the ticket's trail; never the raw output of a failed agent."""
+    said = " ".join(heard.said.split())[-_SAID:]
+    if heard.result.ending is Ending.FINISHED and said:
+        return f"the last said: {said}"
+    return f"the last time, {end_text(agent, heard.result)}"
+
+
+def wait_out(context: DriverContext, parent: str) -> None:
+    """Wait for the limit or provider of an instance's last agent, if it failed temporarily."""
+    now = context.journal.now()
+    ran = hindrance_of(context.journal, parent, now)
+    if ran is not None and ran.until is not None:
+        context.tell(f"{ran.why}; it {waiting_text(ran)}")
+        context.wait(ran.until - now)
+
+
+def _unavailable(agent: str, ran: RunSummary) -> WorkStop:
+    error = unavailable(agent, ran)
+    return WorkStop(error.message.rstrip("."), error.hint, failed=True)
+
+
+def _unless_moved(transaction: Transaction, ticket: Instance, work: Callable[[Transaction], Handed]) -> None:
+    """Hand a ticket on, where nobody else has done so meanwhile."""
+    if transaction.instance(ticket.id).state == ticket.state:
+        work(transaction)
+
+
+def _tell_moves(context: DriverContext, before: Instance) -> None:
+    """Where the agent handed the ticket on to, and why."""
+    for one in context.journal.history(before.id, before.version):
+        if one.from_state != one.to_state:
+            context.tell(f"✓ {one.from_state} → {one.to_state}: {one.reason or one.event}")
+
+
+def last_move(journal: Journal, ticket: Instance) -> Entry:
+    """The entry by which a ticket came to where it is."""
+    history = journal.history(ticket.id)
+    return next((one for one in reversed(history) if one.from_state != one.to_state), history[0])
+
+
+def _state(journal: Journal, ticket: Instance) -> str:
+    return journal.instance(ticket.id).state
+
+
+def _tried(journal: Journal, ticket: Instance, command: str) -> int:
+    """How often an agent came to its end with a command since the ticket was handed on last."""
+    since = next(one.time for one in reversed(journal.history(ticket.id)) if one.event in ("handoff", "created"))
+    sent = [one for one in journal.recent("session", 2 * _ATTEMPTS, parent=ticket.id) if one.created > since]
+    return sum(one.outcome != "cancelled" and _was_tried(journal.history(one.id), command) for one in sent)
+
+
+def _was_tried(session: list[Entry], command: str) -> bool:
+    """True if a session was an attempt at a command; a failure that is not about the work is none."""
+    told = ran_of(session)
+    is_none = told is not None and told[1].ending in NO_ATTEMPTS
+    return not is_none and session[0].decoded_evidence().data.get("role") == command
+
+
+def end_left(context: DriverContext, ticket: str) -> None:
+    """End what a walker that died left of its agents; while any lives, they are that one's."""
+    journal = context.journal
+    if not orphaned_runs(journal, ticket):
+        return
+    try:
+        lease = journal.acquire(_PREPARING, process_holder(), lease_seconds(), is_present)
+    except LeaseHeld:
+        return
+    try:
+        end_orphaned_runs(journal, ticket, context.state_directory)
+    finally:
+        journal.release(lease)
+
+
+@contextmanager
+def _alone(context: DriverContext, ticket: str) -> Iterator[None]:
+    """Be the only one who prepares tickets in this work tree; others take their turn."""
+    journal, seconds = context.journal, lease_seconds(context.time_outs.wall)
+    while True:
+        try:
+            lease = journal.acquire(_PREPARING, process_holder(), seconds, is_present)
+            break
+        except LeaseHeld:
+            if context.stop.is_set():
+                raise
+            context.wait(_PATIENCE)
+    try:
+        end_orphaned_runs(journal, ticket, context.state_directory)
+        yield
+    finally:
+        try:
+            journal.release(lease)
+        except InterlockError:
+            context.tell("the journal could not be written at the end; what was held ends with this process")

@@ -1,0 +1,194 @@
+"""The thread of a ticket: opened from its plan, led from gate to gate, and merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from interlock.errors import InterlockError, Refusal
+from interlock.journal import Instance
+from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
+from interlock.work.sessions.verbs import Caller
+from interlock.work.threads.dialogue import say
+from interlock.work.threads.driver_step import default_config
+from interlock.work.threads.loop import drive
+from interlock.work.threads.reading import read_thread
+from interlock.work.threads.record import Thread
+from interlock.work.threads.showing import shown_at
+from interlock.work.threads.spec import faults, parse_spec
+from interlock.work.threads.upcoming import next_command
+from interlock.work.threads.verbs import Person, act, configure, new_thread, revise_spec
+from interlock.work.ticket_driver.command_stage import wait_out
+from interlock.work.ticket_driver.stages import WorkStop
+from interlock.work.tickets.handoff import handoff
+from interlock.work.tickets.merged import merged_commit
+from interlock.work.tickets.queries import TicketView
+from interlock.work.tickets.verbs import edit
+
+__all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text"]
+
+_MAX_PLAN = 100_000
+_TURNS = 2
+"""How often an agent is asked for a spec before it is a person's to write."""
+_GATES = {"Drafting": "finalize", "Assessing": "finalize", "PendingReview": "approve", "ReadyToCommit": "commit"}
+_ONWARD = {"Finalized": "run", "Configuring": "start", "Implemented": "ready"}
+"""What whoever asked for the whole way has asked for between the gates."""
+_RESTS = {"Paused": "the thread rests", "Stuck": "the thread is stuck", "PreflightFailed": "the thread cannot begin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What was chosen for this walk."""
+
+    agent: str | None = None
+    """Who works, `name` or `name:model`."""
+    driver: str | None = None
+    """What runs the loop of the thread."""
+    isolation: str | None = None
+    """Where the thread works: in the repository's own work tree, or in one of its own."""
+    asks: bool = False
+    """Whether somebody is there who is asked at the gates."""
+
+
+def open_thread_for(context: DriverContext, ticket: TicketView, person: Person, choices: Choices) -> None:
+    """A thread on a ticket that is In Progress, with what was chosen."""
+    mode = context.settings.text("thread.mode")
+    thread = new_thread(context, person.actor, ticket.title, mode, ticket.number)
+    agents = (choices.agent,) if choices.agent else None
+    chosen = {"agents": agents, "driver": choices.driver, "isolation": choices.isolation}
+    given = {name: value for name, value in chosen.items() if value is not None}
+    if given:
+        configure(context, thread.id, person, replace(default_config(context.settings), **given))
+
+
+def lead(
+    context: DriverContext, known: Instance, ticket: TicketView, person: Person, choices: Choices
+) -> WorkStop | None:
+    """Bring a thread as far as it goes now; None where it moved, and may go further."""
+    thread = drive(context, known.id)
+    state = thread.state
+    if thread.outcome is not None:
+        return None
+    has_spec = state != "Drafting" or _has_spec(context, thread, ticket, person, choices)
+    if context.journal.instance(thread.id).state != state:
+        return None  # somebody went on with it meanwhile
+    if not has_spec:
+        hint = f"`ralph thread spec {thread.id[-6:]} --edit` writes it; then `ralph work {ticket.number}` goes on."
+        return WorkStop("the spec is yours to write: no agent made one that can be built from", hint, thread=thread.id)
+    if state in _ONWARD:
+        _move(context, thread, person, _ONWARD[state])
+        return None
+    if state in _GATES:
+        return _at_gate(context, thread, person, choices, _GATES[state])
+    why = _RESTS.get(state, f"the thread is in {state}")
+    said = thread.reason.strip().splitlines()[0] if thread.reason.strip() else ""
+    return WorkStop(f"{why}{': ' if said else ''}{said}", _next(thread), failed=state in _RESTS, thread=thread.id)
+
+
+def _move(context: DriverContext, thread: Thread, person: Person, event: str) -> None:
+    act(context, thread.id, person, event, shown=_showing(context, event))
+
+
+def _at_gate(context: DriverContext, thread: Thread, person: Person, choices: Choices, event: str) -> WorkStop | None:
+    """At a gate somebody is asked who is there; whoever is not there finds it where it waits."""
+    if choices.asks:
+        try:
+            _move(context, thread, person, event)
+            return None
+        except Refusal as error:
+            if error.code != "gate_declined":
+                raise
+    return WorkStop(f"{event} is yours", f"`ralph thread {event} {thread.id[-6:]}`.", thread=thread.id)
+
+
+def _next(thread: Thread) -> str:
+    return f"`{next_command(thread.state, thread.id)}`."
+
+
+def _showing(context: DriverContext, event: str) -> Callable[[Thread], str]:
+    return partial(_shown, context.root, event)
+
+
+def _shown(root: Path, event: str, thread: Thread) -> str:
+    return shown_at(thread, event, Path(thread.work_tree or root))
+
+
+# The spec
+
+
+def _has_spec(context: DriverContext, thread: Thread, ticket: TicketView, person: Person, choices: Choices) -> bool:
+    """Whether there is a spec to build from: the thread's own, the plan itself, or what an agent makes of it."""
+    if _is_sound(thread):
+        return True
+    plan = plan_text(context.root, ticket)
+    if plan is not None and thread.revision is None and not faults(parse_spec(plan)):
+        revise_spec(context, thread.id, person.actor, plan)
+        return True
+    while sum(one.role == "assistant" for one in thread.messages) < _TURNS:
+        wrong = faults(parse_spec(thread.revision.text)) if thread.revision is not None else []
+        asked = _mend(wrong) if wrong else _ask(ticket, plan)
+        try:
+            thread = say(context, thread.id, person.actor, asked, choices.agent)
+        except InterlockError as error:
+            if error.code == "agent_unavailable" and "until" in error.details and not context.stop.is_set():
+                wait_out(context, thread.id)
+                continue
+            if error.code != "agent_failed":
+                raise
+            context.tell(f"{error.message} {error.hint}")
+            return False
+        if _is_sound(thread):
+            return True
+    return False
+
+
+def _is_sound(thread: Thread) -> bool:
+    return thread.revision is not None and not faults(parse_spec(thread.revision.text))
+
+
+def plan_text(root: Path, ticket: TicketView) -> str | None:
+    """The plan of a ticket, where it lies in the repository."""
+    found = (root / ticket.plan).resolve() if ticket.plan is not None else None
+    if found is None or not found.is_relative_to(root.resolve()) or not found.is_file():
+        return None
+    return found.read_bytes()[:_MAX_PLAN].decode("utf-8", "replace")
+
+
+def _ask(ticket: TicketView, plan: str | None) -> str:
+    parts = [
+        f"Write the whole spec for the ticket #{ticket.number}, “{ticket.title}”. There will be no answers: decide "
+        "what is open from the code and the plan, and give the spec at once. Each criterion must be something that "
+        "can be checked, with a command where one can check it.",
+        f"The ticket says:\n\n{ticket.body}" if ticket.body else "",
+        f"The approved plan:\n\n{plan}" if plan else "There is no plan in the repository.",
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _mend(wrong: list[str]) -> str:
+    return f"This spec cannot be built from: {' '.join(wrong)} Give the whole spec again, mended."
+
+
+# When it is built
+
+
+def finish(context: DriverContext, ticket: TicketView, thread: Instance | None) -> WorkStop | None:
+    """A ticket in review is done when its commit is in the target branch; until then, merging is the person's."""
+    number, branch = ticket.number, context.settings.text("ticket.target_branch")
+    if thread is None:
+        return WorkStop("it is in review", f"`ralph ticket show {number}` has its pull request.")
+    made = read_thread(context.journal, thread.id)
+    if made.commit is not None and made.commit not in ticket.commits:
+        context.journal.transact(edit(DRIVER, number, add={"commits": [made.commit]}))
+    merged = merged_commit(context.journal, number, context.root, branch)
+    if merged is None:
+        return WorkStop(f"it waits to be merged into {branch}", f"`git switch {branch} && git merge {made.branch}`.")
+    reason = f"{merged[:10]} is in {branch}"
+    work = handoff(Caller(DRIVER), number, reason=reason, command="merge", intent="complete", merged=merged)
+    context.journal.transact(work)
+    return None
