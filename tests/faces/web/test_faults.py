@@ -33,10 +33,10 @@ def test_the_stream_goes_on_when_one_of_its_pages_cannot_be_made(repository: Pat
     shown = [(page, PageRequest(page.route, {}, {})) for page in (PageKind("/broken", "sessions.html", _broken), whole)]
     with opened(repository) as journal:
         sight = Sight(journal, repository / ".ralf", repository, Settings(), load_shipped)
-        desk = ServerContext(journal, repository / ".ralf", repository)
+        context = ServerContext(journal, repository / ".ralf", repository)
 
         async def told() -> bytes:
-            stream = Hub(desk, sight, Renderer([], NOBODY), anyio.Event()).regions(shown)
+            stream = Hub(context, sight, Renderer([], NOBODY), anyio.Event()).regions(shown)
             await anext(stream)  # when to come again
             return await anext(stream)
 

@@ -271,11 +271,11 @@ def hostile(arena: Arena, terminal: Terminal, person: Browser) -> dict[str, str]
 def _routes(tmp_path: Path) -> list[Route]:
     """Every route of the application."""
     with opened(tmp_path) as journal:
-        desk = ServerContext(journal, tmp_path / ".ralf", tmp_path)
+        context = ServerContext(journal, tmp_path / ".ralf", tmp_path)
         acting = offered(lambda: at_terminal({}, tmp_path), lambda text: False, lambda: 0.0, os.urandom)
         drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {})
         hands = Hands(acting, journal, tmp_path / ".ralf", tmp_path, Settings({}), {}, drivers)
-        app = make_app(make_server(desk, load_shipped), desk, "127.0.0.1", TOKEN, anyio.Event(), hands)
+        app = make_app(make_server(context, load_shipped), context, "127.0.0.1", TOKEN, anyio.Event(), hands)
         assert all(isinstance(one, (Route, Mount)) for one in app.routes)
         return [one for one in app.routes if isinstance(one, Route)]
 

@@ -14,10 +14,10 @@ from interlock.journal.ids import time_text
 from interlock.work.attention import attention
 from interlock.work.budget import Amount, standing
 from interlock.work.driver.agent_run import end_orphaned_runs
+from interlock.work.driver.notes import noted
 from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.beginning import begin, roles_of
-from interlock.work.orchestration.driver_step import noted
 from interlock.work.orchestration.loop import drive
 from interlock.work.settings.values import Settings
 from interlock.work.threads.dialogue import say

@@ -47,7 +47,7 @@ def test_a_directory_that_has_changed_just_now_bears_no_stamp(tmp_path: Path) ->
 def test_the_files_at_hand_are_those_that_are_there(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
     journal = ground.journal()
-    context = ground.context(journal, desk=LoopCache())
+    context = ground.context(journal, cache=LoopCache())
     docs = ground.root / "docs"
     progress = Progress(
         stories=(

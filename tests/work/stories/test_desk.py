@@ -22,7 +22,7 @@ def test_the_loop_at_hand_is_that_of_all_entries_at_every_step(tmp_path: Path) -
         if isinstance(happening, Loop):
             if len(seen) % 3 == 0:  # a person, by another process
                 ground.note("context_added", text=f"hint {len(seen)}")
-            assert context.desk.loop(journal, happening.id) == loop_of(other.history(happening.id))
+            assert context.cache.loop(journal, happening.id) == loop_of(other.history(happening.id))
             seen.append(happening.state)
 
     ground.hear = look
@@ -41,10 +41,10 @@ def test_a_loop_that_was_handed_out_can_be_changed_without_harm(tmp_path: Path) 
     journal = ground.journal()
     context = ground.context(journal)
     id_ = drive(context, begin(context)).loop.id
-    first = context.desk.loop(journal, id_)
+    first = context.cache.loop(journal, id_)
     for one in fields(Loop):
         value = getattr(first, one.name)
         if isinstance(value, dict | list | set):
             value.clear()
-    assert context.desk.loop(journal, id_) == loop_of(journal.history(id_))
+    assert context.cache.loop(journal, id_) == loop_of(journal.history(id_))
     journal.close()

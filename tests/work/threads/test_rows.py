@@ -16,7 +16,7 @@ from interlock.machine import ActorKind, Event, Evidence, Transition, load_shipp
 from interlock.machine.form import RefusalForm
 from interlock.machine.model import BUILTIN
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.threads.attending import look, visit_of
+from interlock.work.threads.attending import look, step_of
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.undoing import undo_reset
@@ -64,7 +64,7 @@ def _append(kind: ActorKind, name: str, *, edits: bool = False, reason: str | No
         journal = bench.open()
         try:
             context = bench.context(journal)
-            look(visit_of(context, id_, None))
+            look(step_of(context, id_, None))
             tree = journal.instance(id_).snapshot.subjects.get("tree")
             evidence = Evidence(subjects={"tree": tree}) if tree is not None else None
             actor = {ActorKind.SYSTEM: DRIVER, ActorKind.AGENT: AGENT}[kind]

@@ -1,4 +1,4 @@
-"""Driving something from the command line: a workshop, a teller, and Ctrl+C that lets it end well."""
+"""Driving from the command line: the driver's context, a reporter, and Ctrl+C that lets it end well."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from interlock.work.driver.context import DriverContext
     from interlock.work.driver.interrupts import Interrupts
 
-__all__ = ["DriverSession", "opened_workshop"]
+__all__ = ["DriverSession", "open_driver_session"]
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class DriverSession:
-    """The workshop of this repository, and whoever watches."""
+    """The driver's context of this repository, and whoever watches."""
 
     place: Workspace
     context: DriverContext
@@ -53,8 +53,10 @@ class DriverSession:
 
 
 @contextmanager
-def opened_workshop(call: CommandCall, *, writes: bool = True, starts_agents: bool = False) -> Iterator[DriverSession]:
-    """The workshop of the repository that the command is called in.
+def open_driver_session(
+    call: CommandCall, *, writes: bool = True, starts_agents: bool = False
+) -> Iterator[DriverSession]:
+    """Open the driver's context of the repository that the command is called in.
 
     With `starts_agents`, waiting settings are accepted or refused before anything else. Without it, the run of an
     agent itself is refused.

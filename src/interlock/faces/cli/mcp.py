@@ -25,7 +25,7 @@ def _mcp(call: CommandCall) -> None:
 
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="ralph mcp: %(message)s")
     with writable(call) as place:
-        desk = ServerContext(
+        context = ServerContext(
             place.journal,
             place.state_directory,
             place.work_tree,
@@ -34,7 +34,7 @@ def _mcp(call: CommandCall) -> None:
             call.environment.get("RALPH_SESSION_ID") or None,
             place.machines,
         )
-        anyio.run(serve_stdio, make_server(desk, place.machines), desk)
+        anyio.run(serve_stdio, make_server(context, place.machines), context)
 
 
 VERBS = (Verb("", "the MCP server that agents report to, over stdio", _mcp),)

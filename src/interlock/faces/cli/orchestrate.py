@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, NotFound, Refusal
 from interlock.faces.cli.command import CommandCall, Verb, positive
-from interlock.faces.cli.driving import DriverSession, opened_workshop
+from interlock.faces.cli.driving import DriverSession, open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.run_data import around, data_of, row_of
@@ -32,7 +32,7 @@ def _begin(call: CommandCall) -> None:
     from interlock.work.orchestration.verbs import begin_goal, roles_of
 
     given = call.arguments
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         asked = {name: getattr(given, name) for name in ("agent", *_ROLES)}
         _drive(
             call, here, begin_goal(here.context, given.goal, roles_of(here.place.settings, asked, here.context.root))
@@ -44,7 +44,7 @@ def _resume(call: CommandCall) -> None:
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import resume
 
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         person = caller_of(call, here.place).actor
         try:
             run = known_run(here.place.journal, call.arguments.run)
@@ -63,7 +63,7 @@ def _drive_only(call: CommandCall) -> None:
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import steerable
 
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         run = steerable(known_run(here.place.journal, call.arguments.run))
         if caller_of(call, here.place).actor.kind != "human":
             message = "Going on with a run is a person's decision, and this is an agent."

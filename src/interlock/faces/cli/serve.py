@@ -89,10 +89,10 @@ def _run(
             await super().shutdown(sockets)
 
     ending = anyio.Event()
-    desk = ServerContext(
+    context = ServerContext(
         place.journal, place.state_directory, place.work_tree, None, place.settings, None, place.machines
     )
-    app = make_app(make_server(desk, place.machines), desk, host, token, ending, hands)
+    app = make_app(make_server(context, place.machines), context, host, token, ending, hands)
     config = uvicorn.Config(
         app,
         http=Patient,

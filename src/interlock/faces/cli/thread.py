@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.driving import opened_workshop
+from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.place import Workspace, caller_of, readable
 from interlock.faces.cli.thread_place import data_of, drive_thread, listen, person_of, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
@@ -45,7 +45,7 @@ def _list(call: CommandCall) -> None:
 def _use(call: CommandCall) -> None:
     from interlock.work.threads.verbs import use_thread
 
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         id_ = which_thread(call, here.place)
         use_thread(here.context, id_, caller_of(call, here.place).actor)
         tell_thread(call, here.place, id_, is_asked=True)
@@ -75,7 +75,7 @@ def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Calla
         from interlock.work.threads.reading import read_thread
         from interlock.work.threads.verbs import act
 
-        with opened_workshop(call, starts_agents=event not in _WITHOUT_AGENTS) as here:
+        with open_driver_session(call, starts_agents=event not in _WITHOUT_AGENTS) as here:
             place, context = here.place, here.context
             id_ = which_thread(call, place)
             name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
@@ -118,7 +118,7 @@ def _drive(call: CommandCall) -> None:
     """Let it go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.threads.verbs import must_be_person
 
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         id_ = which_thread(call, here.place)
         must_be_person(here.context, id_, caller_of(call, here.place).actor, "drive")
         drive_thread(here, id_)
@@ -131,7 +131,7 @@ def _configure(call: CommandCall) -> None:
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.verbs import act, configure
 
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         place, context = here.place, here.context
         id_, person = which_thread(call, place), person_of(call, place)
         thread = read_thread(place.journal, id_)
@@ -169,7 +169,7 @@ def _chosen(call: CommandCall, known: Config) -> Config:
 def _pause(call: CommandCall) -> None:
     from interlock.work.threads.verbs import pause
 
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         place, context = here.place, here.context
         id_ = which_thread(call, place)
         pause(context, id_, person_of(call, place))
@@ -179,7 +179,7 @@ def _pause(call: CommandCall) -> None:
 def _context(call: CommandCall) -> None:
     from interlock.work.threads.verbs import add_context
 
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         place, context = here.place, here.context
         id_ = which_thread(call, place)
         add_context(context, id_, person_of(call, place), call.arguments.text)
@@ -194,7 +194,7 @@ def _polish(call: CommandCall) -> None:
     from interlock.world.agents.adopting import adopting
 
     given = call.arguments
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         place, context = here.place, here.context
         id_, person = which_thread(call, place), person_of(call, place)
         if read_thread(place.journal, id_).state != "Polishing":
@@ -218,7 +218,7 @@ def _review(call: CommandCall) -> None:
     from interlock.work.threads.ticket_link import ticket_of
     from interlock.work.threads.verbs import act
 
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         place, context = here.place, here.context
         id_ = which_thread(call, place)
         if read_thread(place.journal, id_).state == "Implemented":
@@ -242,7 +242,7 @@ def _undo(call: CommandCall) -> None:
     from interlock.work.threads.undoing import undo_reset
     from interlock.work.threads.verbs import must_be_person
 
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         place, context = here.place, here.context
         id_ = which_thread(call, place)
         must_be_person(context, id_, caller_of(call, place).actor, "undo")

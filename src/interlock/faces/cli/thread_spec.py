@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import NotFound, UsageError
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.driving import opened_workshop
+from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.output import clean, one_line
 from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.thread_place import listen, tell_thread, which_thread
@@ -29,7 +29,7 @@ def new(call: CommandCall) -> None:
 
     given = call.arguments
     text = _read(given.file) if given.file else None
-    with opened_workshop(call) as here:
+    with open_driver_session(call) as here:
         place, context = here.place, here.context
         actor = caller_of(call, place).actor
         mode = "quick" if given.quick else place.settings.text("thread.mode")
@@ -59,7 +59,7 @@ def spec(call: CommandCall) -> None:
 
     given = call.arguments
     writes = bool(given.file or given.edit or given.say)
-    with opened_workshop(call, writes=writes, starts_agents=bool(given.say)) as here:
+    with open_driver_session(call, writes=writes, starts_agents=bool(given.say)) as here:
         place, context = here.place, here.context
         if given.template:
             text = template(given.template)

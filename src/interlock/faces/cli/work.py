@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.driving import opened_workshop
+from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.thread_place import person_of
 
@@ -32,7 +32,7 @@ def _work(call: CommandCall) -> None:
     from interlock.work.ticket_driver.thread_stage import Choices
 
     given = call.arguments
-    with opened_workshop(call, starts_agents=True) as here:
+    with open_driver_session(call, starts_agents=True) as here:
         person = _asked_aside(person_of(call, here.place), here.teller)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(given.agent, given.driver, given.isolation, asks)

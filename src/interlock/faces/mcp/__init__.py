@@ -4,7 +4,7 @@
     session_shapes, ticket_shapes
                 what the tools are given and what they give
     arguments   what a tool may be given, checked before anything else looks at it
-    desk        the journal and the caller, for the tools
+    server_context  the journal and the caller, for the tools
     resources   what can be read: sessions, their journal, the machines and their diagrams
     prompts     how to report progress, and each ticket command as a text to follow
     server      the SDK's server, with these in it

@@ -46,9 +46,9 @@ log = logging.getLogger("interlock.mcp")
 Context = ServerRequestContext[Any, Any]
 
 
-def make_server(desk: ServerContext, machines: Callable[[str], Machine]) -> Server[Any]:
+def make_server(context: ServerContext, machines: Callable[[str], Machine]) -> Server[Any]:
     """The server for one journal."""
-    face = _Face(desk, machines)
+    face = _Face(context, machines)
     return Server(
         "ralph",
         version=__version__,
@@ -68,8 +68,8 @@ def make_server(desk: ServerContext, machines: Callable[[str], Machine]) -> Serv
 class _Face:
     """What the server answers, request by request."""
 
-    def __init__(self, desk: ServerContext, machines: Callable[[str], Machine]) -> None:
-        self._desk = desk
+    def __init__(self, context: ServerContext, machines: Callable[[str], Machine]) -> None:
+        self._context = context
         self._machines = machines
         self._by_name = {tool.name: tool for tool in TOOLS}
         self._listed = [_listed(tool, machines) for tool in TOOLS]
@@ -82,10 +82,10 @@ class _Face:
         if tool is None:
             known = ", ".join(self._by_name)
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:80]!r}. There is: {known}.")
-        return await _call(self._desk, tool, context, params.arguments or {})
+        return await _call(self._context, tool, context, params.arguments or {})
 
     async def list_resources(self, context: Context, params: Any) -> types.ListResourcesResult:
-        found = await self._desk.read(lambda: readable(self._desk.journal))
+        found = await self._context.read(lambda: readable(self._context.journal))
         resources = [
             types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=one.type) for one in found
         ]
@@ -102,7 +102,7 @@ class _Face:
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
-            kind, text = await self._desk.read(lambda: read(str(params.uri), self._desk.journal, self._machines))
+            kind, text = await self._context.read(lambda: read(str(params.uri), self._context.journal, self._machines))
         except InterlockError as error:
             data = {"uri": str(params.uri)[:200], "code": error.code}
             raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint}", data) from None
@@ -134,10 +134,10 @@ def _listed(tool: Tool, machines: Callable[[str], Machine]) -> types.Tool:
     )
 
 
-async def _call(desk: ServerContext, tool: Tool, context: Context, given: dict[str, Any]) -> types.CallToolResult:
+async def _call(context: ServerContext, tool: Tool, request: Context, given: dict[str, Any]) -> types.CallToolResult:
     try:
         arguments = checked(given, tool.takes)
-        result = await tool.run(desk, desk.caller(_client(context)), arguments)
+        result = await tool.run(context, context.caller(_client(request)), arguments)
     except InterlockError as error:
         return _refusal(error)
     except Exception:

@@ -52,26 +52,28 @@ __all__ = ["SESSION_TOOLS", "state_of"]
 _DIGITS = 19
 
 
-async def _create(desk: ServerContext, caller: Caller, given: CreateSession) -> Opened:
+async def _create(context: ServerContext, caller: Caller, given: CreateSession) -> Opened:
     ticket = None if given.ticket_id is None else str(given.ticket_id)
-    return await desk.transact(create(caller, ticket=ticket, timeout=desk.timeout, key=key_of(given.idempotency_key)))
+    return await context.transact(
+        create(caller, ticket=ticket, timeout=context.timeout, key=key_of(given.idempotency_key))
+    )
 
 
-async def _update(desk: ServerContext, caller: Caller, given: UpdateState) -> Moved:
+async def _update(context: ServerContext, caller: Caller, given: UpdateState) -> Moved:
     _understood(given.metadata)
     work = update(
         given.session_id,
         given.state,
         caller.actor,
         given.metadata,
-        timeout=desk.timeout,
+        timeout=context.timeout,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
-async def _complete(desk: ServerContext, caller: Caller, given: CompleteSession) -> Moved:
-    written = await desk.read(lambda: written_since(desk.journal, given.session_id))
+async def _complete(context: ServerContext, caller: Caller, given: CompleteSession) -> Moved:
+    written = await context.read(lambda: written_since(context.journal, given.session_id))
     work = complete(
         given.session_id,
         given.outcome,
@@ -80,32 +82,32 @@ async def _complete(desk: ServerContext, caller: Caller, given: CompleteSession)
         written=written,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
-async def _get(desk: ServerContext, caller: Caller, given: GetState) -> SessionState:
-    return await desk.read(lambda: state_of(desk.journal, _chosen(desk.journal, given)))
+async def _get(context: ServerContext, caller: Caller, given: GetState) -> SessionState:
+    return await context.read(lambda: state_of(context.journal, _chosen(context.journal, given)))
 
 
-async def _list(desk: ServerContext, caller: Caller, given: ListSessions) -> SessionList:
-    return await desk.read(lambda: _sessions_of(desk.journal, str(given.ticket_id), given.limit))
+async def _list(context: ServerContext, caller: Caller, given: ListSessions) -> SessionList:
+    return await context.read(lambda: _sessions_of(context.journal, str(given.ticket_id), given.limit))
 
 
-async def _emit(desk: ServerContext, caller: Caller, given: EmitEvent) -> Told:
+async def _emit(context: ServerContext, caller: Caller, given: EmitEvent) -> Told:
     if given.type not in TYPES:
         hint = f"One of: {', '.join(TYPES)}."
         raise UsageError("invalid_argument", f"{given.type[:80]!r} is no type of event.", hint)
     _understood(given.data)
     key = key_of(given.idempotency_key)
-    work = note(given.session_id, given.type, caller.actor, given.data, timeout=desk.timeout, key=key)
-    recorded = await desk.transact(work)
+    work = note(given.session_id, given.type, caller.actor, given.data, timeout=context.timeout, key=key)
+    recorded = await context.transact(work)
     moves = given.type == "state_change"
     warning = "this only tells of a change; update_session_state makes one" if moves else None
     return Told(True, recorded.entry.instance, recorded.entry.seq, given.type, recorded.entry.time, warning)
 
 
-async def _events(desk: ServerContext, caller: Caller, given: GetEvents) -> EventList:
-    return await desk.read(lambda: _events_of(desk.journal, given))
+async def _events(context: ServerContext, caller: Caller, given: GetEvents) -> EventList:
+    return await context.read(lambda: _events_of(context.journal, given))
 
 
 def _understood(metadata: dict[str, Any] | None) -> None:

@@ -47,18 +47,18 @@ class _Asked:
             await self.fewer.wait()
 
 
-async def serve_stdio(server: Server[Any], desk: ServerContext) -> None:
+async def serve_stdio(server: Server[Any], context: ServerContext) -> None:
     """Serve one client until its end of stdin is closed, or it reads no more."""
     try:
-        await _serve(server, desk)
+        await _serve(server, context)
     except* BrokenPipeError:
         pass  # nobody is there to be told
 
 
-async def _serve(server: Server[Any], desk: ServerContext) -> None:
+async def _serve(server: Server[Any], context: ServerContext) -> None:
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-        tasks.start_soon(desk.upkeep)
-        tasks.start_soon(desk.follow_board, os.environ)
+        tasks.start_soon(context.upkeep)
+        tasks.start_soon(context.follow_board, os.environ)
         async with anyio.create_task_group() as passing:
             incoming, messages = anyio.create_memory_object_stream[Message](0)
             outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)

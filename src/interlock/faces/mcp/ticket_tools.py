@@ -46,7 +46,7 @@ _DEFAULT_LARGEST = "S"
 _ENDED = {"open": False, "closed": True, "all": None}
 
 
-async def _create(desk: ServerContext, caller: Caller, given: CreateTicket) -> Made:
+async def _create(context: ServerContext, caller: Caller, given: CreateTicket) -> Made:
     work = create(
         caller.actor,
         given.title,
@@ -61,15 +61,17 @@ async def _create(desk: ServerContext, caller: Caller, given: CreateTicket) -> M
         state=given.workflow_state,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
-async def _get(desk: ServerContext, caller: Caller, given: GetTicket) -> TicketView:
+async def _get(context: ServerContext, caller: Caller, given: GetTicket) -> TicketView:
     most = max(0, min(given.comments, 200))
-    return await desk.read(lambda: view(desk.journal, given.number, comments=most, with_group=given.include_group))
+    return await context.read(
+        lambda: view(context.journal, given.number, comments=most, with_group=given.include_group)
+    )
 
 
-async def _list(desk: ServerContext, caller: Caller, given: ListTickets) -> TicketList:
+async def _list(context: ServerContext, caller: Caller, given: ListTickets) -> TicketList:
     filters = Filters(
         state=given.workflow_state,
         estimate=given.estimate,
@@ -82,11 +84,11 @@ async def _list(desk: ServerContext, caller: Caller, given: ListTickets) -> Tick
         order_by=given.order_by,
         most=given.limit,
     )
-    found = await desk.read(lambda: listed(desk.journal, filters))
+    found = await context.read(lambda: listed(context.journal, filters))
     return TicketList(found, len(found))
 
 
-async def _update(desk: ServerContext, caller: Caller, given: UpdateTicket) -> TicketWrite:
+async def _update(context: ServerContext, caller: Caller, given: UpdateTicket) -> TicketWrite:
     fields = {"title": given.title, "body": given.body, "estimate": given.estimate, "priority": given.priority}
     work = edit(
         caller.actor,
@@ -102,18 +104,18 @@ async def _update(desk: ServerContext, caller: Caller, given: UpdateTicket) -> T
         artifacts=given.artifacts,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
-async def _comment(desk: ServerContext, caller: Caller, given: CommentTicket) -> TicketWrite:
-    return await desk.transact(comment(caller.actor, given.number, given.body, key=key_of(given.idempotency_key)))
+async def _comment(context: ServerContext, caller: Caller, given: CommentTicket) -> TicketWrite:
+    return await context.transact(comment(caller.actor, given.number, given.body, key=key_of(given.idempotency_key)))
 
 
-async def _handoff(desk: ServerContext, caller: Caller, given: HandoffTicket) -> Handed:
+async def _handoff(context: ServerContext, caller: Caller, given: HandoffTicket) -> Handed:
     merged = None
     if given.command.removeprefix("ralph_") == "merge":
-        branch = desk.settings.text("ticket.target_branch")
-        merged = await desk.read(lambda: merged_commit(desk.journal, given.number, desk.work_tree, branch))
+        branch = context.settings.text("ticket.target_branch")
+        merged = await context.read(lambda: merged_commit(context.journal, given.number, context.work_tree, branch))
     work = handoff(
         _within(caller, given.session_id),
         given.number,
@@ -121,34 +123,34 @@ async def _handoff(desk: ServerContext, caller: Caller, given: HandoffTicket) ->
         intent=given.intent,
         to=given.to_state,
         reason=given.reason,
-        plan_review=desk.settings.text("ticket.plan_review"),
+        plan_review=context.settings.text("ticket.plan_review"),
         merged=merged,
-        timeout=desk.timeout,
+        timeout=context.timeout,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
 def _within(caller: Caller, session: str | None) -> Caller:
     return replace(caller, session=session) if session is not None else caller
 
 
-async def _next(desk: ServerContext, caller: Caller, given: NextTicket) -> Next:
+async def _next(context: ServerContext, caller: Caller, given: NextTicket) -> Next:
     largest = given.max_estimate or (_DEFAULT_LARGEST if given.workflow_state is not None else None)
 
     def found() -> Next:
-        expire_lost(desk.journal)
-        machine = _machine(desk)
-        return next_ticket(desk.journal, machine, state=given.workflow_state, command=given.command, largest=largest)
+        expire_lost(context.journal)
+        machine = _machine(context)
+        return next_ticket(context.journal, machine, state=given.workflow_state, command=given.command, largest=largest)
 
-    return await desk.read(found)
-
-
-def _machine(desk: ServerContext) -> Machine:
-    return desk.machines("ticket")
+    return await context.read(found)
 
 
-async def _link(desk: ServerContext, caller: Caller, given: LinkTickets) -> TicketWrite:
+def _machine(context: ServerContext) -> Machine:
+    return context.machines("ticket")
+
+
+async def _link(context: ServerContext, caller: Caller, given: LinkTickets) -> TicketWrite:
     work = link(
         caller.actor,
         given.number,
@@ -158,27 +160,27 @@ async def _link(desk: ServerContext, caller: Caller, given: LinkTickets) -> Tick
         replace=given.replace_parent,
         key=key_of(given.idempotency_key),
     )
-    return await desk.transact(work)
+    return await context.transact(work)
 
 
-async def _group(desk: ServerContext, caller: Caller, given: OneTicket) -> Group:
-    return await desk.read(lambda: group_of(desk.journal, given.number))
+async def _group(context: ServerContext, caller: Caller, given: OneTicket) -> Group:
+    return await context.read(lambda: group_of(context.journal, given.number))
 
 
-async def _position(desk: ServerContext, caller: Caller, given: OneTicket) -> Position:
-    return await desk.read(lambda: position(group_lines(desk.journal, given.number)))
+async def _position(context: ServerContext, caller: Caller, given: OneTicket) -> Position:
+    return await context.read(lambda: position(group_lines(context.journal, given.number)))
 
 
-async def _convergence(desk: ServerContext, caller: Caller, given: CheckConvergence) -> Convergence:
-    return await desk.read(
-        lambda: convergence(_machine(desk), group_lines(desk.journal, given.number), given.target_state)
+async def _convergence(context: ServerContext, caller: Caller, given: CheckConvergence) -> Convergence:
+    return await context.read(
+        lambda: convergence(_machine(context), group_lines(context.journal, given.number), given.target_state)
     )
 
 
-async def _advance(desk: ServerContext, caller: Caller, given: AdvanceChildren) -> Advanced:
+async def _advance(context: ServerContext, caller: Caller, given: AdvanceChildren) -> Advanced:
     """Each child by itself and through the same door; one that is refused holds up no other."""
-    machine = _machine(desk)
-    found = await desk.read(lambda: children(desk.journal, given.number))
+    machine = _machine(context)
+    found = await context.read(lambda: children(context.journal, given.number))
     told = Advanced([], [], [])
     for child in found:
         if not is_earlier(machine, child.state, given.target_state):
@@ -191,25 +193,25 @@ async def _advance(desk: ServerContext, caller: Caller, given: AdvanceChildren) 
             command=given.command,
             to=given.target_state,
             reason=given.reason,
-            plan_review=desk.settings.text("ticket.plan_review"),
-            timeout=desk.timeout,
+            plan_review=context.settings.text("ticket.plan_review"),
+            timeout=context.timeout,
         )
         try:
-            await desk.transact(work)
+            await context.transact(work)
             told.advanced.append(child.number)
         except InterlockError as error:
             told.errors.append(Failed(child.number, error.code, f"{error.message} {error.hint}"))
     return told
 
 
-async def _dashboard(desk: ServerContext, caller: Caller, given: PipelineDashboard) -> Shown:
-    limit = desk.settings.number("ticket.wip_limit")
+async def _dashboard(context: ServerContext, caller: Caller, given: PipelineDashboard) -> Shown:
+    limit = context.settings.number("ticket.wip_limit")
 
     def found() -> Dashboard:
-        expire_lost(desk.journal)
-        return dashboard(desk.journal, _machine(desk), most=max(0, min(given.limit, 50)), wip_limit=limit)
+        expire_lost(context.journal)
+        return dashboard(context.journal, _machine(context), most=max(0, min(given.limit, 50)), wip_limit=limit)
 
-    board = await desk.read(found)
+    board = await context.read(found)
     texts: dict[str, Callable[[Dashboard], str]] = {"markdown": as_markdown, "ascii": as_text}
     text = texts[given.format](board) if given.format in texts else ""
     return Shown(board, text)

@@ -45,14 +45,14 @@ _MOST_SHOWN: Final = 50
 
 
 def make_app(
-    server: Server[Any], desk: ServerContext, host: str, token: str, ending: anyio.Event, hands: Hands
+    server: Server[Any], context: ServerContext, host: str, token: str, ending: anyio.Event, hands: Hands
 ) -> Starlette:
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
-    looks = (desk.journal, desk.state_directory, desk.work_tree, desk.settings, desk.machines)
+    looks = (context.journal, context.state_directory, context.work_tree, context.settings, context.machines)
     sight = Sight(*looks, hands.question, hands.drivers.trouble)
     renderer = Renderer([page for page in PAGES if page.heading], hands.acting)
-    hub = Hub(desk, sight, renderer, ending, hands.drivers.news)
+    hub = Hub(context, sight, renderer, ending, hands.drivers.news)
     passes = Passes(token, time.time)
     forms = Forms(hands, renderer, passes)
     site = _Site(sight, renderer, hub, forms)
@@ -62,26 +62,28 @@ def make_app(
         async with anyio.create_task_group() as tasks:
             await tasks.start(_sessions, server, ending)
             tasks.start_soon(hub.run)
-            tasks.start_soon(desk.upkeep)
-            tasks.start_soon(desk.follow_board, os.environ)
+            tasks.start_soon(context.upkeep)
+            tasks.start_soon(context.follow_board, os.environ)
             yield
             tasks.cancel_scope.cancel()
 
     async def health(request: Request) -> Response:
-        head = await desk.read(desk.journal.head)
+        head = await context.read(context.journal.head)
         return JSONResponse({"ok": True, "data": {"version": __version__, "entries": head}})
 
     async def events(request: Request) -> Response:
-        return await _events(request, desk, hub)
+        return await _events(request, context, hub)
 
     async def metrics(request: Request) -> Response:
         from interlock.work.telemetry.exposition import CONTENT_TYPE
         from interlock.work.telemetry.metrics import metrics_text
 
-        text = await desk.read(lambda: metrics_text(desk.journal, sight.watch, desk.work_tree))
+        text = await context.read(lambda: metrics_text(context.journal, sight.watch, context.work_tree))
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
-    measured = [Route("/metrics", metrics, methods=["GET"])] if desk.settings.text("telemetry.metrics") == "on" else []
+    measured = (
+        [Route("/metrics", metrics, methods=["GET"])] if context.settings.text("telemetry.metrics") == "on" else []
+    )
     routes = [
         *measured,
         Route("/healthz", health, methods=["GET"]),
@@ -167,15 +169,15 @@ def _security(host: str) -> TransportSecuritySettings | None:
     return None if host in LOOPBACK else TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
-async def _events(request: Request, desk: ServerContext, hub: Hub) -> Response:
+async def _events(request: Request, context: ServerContext, hub: Hub) -> Response:
     """What happens, as server-sent events; each has its entry's number as id, so that a reader can go on."""
     asked = request.headers.get("last-event-id") or request.query_params.get("after")
     if asked is not None and not (asked.isascii() and asked.isdigit() and len(asked) < 19):
         return failure(400, "invalid_argument", "`after` is the number of an entry.")
-    after = int(asked) if asked is not None else await desk.read(desk.journal.head)
+    after = int(asked) if asked is not None else await context.read(context.journal.head)
     instance = request.query_params.get("instance")
     try:
-        found = await desk.read(lambda: desk.journal.instance(instance).id) if instance else None
+        found = await context.read(lambda: context.journal.instance(instance).id) if instance else None
     except InterlockError as error:
         return failure(404, error.code, error.message)
     return StreamingResponse(hub.entries(after, found), media_type="text/event-stream", headers=_STREAM)

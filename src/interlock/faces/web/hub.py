@@ -97,13 +97,13 @@ class Hub:
 
     def __init__(
         self,
-        desk: ServerContext,
+        context: ServerContext,
         sight: Sight,
         renderer: Renderer,
         ending: anyio.Event,
         news: Callable[[], set[str]] = set,
     ) -> None:
-        self._desk: Final = desk
+        self._desk: Final = context
         self._sight: Final = sight
         self._renderer: Final = renderer
         self._ending: Final = ending

@@ -8,7 +8,7 @@
     scripts         what the agents play on that way
     stories         a loop over stories
     orchestrations  a goal for four roles
-    workshops       where they work, and a walk that is killed
+    driver_contexts where they work, and a walk that is killed
 
 Whoever decides does so through the channel `demo` or at a terminal: no played approval can be taken for a real one.
 """

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlock.journal import Journal
+from interlock.work.demo.driver_contexts import context_of
 from interlock.work.demo.project import Project, Steps
 from interlock.work.demo.scenes import Saw, Scene, SceneHeading, moves_since
-from interlock.work.demo.workshops import workshop_of
 from interlock.work.driver.context import DriverContext
 from interlock.work.orchestration.beginning import begin, roles_of, session_name
 from interlock.work.orchestration.loop import drive
@@ -37,7 +37,7 @@ def play_orchestration(journal: Journal, project: Project) -> Iterator[Scene]:
     """One run, from a goal to its end."""
     yield SceneHeading("A goal for four agents: planner, questioner, executor and reviewer, until it is met")
     told: list[object] = []
-    context = _workshop(journal, project, told)
+    context = _context(journal, project, told)
     head = journal.head()
     roles = roles_of(context.settings, {}, project.root)
     run = drive(context, begin(context, _GOAL, session_name(context), roles))
@@ -58,7 +58,7 @@ def play_orchestration(journal: Journal, project: Project) -> Iterator[Scene]:
             yield Saw("progress.md", line, is_good=True)
 
 
-def _workshop(journal: Journal, project: Project, told: list[object]) -> DriverContext:
+def _context(journal: Journal, project: Project, told: list[object]) -> DriverContext:
     worker = project.script(
         "worker",
         [
@@ -83,7 +83,7 @@ def _workshop(journal: Journal, project: Project, told: list[object]) -> DriverC
         "reviewer",
         [_qualified(1, _WELSH), _qualified(2, _SHELL), _says(met=True, summary="Both work.", gaps=[])],
     )
-    return workshop_of(journal, project, worker, judge, told.append)
+    return context_of(journal, project, worker, judge, told.append)
 
 
 def _says(**answer: Any) -> Steps:

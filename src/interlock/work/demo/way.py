@@ -9,10 +9,10 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, Channel, Event
 from interlock.work.demo.cast import AGENT, agent
+from interlock.work.demo.driver_contexts import context_of, walk_until
 from interlock.work.demo.project import Project
 from interlock.work.demo.scenes import Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed, moves_since
 from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
-from interlock.work.demo.workshops import walk_until, workshop_of
 from interlock.work.gates import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.threads.reading import read_thread
@@ -75,7 +75,7 @@ class _Play:
         self._person = Person(presence.actor, lambda: presence, lambda: True)
         scripts = project.script("agent", [*pipeline(number), *builder()]), project.script("judge", judge())
         self._scripts = scripts
-        self._workshop = workshop_of(journal, project, *scripts, tell=self._hear)
+        self._context = context_of(journal, project, *scripts, tell=self._hear)
         self._asides: list[tuple[int, SceneRefusal]] = []
 
     @property
@@ -87,7 +87,7 @@ class _Play:
     def walks(self) -> Iterator[Scene]:
         """`ralph work`: as far as it goes without the person."""
         head = self._journal.head()
-        walked = drive_ticket(self._workshop, self._number, self._person, Choices())
+        walked = drive_ticket(self._context, self._number, self._person, Choices())
         yield from self._since(head)
         yield Saw("ralph work", f"stops: {walked.stop.why}" if walked.stop.hint else walked.stop.why)
 
@@ -123,14 +123,14 @@ class _Play:
     def plan_approved(self) -> Iterator[Scene]:
         """The person reads the plan, and lets it be built."""
         head, ticket = self._journal.head(), view(self._journal, self._number, comments=0)
-        if not approve_plan(self._workshop, ticket, self._person):
+        if not approve_plan(self._context, ticket, self._person):
             raise Refusal("gate_declined", f"The plan of #{self._number} was not approved.", "Nothing was changed.")
         yield from self._since(head)
 
     def person(self, event: str) -> Iterator[Scene]:
         """A move of the person."""
         head = self._journal.head()
-        act(self._workshop, self._thread, self._person, event, shown=lambda thread: self._shown(thread, event))
+        act(self._context, self._thread, self._person, event, shown=lambda thread: self._shown(thread, event))
         yield from self._since(head)
 
     def reviewed(self) -> Iterator[Scene]:
@@ -177,7 +177,7 @@ class _Play:
 
     def _refused(self, event: str, person: Person) -> SceneRefusal:
         try:
-            act(self._workshop, self._thread, person, event, shown=lambda thread: self._shown(thread, event))
+            act(self._context, self._thread, person, event, shown=lambda thread: self._shown(thread, event))
         except InterlockError as error:
             return SceneRefusal("thread", Event(event, person.actor), error)
         raise AssertionError(f"{event} was not refused")

@@ -5,6 +5,8 @@ agent_run         one run of one agent, as a session with a budget
 agent_failures    failures of agents: how long to wait, and what a person is told
 transient_errors  whether a failure may pass without a change
 readiness         prerequisites that no agent can fix, checked before the first one
+loop              `drive`: one loop for every `system`
+notes             entries that record something and move nothing
 driver_lease      the right to drive an instance; `lease_holders` are the processes that hold leases
 interrupts        Ctrl+C, and a person's decision in the journal
 thread_owned      loops and runs that only their thread controls

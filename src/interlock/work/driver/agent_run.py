@@ -206,7 +206,7 @@ def _address_kept(journal: Journal, request: AgentRequest, session: str) -> Iter
 
 
 def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> None:
-    """End what a driver that died left of its errands: their processes, and their sessions.
+    """End the runs of a driver that died: their processes and their sessions.
 
     What each of them used nobody knows: it has cost what was reserved for it.
     """
@@ -222,18 +222,18 @@ def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> N
 
 
 def orphaned_runs(journal: Journal, parent: str) -> list[str]:
-    """The open sessions of errands for an instance; one that an agent began itself is no errand, and its own."""
-    return [one.id for one in journal.open_children(parent, "session") if _is_errand(journal.history(one.id)[0])]
+    """Return the open sessions that a driver began for an instance; those that agents began themselves are left out."""
+    return [one.id for one in journal.open_children(parent, "session") if _is_of_driver(journal.history(one.id)[0])]
 
 
-def _is_errand(created: Entry) -> bool:
+def _is_of_driver(created: Entry) -> bool:
     return (created.actor_kind, created.actor_id, created.channel) == (DRIVER.kind, DRIVER.id, DRIVER.channel)
 
 
 def _left(journal: Journal, session: str, ending: str) -> RunSummary | None:
     """What is known of a run that nobody wrote down; None where somebody did, or no driver began it."""
     history = journal.history(session)
-    if not _is_errand(history[0]) or ran_of(history) is not None:
+    if not _is_of_driver(history[0]) or ran_of(history) is not None:
         return None
     return RunSummary(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
 

@@ -69,7 +69,7 @@ class DriverContext:
         repository: Callable[[], Repository] | None = None,
         begin: Begin | None = None,
     ) -> AgentRun:
-        """Send an agent, `name` or `name:model`, on an errand for an instance.
+        """Send an agent, `name` or `name:model`, to work for an instance.
 
         `schema` is that of its answer, which the prompt asks for as well; `keeps` how much of what it says is heard;
         `repository` gives the work tree's open one afterwards, where somebody has one; `begin` as in `run_agent`.

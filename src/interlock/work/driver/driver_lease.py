@@ -45,7 +45,7 @@ class DriverLease:
 def hold_driver_lease(
     journal: Journal, machine: str, id_: str, state_directory: Path, *longest: float | None
 ) -> Iterator[DriverLease]:
-    """Be the only one who drives an instance; what a driver that died left of its errands is ended first."""
+    """Be the only one who drives an instance; runs that a dead driver left are ended first."""
     seconds = lease_seconds(*longest)
     lease = journal.acquire(lease_name(machine, id_), process_holder(), seconds, is_present)
     try:

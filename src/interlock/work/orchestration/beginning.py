@@ -13,11 +13,11 @@ from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.notes import noted
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
-from interlock.work.orchestration.driver_step import noted
 from interlock.work.orchestration.edits import PLAN, QUESTIONS, unreadable, with_plain_ends
 from interlock.work.orchestration.ondisk import OnDisk, read_session
 from interlock.work.orchestration.planning import pieces
@@ -169,14 +169,14 @@ def beside_notes(files: Mapping[str, str]) -> Iterator[Event]:
 def with_edits(context: DriverContext, run: Run) -> tuple[Run, FileEdits | None]:
     """A run that has ended, as a person edited its files since, and what was found of that."""
     journal = context.journal
-    desk = opened(context, run.id, journal.machine_of(journal.instance(run.id)))
-    found = desk.papers.edits(desk.run, desk.last_projected)
-    desk.run.projected.update(desk.papers.as_left(desk.run))  # that is no edit for the next run, either
+    cache = opened(context, run.id, journal.machine_of(journal.instance(run.id)))
+    found = cache.papers.edits(cache.run, cache.last_projected)
+    cache.run.projected.update(cache.papers.as_left(cache.run))  # that is no edit for the next run, either
     if found is not None:
-        desk.run.beside.update(found.beside(desk.run))
-        change(desk.run, found.edits[0], desk.run.updated)
-        desk.run.projected.update(found.hashes)
-    return desk.run, found
+        cache.run.beside.update(found.beside(cache.run))
+        change(cache.run, found.edits[0], cache.run.updated)
+        cache.run.projected.update(found.hashes)
+    return cache.run, found
 
 
 def found_on_disk(context: DriverContext, session: str) -> Run | None:

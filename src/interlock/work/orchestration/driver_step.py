@@ -12,11 +12,11 @@ import msgspec
 from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence, Machine, Snapshot
-from interlock.machine.model import NOTED
 from interlock.work.budget import has_room
 from interlock.work.driver.agent_failures import clock, prose, unavailable, unusable
 from interlock.work.driver.agent_run import DRIVER, AgentRun
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.notes import noted
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
@@ -31,7 +31,7 @@ from interlock.work.orchestration.values import TaskReport
 from interlock.world.agents.happenings import FailureKind
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 
-__all__ = ["RoleAnswer", "RunStep", "noted"]
+__all__ = ["RoleAnswer", "RunStep"]
 
 _KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd", 1.0))
 
@@ -48,25 +48,23 @@ class RoleAnswer:
     is_network: bool = False
 
 
-def noted(type_: str, **data: Any) -> Event:
-    """Something to write down; it moves nothing."""
-    plain = msgspec.json.decode(msgspec.json.encode({"type": type_, **data}))
-    return Event(NOTED, DRIVER, evidence=Evidence(data=plain))
-
-
 @dataclass(frozen=True, slots=True)
 class RunStep:
     """A run in one state."""
 
     context: DriverContext
-    desk: RunCache
+    cache: RunCache
     snapshot: Snapshot
     machine: Machine
     lease: Lease
 
     @property
+    def record(self) -> Run:
+        return self.cache.run
+
+    @property
     def run(self) -> Run:
-        return self.desk.run
+        return self.cache.run
 
     def event(self, name: str, reason: str | None = None, facts: dict[str, str] | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine."""
@@ -112,14 +110,14 @@ class RunStep:
 
     def project(self, *, is_whole: bool = True) -> None:
         """Let the files say what is so. What is in one and is not ours is kept aside, and told."""
-        papers, run = self.desk.papers, self.run
-        wanted = papers.wanted(run, self.desk.log)
+        papers, run = self.cache.papers, self.run
+        wanted = papers.wanted(run, self.cache.log)
         hashes = papers.hashes(wanted)
         fresh = {name: sha256 for name, sha256 in hashes.items() if run.projected.get(name) != sha256}
         known = {*run.projected}
         if fresh:
             self.write(*(noted("projected", files=dict(portion)) for portion in pieces(fresh.items())))
-            self.desk.take_in()
+            self.cache.take_in()
         tell = self.context.tell
         papers.write(
             run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
@@ -147,7 +145,7 @@ class RunStep:
                 log=self.log(str(role)),
                 reports=role is Role.EXECUTOR,
                 judge=role.performer is Role.REVIEWER,
-                repository=lambda: self.desk.repository,
+                repository=lambda: self.cache.repository,
                 schema=schema_of(role),
                 keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
                 begin=lambda work: self._begun(work, noted("asked", **asked, reserved=run.books.likely().data)),
@@ -176,8 +174,8 @@ class RunStep:
             return session
 
         session = self.context.journal.transact(both)
-        self.context.tell(self.desk.take_in())
-        self.desk.git.shut()
+        self.context.tell(self.cache.take_in())
+        self.cache.git.shut()
         return session
 
     def _complaint(self, read: Complaint, heard: AgentRun, is_network: bool) -> str:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.driver import loop as driver
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_driver_lease
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import StepFunction, StepResult
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
-from interlock.work.orchestration.driver_step import RunStep, noted
+from interlock.work.orchestration.driver_step import RunStep
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import FileEdits
 from interlock.work.orchestration.proving import require_ready
@@ -26,97 +31,101 @@ _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
 
 
 def drive(context: DriverContext, id_: str) -> Run:
-    """Drive a run until it ends or is to stop. Calling it again goes on where it was."""
+    """Drive a run until it ends or is stopped. Calling it again continues."""
     journal = context.journal
     with hold_driver_lease(journal, MACHINE, id_, context.state_directory, context.time_outs.wall) as right:
-        desk = opened(context, id_, journal.machine_of(journal.instance(id_)))
-        is_first = True
-        if desk.run.outcome is None:
-            require_ready(context, desk.run)
-        try:
-            while True:
-                context.refresh()
-                _settle(_visit(desk, right.lease), is_first)
-                is_first = False
-                context.tell(desk.run)
-                if context.pausing.is_set() and desk.run.outcome is None and desk.run.stopped is None:
-                    context.refresh()  # what somebody said is read; that it is to rest stays so
-                    if not context.pausing.is_set():
-                        continue
-                if desk.run.outcome is not None or desk.run.stopped is not None or context.pausing.is_set():
-                    return _rested(_visit(desk, right.lease))
-                _step(_visit(desk, right.lease))
-                right.renew()
-        finally:
-            desk.git.shut()
+        cache = opened(context, id_, journal.machine_of(journal.instance(id_)))
+        return driver.drive(_RunSystem(cache), context, right).run
 
 
-def _rested(step: RunStep) -> Run:
-    """Whoever looks at the files from now on can know that they were written."""
-    if step.run.left or (step.run.found and step.run.projected):
-        step.note("written")
-    return step.desk.take_in()
+@dataclass(slots=True)
+class _RunSystem:
+    """One run, as the driver's loop drives it."""
 
+    cache: RunCache
+    _is_first: bool = True
 
-def _visit(desk: RunCache, lease: Lease) -> RunStep:
-    journal = desk.context.journal
-    desk.take_in()
-    instance = journal.instance(desk.run.id)
-    return RunStep(desk.context, desk, instance.snapshot, journal.machine_of(instance), lease)
+    @property
+    def steps(self) -> Mapping[str, StepFunction[RunStep]]:
+        return STEPS
 
+    def read(self, lease: Lease) -> RunStep:
+        journal = self.cache.context.journal
+        self.cache.take_in()
+        instance = journal.instance(self.cache.run.id)
+        return RunStep(self.cache.context, self.cache, instance.snapshot, journal.machine_of(instance), lease)
 
-def _step(step: RunStep) -> None:
-    """One effect, and what came of it, written as one."""
-    run = step.run
-    since = run.version
-    events = STEPS[run.state](step)
-    if events is None:
-        return
+    def enter(self, step: RunStep) -> bool:
+        if step.run.outcome is None:
+            require_ready(step.context, step.run)
+        return True
 
-    def work(transaction: Transaction) -> None:
-        meanwhile = transaction.history(run.id, since)
-        is_moved = any(one.event != NOTED for one in meanwhile)  # by a person, who wants something else now
+    def settle(self, step: RunStep) -> bool:
+        is_first, self._is_first = self._is_first, False
+        return _settle(step, is_first)
+
+    def is_paused(self, step: RunStep) -> bool:
+        return step.run.stopped is not None
+
+    def pause(self, step: RunStep) -> Sequence[Event]:
+        return ()  # an interrupt is not recorded: the next `drive` continues
+
+    def overspent(self, step: RunStep, refusal: Refusal) -> StepResult:
+        raise refusal
+
+    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
+        return [one for one in events if _is_account(one)]
+
+    def append(self, transaction: Transaction, step: RunStep, events: Sequence[Event]) -> None:
         for event in events:
-            if not is_moved or _is_account(event):
-                transaction.append(run.id, event, lease=step.lease)
+            transaction.append(step.run.id, event, lease=step.lease)
 
-    step.context.journal.transact(work)
+    def leave(self, step: RunStep) -> None:
+        """Report how it ended, and note that the files were written, for whoever looks at them from now on."""
+        if step.run.outcome is not None or step.run.stopped is not None:
+            step.context.tell(step.run)
+        if step.run.left or (step.run.found and step.run.projected):
+            step.note("written")
+
+    def close(self) -> None:
+        self.cache.git.shut()
 
 
 def _is_account(event: Event) -> bool:
-    """Whether it says what an agent cost, which counts also where its answer does not."""
+    """True if it says what an agent cost, which counts even if its answer does not."""
     return event.name == NOTED and event.evidence is not None and event.evidence.data.get("type") == "invoked"
 
 
 # The files of the session
 
 
-def _settle(step: RunStep, is_whole: bool) -> None:
-    """Before a step: take in what people changed in the files, and let them say what is so.
+def _settle(step: RunStep, is_whole: bool) -> bool:
+    """Take in what people changed in the files, and write what is so; True if an edit was taken in.
 
     All files are looked at when a driver begins, and after each agent; between two steps, those that people edit.
     """
     run = step.run
     if run.state == "Initializing" or (run.outcome is not None and run.moves[-1][0] == "Initializing"):
-        return  # where it goes on is not known yet, or never will be
+        return False  # where it goes on is not known yet, or never will be
+    is_edited = False
     if run.is_foreign:  # its driver died: what is in the files may be the agent's
         step.project()
         step.note("released")
-        step.desk.take_in()
+        step.cache.take_in()
     elif run.outcome is None:
-        found = step.desk.papers.edits(run, step.desk.last_projected, is_whole=is_whole)
-        if found is not None:
-            _read_back(step, found)
+        found = step.cache.papers.edits(run, step.cache.last_projected, is_whole=is_whole)
+        is_edited = found is not None and _read_back(step, found)
     step.project(is_whole=is_whole or run.outcome is not None)
+    return is_edited
 
 
-def _read_back(step: RunStep, found: FileEdits) -> None:
-    """Take in what a person changed. What they may not change is told; the file says again what is so."""
+def _read_back(step: RunStep, found: FileEdits) -> bool:
+    """Take in what a person changed; True if anything counts. What they may not change is told."""
     run, (changes, refused) = step.run, found.edits
     for one in refused:
         step.context.tell(one.sentence)
     if not found.texts:
-        return
+        return False
     has_more = any(one.mark in OPEN_MARKS for one in applied(run.plan.tasks, changes))
 
     def work(transaction: Transaction) -> None:
@@ -130,7 +139,8 @@ def _read_back(step: RunStep, found: FileEdits) -> None:
             transaction.append(run.id, Event("tasks_edited", _PERSON), lease=step.lease)
 
     step.context.journal.transact(work)
-    step.desk.take_in()
+    step.cache.take_in()
+    return True
 
 
 def _notes_of(found: FileEdits, run: Run) -> Iterator[Event]:

@@ -59,12 +59,12 @@ def verified(step: RunStep) -> Receipt | None:
     """
     context, run, plan = step.context, step.run, plan_of(step.context.settings)
     known = from_data(run.receipt) if run.receipt is not None else None
-    if known is not None and known.passed and _is_of(known, plan) and known.tree == step.desk.tree:
+    if known is not None and known.passed and _is_of(known, plan) and known.tree == step.cache.tree:
         return known
     if run.parent is None:
         require_verifiers(verifiers_of(plan), (), "verify.commands")
     request = _request(step, plan)
-    step.desk.git.shut()
+    step.cache.git.shut()
     step.note("verifying")
     receipt = verify(request, context.tell, context.stop)
     if receipt is not None:
@@ -101,6 +101,6 @@ def _is_of(receipt: Receipt, plan: VerificationPlan) -> bool:
 def changes(step: RunStep, before: str, tree: str) -> str:
     """What differs between two trees, as a patch; nothing where one of them is there no more."""
     try:
-        return diff(step.desk.repository, before, tree).text
+        return diff(step.cache.repository, before, tree).text
     except InterlockError:
         return ""

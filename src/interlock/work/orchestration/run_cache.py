@@ -65,7 +65,7 @@ def _is_projection(entry: Entry) -> bool:
 
 
 def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
-    """The desk of a driver that begins or goes on with a run."""
+    """The cache of a driver that begins or continues a run."""
     journal: Journal = context.journal
     entries = journal.history(id_)
     run = run_of(entries)

@@ -5,13 +5,15 @@ None means that nothing came of it: it was stopped or has to wait; the next pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.formats.quoting import shown
 from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
@@ -31,7 +33,7 @@ from interlock.work.orchestration.contracts import (
     ReviewerMode,
     Role,
 )
-from interlock.work.orchestration.driver_step import RoleAnswer, RunStep, noted
+from interlock.work.orchestration.driver_step import RoleAnswer, RunStep
 from interlock.work.orchestration.order import next_task, resumed, waiting
 from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
@@ -43,10 +45,7 @@ from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.showing import text
 from interlock.world.git import changed_between
 
-__all__ = ["STEPS", "Step"]
-
-Step = Callable[[RunStep], list[Event] | None]
-"""Moves and notes that are written as one; None where nothing came of it."""
+__all__ = ["STEPS"]
 
 _BACK_OFF = 5.0
 """Seconds until a network that failed once is tried again; doubled with each time more."""
@@ -54,15 +53,15 @@ _AGAIN = 2
 """How often a role is asked again whose answer moves nothing by itself."""
 
 
-def _initializing(step: RunStep) -> list[Event] | None:
+def _initializing(step: RunStep) -> StepResult:
     """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
     run = step.run
     try:
-        step.desk.papers.check()
+        step.cache.papers.check()
     except InterlockError as error:
         return [step.event("error", _said(f"{error.message} {error.hint}"))]
     if run.parent is None and not rehearsed(step):  # a thread has done so in its preflight
-        return None
+        return NoEvent.RETRY
     found = "planning" if run.why else resumed(run.planning, run.plan.tasks)
     pending = next((one.id for one in run.plan.tasks if one.mark is Mark.PENDING), None)
     task = pending if found == "reviewing" else None
@@ -72,7 +71,7 @@ def _initializing(step: RunStep) -> list[Event] | None:
 # Planning
 
 
-def _planning(step: RunStep) -> list[Event] | None:
+def _planning(step: RunStep) -> StepResult:
     run = step.run
     if run.asks:
         return _questions(step)
@@ -92,7 +91,7 @@ def _planning(step: RunStep) -> list[Event] | None:
         run.mode,
     )
     if made is None:
-        return None
+        return NoEvent.RETRY
     if made.answer is None:
         return _unusable(step, made, "planner_completed", "planner")
     answer = made.answer
@@ -122,7 +121,7 @@ _BRAINSTORM = "qa_brainstorm"
 """The planner's word for questions that the questioner is to find as well as to answer."""
 
 
-def _questions(step: RunStep) -> list[Event] | None:
+def _questions(step: RunStep) -> StepResult:
     """One cycle: somebody else finds out what the planner wants to know; without answers it is empty, not a stop."""
     run, mode = step.run, QuestionerMode(step.run.asks)
     number = run.cycle
@@ -135,7 +134,7 @@ def _questions(step: RunStep) -> list[Event] | None:
         mode,
     )
     if made is None:
-        return None
+        return NoEvent.RETRY
     if made.answer is None and (made.is_network or run.unusable < _AGAIN):
         return _unusable(step, made)
     answer = made.answer
@@ -150,7 +149,7 @@ _NO_ANSWER = "The questioner gave no answer that could be used."
 # Executing
 
 
-def _executing(step: RunStep) -> list[Event] | None:
+def _executing(step: RunStep) -> StepResult:
     run = step.run
     if run.task is None:
         return _select(step)
@@ -163,7 +162,7 @@ def _executing(step: RunStep) -> list[Event] | None:
         Context(plan=run.plan, task=task),
     )
     if made is None:
-        return None
+        return NoEvent.RETRY
     told = {"task": task.id, "attempt": attempt}
     if made.answer is None:
         is_over = step.counted("invalid") >= step.limit("invalid")
@@ -189,7 +188,7 @@ def _executed(step: RunStep, answer: ExecutorAnswer, told: dict[str, object]) ->
     return [ended, step.event("requirements_discovered", f"{told['task']} needs what is not planned. {found}")]
 
 
-def _select(step: RunStep) -> list[Event] | None:
+def _select(step: RunStep) -> StepResult:
     """The next task in the order of dependencies; one that waits for its review comes first."""
     run, tasks = step.run, step.run.plan.tasks
     pending = next((one for one in tasks if one.mark is Mark.PENDING), None)
@@ -197,7 +196,7 @@ def _select(step: RunStep) -> list[Event] | None:
         return [step.selects("review_pending", pending.id)]
     following = next_task(tasks)
     if following is not None:
-        tree = {} if following.id in run.before else {"tree": step.desk.tree}
+        tree = {} if following.id in run.before else {"tree": step.cache.tree}
         return [step.selects("task_selected", following.id, **tree)]
     waits = waiting(tasks)
     if waits:
@@ -209,14 +208,14 @@ def _select(step: RunStep) -> list[Event] | None:
 # Reviewing
 
 
-def _reviewing(step: RunStep) -> list[Event] | None:
+def _reviewing(step: RunStep) -> StepResult:
     """Our verifiers first: what they refuse, no reviewer can qualify. The verdict is on that very tree."""
     run = step.run
     task = run.find(run.task or "")
     assert task is not None
     receipt = verified(step)
     if receipt is None:
-        return None
+        return NoEvent.RETRY
     told = {"task": task.id, "attempt": step.attempt}
     if not receipt.passed:
         why = receipt.reason
@@ -238,7 +237,7 @@ def _reviewing(step: RunStep) -> list[Event] | None:
         Context(plan=run.plan, task=task),
     )
     if made is None:
-        return None
+        return NoEvent.RETRY
     made = _looked_only(step, made, receipt)
     answer = made.answer
     assert answer is None or isinstance(answer, ReviewerAnswer)
@@ -257,10 +256,10 @@ def _reviewing(step: RunStep) -> list[Event] | None:
 
 def _looked_only(step: RunStep, made: RoleAnswer, receipt: Receipt) -> RoleAnswer:
     """An answer counts for the tree that was verified, and only if whoever looked at it left it as it was."""
-    now = step.desk.tree
+    now = step.cache.tree
     if made.answer is None or now == receipt.tree:
         return made
-    paths = [shown(one.path, 200) for one in changed_between(step.desk.repository, receipt.tree, now)]
+    paths = [shown(one.path, 200) for one in changed_between(step.cache.repository, receipt.tree, now)]
     complaint = f"- You changed files, and a reviewer changes none: {', '.join(paths[:10])}"
     return replace(made, answer=None, complaint=complaint)
 
@@ -288,12 +287,12 @@ def _said(words: str) -> str:
 # Complete
 
 
-def _complete(step: RunStep) -> list[Event] | None:
+def _complete(step: RunStep) -> StepResult:
     """The holistic check: is the goal met, and do our verifiers pass on the whole?"""
     run = step.run
     receipt = verified(step)
     if receipt is None:
-        return None
+        return NoEvent.RETRY
     if not receipt.passed:
         return [step.event("holistic_check_failed", _said(receipt.reason))]
     made = step.ask(
@@ -311,7 +310,7 @@ def _complete(step: RunStep) -> list[Event] | None:
         ReviewerMode.SESSION_REVIEW,
     )
     if made is None:
-        return None
+        return NoEvent.RETRY
     made = _looked_only(step, made, receipt)
     if made.answer is None and (made.is_network or run.unusable < _AGAIN):
         return _unusable(step, made)
@@ -345,7 +344,7 @@ def _unusable(step: RunStep, made: RoleAnswer, event: str = "", fact: str = "", 
     return [made.invoked, step.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, StepFunction[RunStep]] = {
     "Initializing": _initializing,
     "Planning": _planning,
     "Executing": _executing,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
 from interlock.work.driver.agent_failures import prose
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories import prompts
 from interlock.work.stories.committing import commit_aside
 from interlock.work.stories.context import named, read_text, write_text
@@ -33,11 +34,11 @@ _SHOWN = 20_000
 _HOW = {"lost": "closed its output and did not end"}
 
 
-def worked(step: StoryStep) -> Event | None:
+def worked(step: StoryStep) -> StepResult:
     """One attempt at the subtask. That code was written is seen in the tree, not heard."""
     made = step.loop.ran or _attempted(step)
     if made is None:
-        return None
+        return NoEvent.RETRY
     if made.percent >= step.machine.form.limits[_HARD]:
         return _exhausted(step, made)
     if _has_given_up(step, made):
@@ -179,7 +180,7 @@ def _exhausted(step: StoryStep, made: StoryRunResult) -> Event:
     return step.failed("context_exhausted", failure, step.facts("the context was used up"), summary=summary, **told)
 
 
-def judged(step: StoryStep) -> Event | None:
+def judged(step: StoryStep) -> StepResult:
     """Each criterion judged by somebody who did not write the code; a line that is missing is a failure."""
     story, task = _at(step)
     criteria = story.wanted(task)
@@ -187,7 +188,7 @@ def judged(step: StoryStep) -> Event | None:
         return step.event("criteria_met", judged=[])
     made = step.loop.ran or _judgement(step, story, task, criteria)
     if made is None:
-        return None
+        return NoEvent.RETRY
     found = prompts.judgements(criteria, made.said)
     if made.percent >= step.machine.form.limits[_HARD] and not made.is_finished:
         return _exhausted(step, made)

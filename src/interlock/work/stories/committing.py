@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from interlock.errors import InterlockError
-from interlock.machine import Event
+from interlock.work.driver.system import StepResult
 from interlock.work.stories.context import named, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, project, put_back
@@ -29,7 +29,7 @@ _TRAILER = "Ralph-Event"
 _GIT = frozenset({"git_failed", "git_conflict", "git_detached", "git_unsafe"})
 
 
-def commit_task(step: StoryStep) -> Event | None:
+def commit_task(step: StoryStep) -> StepResult:
     """One commit for the subtask; a git that cannot is a blocker."""
     loop = step.loop
     story = step.shelf().get(loop.story or "")
@@ -68,7 +68,7 @@ def _made(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) ->
     if not step.context.commits:
         return None
     message = f"{story.id} task {task.id}: {task.text[:100]}\n\n{trailer}"
-    repository, looking = step.repository(), step.context.desk.looking
+    repository, looking = step.repository(), step.context.cache.looking
     return commit(repository, message, author=identity(repository), branch=step.loop.branch, looking=looking)
 
 
@@ -79,7 +79,7 @@ def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any])
         put_back(context, loop, step.lease)  # an earlier try was cut off
     guard(context, loop, step.lease)
     _tick(step, story, task)
-    then = context.desk.loop(context.journal, loop.id)
+    then = context.cache.loop(context.journal, loop.id)
     after(then, "committed", {**told, "commit": None})
     project(context, then, step.lease)
 

@@ -14,11 +14,11 @@ import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Journal, Lease
-from interlock.machine import Actor, Event, Evidence
-from interlock.machine.model import NOTED
+from interlock.machine import Actor
 from interlock.work.budget import NOTHING, Amount
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.file_hashes import stamp
+from interlock.work.driver.notes import noted
 from interlock.work.formats.quoting import shown
 from interlock.work.settings.values import Settings
 from interlock.work.stories.loop_cache import LoopCache, Owned
@@ -40,7 +40,6 @@ __all__ = [
     "known_stories",
     "named",
     "note",
-    "noted",
     "own",
     "own_files",
     "plain",
@@ -116,7 +115,12 @@ class StoryContext:
     """What a template calls its promises; one that is called `abort` is listened for."""
     keeps_words: bool = False
     """Whether the session of a run says what was asked and said: for traces with content."""
-    desk: LoopCache = field(default_factory=LoopCache, compare=False, repr=False)
+    cache: LoopCache = field(default_factory=LoopCache, compare=False, repr=False)
+
+    @property
+    def pausing(self) -> StopSignal:
+        """A story loop has one signal for both."""
+        return self.stop
 
     @property
     def progress(self) -> Path:
@@ -157,11 +161,6 @@ def note(
 ) -> None:
     """Write something down in a loop's journal; it moves nothing."""
     context.journal.append(loop, noted(type_, actor, **data), lease=lease)
-
-
-def noted(type_: str, actor: Actor = DRIVER, **data: object) -> Event:
-    """Something to write down."""
-    return Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data}))
 
 
 @dataclass(slots=True)
@@ -248,11 +247,13 @@ def _plain_paths(root: Path) -> Callable[[str], bool]:
 
 def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
     """`own_files`, found out anew only where a story or a directory of stories has changed."""
-    known = context.desk.own
+    known = context.cache.own
     if known is None or not _are_same(known.stories, progress.stories):
         files = (one.file for one in progress.stories)
         places = {*_PLACES, *(file.rpartition("/")[0] for file in files if file)}
-        known = context.desk.own = Owned(progress.stories, tuple(f"{context.root}/{place}" for place in sorted(places)))
+        known = context.cache.own = Owned(
+            progress.stories, tuple(f"{context.root}/{place}" for place in sorted(places))
+        )
     now = stamp(known.places)
     if now is None or now != known.stamp:
         known.stamp, known.files = now, own_files(context.root, progress)

@@ -25,6 +25,10 @@ class StoryStep:
     machine: Machine
     lease: Lease
 
+    @property
+    def record(self) -> Loop:
+        return self.loop
+
     def event(self, name: str, *, task: str | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine."""
         return Event(name, DRIVER, evidence=Evidence(task=task, data=data))
@@ -57,7 +61,7 @@ class StoryStep:
 
     def look(self) -> WorkTreeHash:
         """The work as it is now, without the loop's own files."""
-        return self.context.desk.look(self.context.root, self.own())
+        return self.context.cache.look(self.context.root, self.own())
 
     def tree(self) -> str:
         """The work as it is now, by hash, without the loop's own files."""
@@ -69,7 +73,7 @@ class StoryStep:
 
     def repository(self) -> Repository:
         """The repository, for git."""
-        return self.context.desk.repository(self.context.root)
+        return self.context.cache.repository(self.context.root)
 
     def note(self, type_: str, **data: Any) -> None:
         note(self.context, self.loop.id, self.lease, type_, **data)

@@ -8,16 +8,20 @@ their hashes first, and put back afterwards, however it ended. What is found whi
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import AfterCommit
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.context import DRIVER, StoryContext, note, own, own_files, plain, read_text, write_text
+from interlock.work.stories.context import StoryContext, note, own, own_files, plain, read_text, write_text
 from interlock.work.stories.progress import FILE, Progress, StoryStatus, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
@@ -28,7 +32,6 @@ __all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
-_SELECTS = "STORY_SELECT"
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
@@ -40,16 +43,16 @@ def sweep_up(context: StoryContext, loop: Loop) -> None:
         sweep(place)
 
 
-def settle(context: StoryContext, loop: Loop, lease: Lease) -> Loop:
-    """Before a step: undo what nothing may do, take in what people changed, and let the file say what is so."""
+def settle(context: StoryContext, loop: Loop, lease: Lease) -> bool:
+    """Before a step: put back guarded files, take in people's edits, write `progress.txt`; True after an edit."""
     if loop.guarded and loop.state == "COMMIT":
-        return loop  # whether its files are in a commit already, the step itself finds out
+        return False  # the step itself finds out whether its files are in a commit already
     if loop.guarded:
         put_back(context, loop, lease)
     elif _read_back(context, loop, lease):
-        loop = context.desk.loop(context.journal, loop.id)
+        return True
     project(context, loop, lease)
-    return loop
+    return False
 
 
 def project(context: StoryContext, loop: Loop, lease: Lease) -> None:
@@ -73,42 +76,33 @@ def _current(context: StoryContext, loop: Loop) -> str | None:
 def _text_of(context: StoryContext, loop: Loop, current: str) -> str | None:
     """What the file is to be; None where it is that, or somebody is in the middle of editing it."""
     try:
-        if not loop.iteration and context.desk.sheet.parse(current).stories == loop.progress.stories:
+        if not loop.iteration and context.cache.sheet.parse(current).stories == loop.progress.stories:
             return None  # a loop in which nothing has happened yet has nothing to say, not even what time it is
-        text = context.desk.sheet.written(current, loop.progress)
+        text = context.cache.sheet.written(current, loop.progress)
     except Refusal:
         return None  # the selection says so
     return text if text != current else None
 
 
-def move(context: StoryContext, seen: Loop, event: Event, lease: Lease) -> None:
-    """Move the loop by what came of a step, and let `progress.txt` say it: one write of the journal for both.
+def move(
+    transaction: Transaction, context: StoryContext, loop: Loop, events: Sequence[Event], lease: Lease
+) -> AfterCommit | None:
+    """Append the events of a step and the hash of the `progress.txt` that follows from them, in one transaction.
 
-    Where a person has edited the file meanwhile, or tells the loop something, that is taken in first, by `settle`.
-    What was selected before a person freed a story is selected anew.
+    Where a person has edited the file or told the loop something meanwhile, `settle` takes that in first.
     """
-    id_ = seen.id
-    loop = context.desk.loop(context.journal, id_)
+    loop = loop.copied()  # a transaction may be tried again
+    for entry in transaction.history(loop.id, loop.version):  # the notes of the step itself
+        take(loop, entry)
     current = _current(context, loop)
     is_ours = current is not None and sha256_of(current) in loop.projected
-
-    def work(transaction: Transaction) -> str | None:
-        later = transaction.history(id_, seen.version) if seen.state == _SELECTS else ()
-        if any(one.event != NOTED for one in later):
-            return None
-        entry = transaction.append(id_, event, lease=lease).entry
-        if not is_ours or current is None or entry.version != loop.version + 1:
-            return None
-        take(loop, entry)
-        text = _text_of(context, loop, current) if loop.outcome is None else None
-        if text is not None:
-            data = {"type": "projected", "sha256": sha256_of(text), "file": FILE}
-            transaction.append(id_, Event(NOTED, DRIVER, evidence=Evidence(data=data)), lease=lease)
-        return text
-
-    text = context.journal.transact(work)
-    if text is not None:
-        write_text(context.progress, text)
+    for event in events:
+        take(loop, transaction.append(loop.id, event, lease=lease).entry)
+    text = _text_of(context, loop, current) if is_ours and current is not None and loop.outcome is None else None
+    if text is None:
+        return None
+    transaction.append(loop.id, noted("projected", sha256=sha256_of(text), file=FILE), lease=lease)
+    return partial(write_text, context.progress, text)
 
 
 # What people edit
@@ -120,7 +114,7 @@ def _read_back(context: StoryContext, loop: Loop, lease: Lease) -> bool:
         text = read_text(context.progress)
         if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
             return False
-        theirs = context.desk.sheet.parse(text)
+        theirs = context.cache.sheet.parse(text)
     except Refusal:
         return False
     now, refused = accepted(loop.progress, theirs)
@@ -153,9 +147,9 @@ def _unblocked(before: Progress, after: Progress) -> list[tuple[str, str]]:
 
 def guard(context: StoryContext, loop: Loop, lease: Lease) -> None:
     """Copy the loop's own files and note what they are, before something runs that must not change them."""
-    files = {name: context.desk.seen.hash(f"{context.root}/{name}") for name in own(context, loop.progress)}
+    files = {name: context.cache.seen.hash(f"{context.root}/{name}") for name in own(context, loop.progress)}
     for name, hash_ in files.items():
-        if hash_ is not None and context.desk.copies.get(name) != hash_:
+        if hash_ is not None and context.cache.copies.get(name) != hash_:
             files[name] = _copied(context, name)
     changed = {name: hash_ for name, hash_ in files.items() if loop.listed.get(name, "") != hash_}
     gone = [name for name in loop.listed if name not in files]
@@ -169,8 +163,8 @@ def _copied(context: StoryContext, name: str) -> str | None:
     if content is None:
         return None
     write_bytes(_copy(context, name), content, is_durable=False)  # it is told by its hash whether it is whole
-    context.desk.copies[name] = _hash(content)
-    return context.desk.copies[name]
+    context.cache.copies[name] = _hash(content)
+    return context.cache.copies[name]
 
 
 def put_back(context: StoryContext, loop: Loop, lease: Lease) -> None:
@@ -179,7 +173,7 @@ def put_back(context: StoryContext, loop: Loop, lease: Lease) -> None:
         return
     for name in {**loop.guarded, **dict.fromkeys(own(context, loop.progress))}:
         wanted = loop.guarded.get(name)
-        if context.desk.seen.hash(f"{context.root}/{name}") != wanted:
+        if context.cache.seen.hash(f"{context.root}/{name}") != wanted:
             if loop.state not in _OURS:
                 _reject(context, loop, lease, name)
             _restore(context, loop, name, wanted)

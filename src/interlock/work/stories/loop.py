@@ -1,14 +1,17 @@
-"""The loop: read where it stands, do the next effect, write down what came of it, again."""
+"""A story loop: how it begins, and its steps and files as the driver's loop uses them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from interlock.errors import Refusal
-from interlock.journal import Transaction
+from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence
+from interlock.work.driver import loop as driver
 from interlock.work.driver.driver_lease import hold_driver_lease
+from interlock.work.driver.system import AfterCommit, StepFunction, StepResult
 from interlock.work.driver.thread_owned import refuse_on_a_threads_branch
 from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
@@ -72,27 +75,55 @@ def _counted(context: StoryContext) -> dict[str, int]:
 
 
 def drive(context: StoryContext, id_: str) -> LoopResult:
-    """Drive a loop until it ends, is paused, or is to stop. Calling it again goes on where it was."""
-    journal = context.journal
+    """Drive a loop until it ends, is paused, or is stopped. Calling it again continues."""
     longest = (context.limits.agent_seconds, context.limits.test_seconds)
-    with hold_driver_lease(journal, MACHINE, id_, context.state_directory, *longest) as right:
-        try:
-            sweep_up(context, loop_of(journal.history(id_)))
-            while True:
-                context.refresh()
-                loop = context.desk.loop(journal, id_)
-                if loop.outcome is not None:
-                    context.tell(ending(loop))
-                    return LoopResult(loop, ended=True)
-                loop = settle(context, loop, right.lease)
-                if loop.paused is not None or context.stop.is_set():
-                    return LoopResult(loop, ended=False)
-                instance = journal.instance(id_)
-                context.tell(loop)
-                step = StoryStep(context, loop, instance.snapshot, journal.machine_of(instance), right.lease)
-                event = STEPS[loop.state](step)
-                if event is not None:
-                    move(context, loop, event, right.lease)
-                right.renew()
-        finally:
-            context.desk.shut()
+    with hold_driver_lease(context.journal, MACHINE, id_, context.state_directory, *longest) as right:
+        loop = driver.drive(_LoopSystem(context, id_), context, right).loop
+    return LoopResult(loop, loop.outcome is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _LoopSystem:
+    """One story loop, as the driver's loop drives it."""
+
+    context: StoryContext
+    id: str
+
+    @property
+    def steps(self) -> Mapping[str, StepFunction[StoryStep]]:
+        return STEPS
+
+    def read(self, lease: Lease) -> StoryStep:
+        journal = self.context.journal
+        loop = self.context.cache.loop(journal, self.id)  # first: a move between the two readings is noticed
+        instance = journal.instance(self.id)
+        return StoryStep(self.context, loop, instance.snapshot, journal.machine_of(instance), lease)
+
+    def enter(self, step: StoryStep) -> bool:
+        sweep_up(self.context, step.loop)
+        return True
+
+    def settle(self, step: StoryStep) -> bool:
+        return step.loop.outcome is None and settle(self.context, step.loop, step.lease)
+
+    def is_paused(self, step: StoryStep) -> bool:
+        return step.loop.paused is not None
+
+    def pause(self, step: StoryStep) -> Sequence[Event]:
+        return ()  # an interrupt is not recorded: the next `drive` continues
+
+    def overspent(self, step: StoryStep, refusal: Refusal) -> StepResult:
+        raise refusal
+
+    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
+        return ()  # a run is accounted for before anything is concluded of it
+
+    def append(self, transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> AfterCommit | None:
+        return move(transaction, self.context, step.loop, events, step.lease)
+
+    def leave(self, step: StoryStep) -> None:
+        if step.loop.outcome is not None:
+            self.context.tell(ending(step.loop))
+
+    def close(self) -> None:
+        self.context.cache.shut()

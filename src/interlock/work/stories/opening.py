@@ -1,4 +1,4 @@
-"""A yard made ready from the settings and from what was asked for: the agents, the tests, the limits, the memory."""
+"""The context of a story loop, made from the settings and options: the agents, the tests, the limits, the memory."""
 
 from __future__ import annotations
 

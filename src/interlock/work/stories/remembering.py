@@ -88,7 +88,7 @@ def _send_of_others(context: StoryContext, loop: Loop, lease: Lease) -> None:
 
 
 def _of_others(context: StoryContext, loop: Loop) -> list[dict[str, Any]]:
-    found = waiting(context.journal, context.desk.memories, driven=False)
+    found = waiting(context.journal, context.cache.memories, driven=False)
     return [told for told in found if told["id"] not in loop.unsent]
 
 

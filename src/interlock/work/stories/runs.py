@@ -9,7 +9,7 @@ from interlock.errors import Refusal
 from interlock.journal import Transaction
 from interlock.work.driver.agent_failures import clock, unavailable, unusable
 from interlock.work.driver.agent_run import AgentRequest, AgentRun, run_agent
-from interlock.work.stories.context import noted
+from interlock.work.driver.notes import noted
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
@@ -33,7 +33,7 @@ def free_agent(step: StoryStep, agents: Sequence[Agent]) -> Agent | None:
             return agent
     seconds = min(waits.values())
     step.context.tell(f"{' and '.join(waits)} reached a limit; waiting until {clock(now + seconds)}")
-    step.context.desk.shut()
+    step.context.cache.shut()
     step.context.wait(seconds)
     return None
 
@@ -67,7 +67,7 @@ def ran(step: StoryStep, agent: Agent, role: str, prompt: str) -> StoryRunResult
         wait_seconds=context.limits.wait_seconds,
         keeps_words=context.keeps_words,
     )
-    context.desk.shut()
+    context.cache.shut()
     try:
         heard = run_agent(
             context.journal,

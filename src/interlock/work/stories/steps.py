@@ -1,15 +1,12 @@
-"""What the loop does in each state: one function a state. It does the state's effect and says what came of it.
-
-None means that nothing came of it: it was stopped, paused, or has to wait; the next `drive` does it again.
-"""
+"""What the loop does in each state: one function a state. It does the state's effect and says what came of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from interlock.errors import InterlockError, Refusal
-from interlock.machine import Event
+from interlock.work.driver.system import StepFunction, StepResult
 from interlock.work.driver.transient_errors import is_transient_error
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
@@ -26,12 +23,10 @@ from interlock.work.stories.testing import tested
 from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
 
-__all__ = ["STEPS", "Step"]
-
-Step = Callable[[StoryStep], Event | None]
+__all__ = ["STEPS"]
 
 
-def _init(step: StoryStep) -> Event | None:
+def _init(step: StoryStep) -> StepResult:
     """Cold start: a repository with a commit's branch, and a `progress.txt` that can be read."""
     try:
         text, progress = _read(step)
@@ -51,10 +46,10 @@ def _read(step: StoryStep) -> tuple[str, Progress]:
     text = read_text(step.context.progress)
     if text is None:
         raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
-    return text, step.context.desk.sheet.parse(text)
+    return text, step.context.cache.sheet.parse(text)
 
 
-def _memory_load(step: StoryStep) -> Event | None:
+def _memory_load(step: StoryStep) -> StepResult:
     """Load context: the files, and both questions to the memory."""
     warnings = [] if (step.context.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
     for warning in warnings:
@@ -65,12 +60,12 @@ def _memory_load(step: StoryStep) -> Event | None:
     return step.event("memory_loaded", server=step.context.is_server, known=known, warnings=warnings)
 
 
-def _fallback(step: StoryStep) -> Event | None:
+def _fallback(step: StoryStep) -> StepResult:
     step.context.tell("Neo4j unavailable, using file-only context")
     return step.event("files_loaded")
 
 
-def _story_select(step: StoryStep) -> Event | None:
+def _story_select(step: StoryStep) -> StepResult:
     loop = step.loop
     try:
         _read(step)
@@ -101,12 +96,12 @@ def _story_select(step: StoryStep) -> Event | None:
     return _ending(step, "all_complete")
 
 
-def _ending(step: StoryStep, event: str, **data: Any) -> Event | None:
+def _ending(step: StoryStep, event: str, **data: Any) -> StepResult:
     """The end of the loop: its own files are committed first, so that nothing of it is left open."""
     return step.event(event, commit=commit_end(step), **data)
 
 
-def _blocker(step: StoryStep) -> Event | None:
+def _blocker(step: StoryStep) -> StepResult:
     """Put the work away under a ref, mark the story, tell the memory."""
     loop, context = step.loop, step.context
     is_transient = is_transient_error(loop.failure) and loop.story not in loop.retried
@@ -162,7 +157,7 @@ def _is_there(step: StoryStep, ref: str) -> bool:
         return False
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, StepFunction[StoryStep]] = {
     "INIT": _init,
     "MEMORY_LOAD": _memory_load,
     "STORY_SELECT": _story_select,

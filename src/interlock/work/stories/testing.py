@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.machine import Event
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.stuck import failing_tests
@@ -16,7 +17,7 @@ __all__ = ["log_path", "tested"]
 _SHOWN = 4000
 
 
-def tested(step: StoryStep) -> Event | None:
+def tested(step: StoryStep) -> StepResult:
     """Run every test command; all must pass. One that is not there needs a person, not another attempt."""
     if not step.context.tests:
         return _missing(step, "no test command is configured: set story.tests or verify.commands in ralph.toml")
@@ -27,14 +28,14 @@ def tested(step: StoryStep) -> Event | None:
         put_back(step.context, step.loop, step.lease)
 
 
-def _tested(step: StoryStep) -> Event | None:
+def _tested(step: StoryStep) -> StepResult:
     told: list[dict[str, object]] = []
     output = ""
     for place, command in enumerate(step.context.tests, 1):
         step.context.tell(f"test: {command}")
         result = _ran(step, command, place)
         if result.how is How.STOPPED:
-            return None
+            return NoEvent.RETRY
         output = "\n".join(result.last_lines)
         told.append({"command": command, "exit": result.exit, "seconds": round(result.seconds, 3)})
         if result.how is How.MISSING:
@@ -58,7 +59,7 @@ def _ran(step: StoryStep, command: str, place: int) -> CommandResult:
         seconds=context.limits.test_seconds,
         marker=step.loop.id,
     )
-    context.desk.shut()
+    context.cache.shut()
     return run_command(call, lambda one: _hear(step, one), context.stop)
 
 

@@ -15,7 +15,7 @@ from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.world.git import state, tree_hash
 
-__all__ = ["attending", "is_told", "look", "visit_of"]
+__all__ = ["attending", "is_told", "look", "step_of"]
 
 _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit"})
 """The states in which the tree is as it was proven or approved, unless somebody changes it."""
@@ -31,7 +31,7 @@ def is_told(entry: Entry) -> bool:
     return entry.event in ("pause", "abandon") and entry.actor_kind == ActorKind.HUMAN
 
 
-def visit_of(context: DriverContext, id_: str, lease: Lease | None) -> ThreadStep:
+def step_of(context: DriverContext, id_: str, lease: Lease | None) -> ThreadStep:
     thread = read_thread(context.journal, id_)  # first: whoever moves it between the two is found to have done so
     instance = context.journal.instance(id_)
     return ThreadStep(context, thread, instance.snapshot, context.journal.machine_of(instance), lease)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from interlock.journal import Journal
-from interlock.machine import Event
+from interlock.work.driver.system import StepResult
 from interlock.work.threads.driver_step import ThreadStep
 
 __all__ = ["Child", "ChildPart", "ChildView"]
@@ -34,8 +34,8 @@ class Child:
     """Whether one that is under way still is what the thread wants, or is to be closed for a new one."""
     wake: Callable[[ThreadStep, str], None]
     """Let one go on that rests by itself: a person has decided so."""
-    drive: Callable[[ThreadStep, str], Event | None]
-    """Drive it as far as it goes, and what that means for the thread; None where nothing came of it."""
+    drive: Callable[[ThreadStep, str], StepResult]
+    """Drive it as far as it goes, and return what that means for the thread."""
     parts: Callable[[Journal, str], tuple[str, tuple[ChildPart, ...]]]
     """The state it is in, and its work."""
 

@@ -10,6 +10,7 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.model import SUPERSEDED
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads.child import Child, ChildView
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import misplaced, overdrawn
@@ -34,13 +35,11 @@ def _child(driver: str) -> Child:
     return ORCHESTRATOR
 
 
-def run_child(step: ThreadStep) -> Event | None:
+def run_child(step: ThreadStep) -> StepResult:
     """Drive the thread's child as far as it goes, and say what that means for the thread."""
     wrong = misplaced(step)
     if wrong is not None:
         return step.event("driver_failed", wrong)
-    if step.context.pausing.is_set():
-        return step.event("pause")
     over = overdrawn(step)
     if over is not None:
         return step.event("budget_exhausted", over)
@@ -54,7 +53,7 @@ def run_child(step: ThreadStep) -> Event | None:
     except Refusal:
         if step.context.journal.instance(id_).outcome != SUPERSEDED:
             raise
-        return None  # somebody took the thread elsewhere, and its child was closed
+        return NoEvent.RETRY  # somebody took the thread elsewhere, and its child was closed
 
 
 def _at_work(step: ThreadStep, child: Child) -> str:

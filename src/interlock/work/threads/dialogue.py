@@ -11,7 +11,7 @@ from interlock.machine.model import NOTED
 from interlock.work.driver.agent_run import not_answered
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
-from interlock.work.threads.attending import attending, visit_of
+from interlock.work.threads.attending import attending, step_of
 from interlock.work.threads.iterating import account
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import SpecMessage, Thread
@@ -27,7 +27,7 @@ _MAX_SAID = 20_000
 
 def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | None = None) -> Thread:
     """Say something about the spec, and let an agent answer; a spec in its answer is the next revision."""
-    step = visit_of(context, id_, None)
+    step = step_of(context, id_, None)
     thread = step.thread
     if thread.state != "Drafting":
         message = f"The spec of a thread in {thread.state} is not talked about any more."

@@ -10,17 +10,18 @@ import msgspec
 
 from interlock.journal import Journal, Lease, Transaction
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
-from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.agent_failures import prose
 from interlock.work.driver.agent_run import DRIVER, AgentRun, Begin
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.loop import is_moved
+from interlock.work.driver.notes import noted
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.settings.values import Settings
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
 
-__all__ = ["ThreadStep", "default_config", "noted"]
+__all__ = ["ThreadStep", "default_config"]
 
 _WORKERS = frozenset({"implementer", "executor"})
 """The roles of the sessions in which the work itself is done."""
@@ -51,6 +52,10 @@ class ThreadStep:
     snapshot: Snapshot
     machine: Machine
     lease: Lease | None
+
+    @property
+    def record(self) -> Thread:
+        return self.thread
 
     @property
     def config(self) -> Config:
@@ -102,7 +107,7 @@ class ThreadStep:
         reports: bool = False,
         begin: Begin | None = None,
     ) -> AgentRun:
-        """Send an agent, `name` or `name:model`, on an errand for the thread; what it costs, `account` writes down."""
+        """Send an agent, `name` or `name:model`, to work for the thread; `account` writes down what it costs."""
         return self.context.send(
             name,
             role,
@@ -122,9 +127,8 @@ class ThreadStep:
         )
 
     def is_over(self, reader: Journal | Transaction) -> bool:
-        """Whether somebody moved the thread since it was read: what was made for it then is nothing to it now."""
-        later = reader.history(self.thread.id, self.thread.version)
-        return any(one.event not in (NOTED, OBSERVED) for one in later)
+        """True if someone moved the thread since it was read: what was made for it then no longer counts."""
+        return is_moved(reader.history(self.thread.id, self.thread.version))
 
     def note(self, type_: str, **data: Any) -> None:
         """Write something down; it moves nothing."""
@@ -140,8 +144,3 @@ def _child_agents(journal: Journal, thread: Thread) -> list[str]:
     first = journal.first_entries(later)
     told = [first[id_].decoded_evidence().data for id_ in reversed(later)]
     return [str(one["agent"]) for one in told if one.get("role") in _WORKERS and one.get("agent")]
-
-
-def noted(type_: str, **data: Any) -> Event:
-    """Something that a driver writes down; it moves nothing."""
-    return Event(NOTED, DRIVER, evidence=Evidence(data={"type": type_, **data}))

@@ -10,6 +10,7 @@ from interlock.errors import InterlockError
 from interlock.machine import Event
 from interlock.work.driver.agent_failures import clock, unusable
 from interlock.work.driver.agent_run import AgentRun
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.record import ThreadRunResult
@@ -26,13 +27,11 @@ def spec_of(step: ThreadStep) -> Spec:
     return parse_spec(revision.text)
 
 
-def iterate(step: ThreadStep) -> Event | None:
-    """One iteration of the plain loop; None where it was stopped, or has to wait."""
+def iterate(step: ThreadStep) -> StepResult:
+    """One iteration of the plain loop."""
     wrong = misplaced(step)
     if wrong is not None:
         return step.event("driver_failed", wrong)
-    if step.context.pausing.is_set():
-        return step.event("pause")  # what an agent came to is concluded when it goes on
     if step.thread.ran is not None:
         return _concluded(step, step.thread.ran)
     over = overdrawn(step)
@@ -47,7 +46,7 @@ def iterate(step: ThreadStep) -> Event | None:
         return _exhausted(step)
     else:
         _run(step, chosen)
-    return None
+    return NoEvent.RETRY
 
 
 def _exhausted(step: ThreadStep) -> Event:

@@ -10,11 +10,11 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
-from interlock.machine import Event
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.orchestration.beginning import begin, role_hashes, roles_of, session_name, with_edits
 from interlock.work.orchestration.contracts import Role
-from interlock.work.orchestration.driver_step import noted
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
@@ -52,7 +52,7 @@ def _news(step: ThreadStep) -> list[str]:
 
 def _begin(step: ThreadStep) -> str:
     """A run for the spec; where one ran before, on its directory, with its plan and what people edited in it since."""
-    thread, context = step.thread, _workshop(step)
+    thread, context = step.thread, _context(step)
     before = _before(step)
     if before is not None:
         before, found = with_edits(context, before)
@@ -81,7 +81,7 @@ def _hindrance(step: ThreadStep) -> str | None:
     if before is None or step.thread.run != step.thread.child_run:
         return None
     try:
-        now = role_hashes(_workshop(step))
+        now = role_hashes(_context(step))
     except InterlockError as error:
         return f"who the roles are cannot be read any more: {error.message}"
     changed = [role for role, sha256 in now.items() if before.files.get(role, sha256) != sha256]
@@ -93,23 +93,23 @@ def _hindrance(step: ThreadStep) -> str | None:
 def _fits(step: ThreadStep, id_: str) -> bool:
     """Whether the roles are still played by whom the thread wants, and there is nothing new to plan."""
     run = _run(step, id_)
-    is_same = run.roles == roles_for(step) and run.files == role_hashes(_workshop(step))
+    is_same = run.roles == roles_for(step) and run.files == role_hashes(_context(step))
     return is_same and not _news(step)
 
 
 def _wake(step: ThreadStep, id_: str) -> None:
     if _run(step, id_).stopped is not None:
-        step.context.journal.append(id_, noted("resumed", files=role_hashes(_workshop(step))))
+        step.context.journal.append(id_, noted("resumed", files=role_hashes(_context(step))))
 
 
-def _drive(step: ThreadStep, id_: str) -> Event | None:
+def _drive(step: ThreadStep, id_: str) -> StepResult:
     purse = _Purse(step)
-    run = drive(replace(_workshop(step), tell=purse.tell, pausing=purse, refresh=lambda: None), id_)
+    run = drive(replace(_context(step), tell=purse.tell, pausing=purse, refresh=lambda: None), id_)
     return _concluded(step, run, purse)
 
 
-def _workshop(step: ThreadStep) -> DriverContext:
-    """The workshop where the thread works, which may be a work tree of its own."""
+def _context(step: ThreadStep) -> DriverContext:
+    """The context with the root where the thread works, which may be a work tree of its own."""
     return replace(step.context, root=step.root)
 
 
@@ -132,7 +132,7 @@ class _Purse:
         return None if self.run is None else overdrawn(self.step, {self.run.id: self.run.spent})
 
 
-def _concluded(step: ThreadStep, run: Run, purse: _Purse) -> Event | None:
+def _concluded(step: ThreadStep, run: Run, purse: _Purse) -> StepResult:
     told: dict[str, Any] = {"child": run.id, "spent": list(run.spent)}
     match run.outcome:
         case "success":
@@ -145,13 +145,13 @@ def _concluded(step: ThreadStep, run: Run, purse: _Purse) -> Event | None:
             keep_iteration(step)
             return step.event("driver_failed", f"the run failed: {run.reason or 'it gave no reason'}", **told)
         case None if step.context.pausing.is_set():
-            return step.event("pause")
+            return NoEvent.RETRY
         case None if (over := purse.overdrawn()) is not None:
             return step.event("budget_exhausted", over, **told)
         case None if run.stopped is not None:
             name = "budget_exhausted" if run.is_overdrawn else "driver_failed"
             return step.event(name, f"the run rests: {run.stopped}", **told)
-    return None
+    return NoEvent.RETRY
 
 
 def _found_nothing(step: ThreadStep, run: Run) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.errors import InterlockError, Refusal
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
-from interlock.work.threads.attending import attending, visit_of
+from interlock.work.threads.attending import attending, step_of
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import account, misplaced
 
@@ -15,7 +15,7 @@ __all__ = ["ask_for"]
 def ask_for(context: DriverContext, id_: str, wanted: str) -> None:
     """Let an agent polish once; what it changed is proven again before anybody reviews it."""
     with attending(context, id_) as right:
-        _polish(visit_of(context, id_, right.lease), wanted)
+        _polish(step_of(context, id_, right.lease), wanted)
 
 
 def _polish(step: ThreadStep, wanted: str) -> None:

@@ -13,6 +13,7 @@ from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.readiness import missing_program, nameless
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.record import Thread
@@ -64,14 +65,14 @@ def branch_of(thread: str) -> str:
     return f"ralf/{thread}"
 
 
-def preflight(step: ThreadStep) -> Event | None:
+def preflight(step: ThreadStep) -> StepResult:
     """Look at everything; where all holds, the branch is made and the thread owns its work tree."""
     checks = list(_checks(step))
     plan = plan_of(step.context.settings)
     if plan.is_apart and all(one.passed for one in checks):  # it costs time, so everything else is looked at first
         rehearsed = _rehearsed(step, plan)
         if rehearsed is None:
-            return None
+            return NoEvent.STOP
         checks.append(rehearsed)
     told = [asdict(one) for one in checks]
     failed = [one for one in checks if not one.passed]

@@ -9,8 +9,9 @@ from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_failures import clock, end_text, unavailable, unusable
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.settings.accepted import vouched
-from interlock.work.threads.attending import visit_of
+from interlock.work.threads.attending import step_of
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import account, overdrawn, spec_of
 from interlock.work.threads.replay import take_receipt
@@ -28,16 +29,14 @@ def receipt_hash(receipt: dict[str, Any]) -> str:
     return from_data(receipt).sha256
 
 
-def prove(step: ThreadStep) -> Event | None:
-    """One verification. Passed, its receipt is the only key to Implemented; stopped, nothing came of it."""
+def prove(step: ThreadStep) -> StepResult:
+    """One verification. Its receipt, if it passed, is the only way to Implemented."""
     context, thread = step.context, step.thread
-    if context.pausing.is_set():
-        return step.event("verification_stopped")
     wait = thread.limited.get(_judge_name(step), 0.0) - context.journal.now()
     if wait > 0:
         context.tell(f"the judge has reached a limit; waiting until {clock(context.journal.now() + wait)}")
         context.wait(wait)
-        return step.event("verification_stopped") if context.pausing.is_set() else None
+        return NoEvent.RETRY
     request = _request(step)
     if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
         raise InterlockError("verifiers_missing", f"{NO_VERIFIER}.", "Then run the same command again.")
@@ -45,11 +44,11 @@ def prove(step: ThreadStep) -> Event | None:
     if receipt is not None:
         require_found(request, receipt, context.tell, context.stop)
     if receipt is None:
-        return step.event("verification_stopped") if context.pausing.is_set() else None
+        return NoEvent.RETRY
     if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:
         assert receipt.judge.limited_until is not None  # `_judge` raises where nobody waits any longer
         step.note("limited", agent=_judge_name(step), until=receipt.judge.limited_until, said=receipt.judge.why)
-        return None
+        return NoEvent.RETRY
     return _concluded(step, receipt)
 
 
@@ -59,7 +58,7 @@ def _concluded(step: ThreadStep, receipt: Receipt) -> Event:
         return Event("criteria_passed", DRIVER, evidence=evidence)
     for failure in receipt.failures:
         step.context.tell(f"✗ {failure}")
-    now = visit_of(step.context, step.thread.id, step.lease)  # with the limits as they are now
+    now = step_of(step.context, step.thread.id, step.lease)  # with the limits as they are now
     take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
     over = overdrawn(now)
     if over is not None:

@@ -1,30 +1,27 @@
-"""What a thread does by itself in each state that goes on without a person: one function a state.
-
-None means that nothing came of it: it was stopped, waits for a person, or has to be done again.
-"""
+"""What a thread does by itself in each state that continues without a person: one function a state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER, not_answered
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
-from interlock.work.threads.driver_step import ThreadStep, noted
+from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import account, iterate, spec_of
 from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
 from interlock.world.agents.result import Ending
 
-__all__ = ["STEPS", "Step"]
-
-Step = Callable[[ThreadStep], Event | None]
+__all__ = ["STEPS"]
 
 
-def _assessing(step: ThreadStep) -> Event | None:
+def _assessing(step: ThreadStep) -> StepResult:
     """An agent reads the spec. What it finds is advice, and a person decides; with issues, the spec is open again."""
     thread, context = step.thread, step.context
     if not thread.is_assessed:
@@ -34,15 +31,15 @@ def _assessing(step: ThreadStep) -> Event | None:
         heard = step.send(name, "assessor", prompts.assess(revision.text), step.log_of("assess"), context.root)
         account(step, "assessor", name.partition(":")[0], heard)
         if step.is_over(context.journal):
-            return None  # it was about a spec that may be another one now
+            return NoEvent.RETRY  # it was about a spec that may be another one now
         if heard.result.ending is not Ending.FINISHED:
             raise not_answered(name, heard, "`ralph thread assess` asks it again; or finalize the spec.")
         said = noted("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
         context.journal.transact(lambda transaction: _keep(transaction, step, said))
-        return None
+        return NoEvent.RETRY
     if prompts.verdict_in(thread.assessment) == "REVISE":
         return step.event("revise", "the assessment found issues; `ralph thread show` has them")
-    return None
+    return NoEvent.STOP
 
 
 def _keep(transaction: Transaction, step: ThreadStep, note: Event) -> None:
@@ -50,20 +47,20 @@ def _keep(transaction: Transaction, step: ThreadStep, note: Event) -> None:
         transaction.append(step.thread.id, note, lease=step.lease)
 
 
-def _quick(event: str) -> Step:
+def _quick(event: str) -> StepFunction[ThreadStep]:
     """In quick mode a state between gates is gone through; in methodical mode a person says when."""
 
-    def go_on(step: ThreadStep) -> Event | None:
-        return step.event(event) if step.thread.mode == "quick" else None
+    def go_on(step: ThreadStep) -> StepResult:
+        return step.event(event) if step.thread.mode == "quick" else NoEvent.STOP
 
     return go_on
 
 
-def _running(step: ThreadStep) -> Event | None:
+def _running(step: ThreadStep) -> StepResult:
     return run_child(step) if step.config.driver in CHILDREN else iterate(step)
 
 
-def _prepare(step: ThreadStep) -> Event | None:
+def _prepare(step: ThreadStep) -> StepResult:
     """The message of the commit, for a person to read before it is made."""
     receipt = step.thread.receipt
     assert receipt is not None  # there is no approval without one
@@ -71,7 +68,7 @@ def _prepare(step: ThreadStep) -> Event | None:
     return Event("prepare", DRIVER, evidence=Evidence(data={"message": message}))
 
 
-STEPS: Mapping[str, Step] = {
+STEPS: Mapping[str, StepFunction[ThreadStep]] = {
     "Assessing": _assessing,
     "Finalized": _quick("run"),
     "Preflight": preflight,

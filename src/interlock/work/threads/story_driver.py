@@ -7,8 +7,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.journal import Journal, Transaction
-from interlock.machine import Event
-from interlock.work.stories.context import StoryContext, note, noted, read_text, write_text
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import NoEvent, StepResult
+from interlock.work.stories.context import StoryContext, note, read_text, write_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus, parse, template, written
@@ -27,7 +28,7 @@ _STORIES = ".ralf/stories"
 def _begin(step: ThreadStep) -> str:
     """A loop over the spec as its story, or over what failed as a story that mends it."""
     _write_story(step)
-    id_ = begin(_yard(step), parent=step.thread.id)
+    id_ = begin(_story_context(step), parent=step.thread.id)
     step.note("child", id=id_)
     return id_
 
@@ -44,13 +45,13 @@ def _fits(step: ThreadStep, id_: str) -> bool:
 
 def _wake(step: ThreadStep, id_: str) -> None:
     if loop_of(step.context.journal.history(id_)).paused is not None:
-        note(_yard(step), id_, None, "resumed")
+        note(_story_context(step), id_, None, "resumed")
 
 
-def _drive(step: ThreadStep, id_: str) -> Event | None:
+def _drive(step: ThreadStep, id_: str) -> StepResult:
     if step.thread.context and step.context.journal.instance(id_).outcome is None:
         step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_))
-    return _concluded(step, drive(_yard(step), id_).loop)
+    return _concluded(step, drive(_story_context(step), id_).loop)
 
 
 def _tell_on(transaction: Transaction, step: ThreadStep, id_: str) -> None:
@@ -68,7 +69,7 @@ def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:
     )
 
 
-def _concluded(step: ThreadStep, loop: Loop) -> Event | None:
+def _concluded(step: ThreadStep, loop: Loop) -> StepResult:
     told: dict[str, Any] = {"child": loop.id, "spent": list(loop.spent())}
     match loop.outcome:
         case "all_complete" if loop.iteration:
@@ -83,13 +84,13 @@ def _concluded(step: ThreadStep, loop: Loop) -> Event | None:
             if loop.is_overdrawn:
                 return step.event("budget_exhausted", why, **told)
         case None:
-            return step.event("pause") if step.context.pausing.is_set() else None
+            return NoEvent.RETRY
         case _:
             why = f"the story loop cannot begin: {loop.explanation}"
     return step.event("driver_failed", why, **told)
 
 
-def _yard(step: ThreadStep) -> StoryContext:
+def _story_context(step: ThreadStep) -> StoryContext:
     context, config = step.context, step.config
     asked = LoopOptions(rotation=config.agents, prompt=f"This is part of: {step.thread.title}")
     return make_story_context(

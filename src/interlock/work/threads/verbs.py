@@ -24,7 +24,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.gates import Presence, approval, question_of, refused_attempt
 from interlock.work.threads.active import ACTIVE, named_thread
-from interlock.work.threads.attending import look, visit_of
+from interlock.work.threads.attending import look, step_of
 from interlock.work.threads.children import close_left
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.projecting import project
@@ -194,9 +194,9 @@ def act(
     """Make a person's move. A gate shows what it is about, asks, and keeps what was said with it."""
     if name in _GATE_EVENTS:
         _present(context, id_, person, name)
-    step = visit_of(context, id_, None)
+    step = step_of(context, id_, None)
     if name in ("approve", "commit", "ready", "polished") and look(step):
-        step = visit_of(context, id_, None)
+        step = step_of(context, id_, None)
         project(context, step.thread)  # what was seen stays seen, also where the verb is refused
     thread, need = step.thread, need_of(step.machine, step.thread.state, name)
     check_ticket(context.journal, id_, name)  # before anybody is asked
@@ -238,9 +238,9 @@ def question_at(
 
     It writes nothing, unless it `looks` at the files first, as `act` does.
     """
-    step = visit_of(context, id_, None)
+    step = step_of(context, id_, None)
     if looks and look(step):
-        step = visit_of(context, id_, None)
+        step = step_of(context, id_, None)
         project(context, step.thread)
     thread = step.thread
     check_ticket(context.journal, id_, name)
@@ -256,7 +256,7 @@ def question_at(
 
 def _unchanged(context: DriverContext, step: ThreadStep) -> int:
     """The version at which a thread still is what a person was shown; refuses where it became another meanwhile."""
-    now = visit_of(context, step.thread.id, None)
+    now = step_of(context, step.thread.id, None)
     if _weighed(now) != _weighed(step):
         message = "The thread changed while you looked at it, so what you decided on is not what it is now."
         raise Conflict("conflict", message, "Look at it again: run the same command once more.")

@@ -20,14 +20,14 @@ from interlock.work.ticket_driver.loop import drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.world.repository import STATE_DIRECTORY
 
-__all__ = ["main", "walk_until", "workshop_of"]
+__all__ = ["context_of", "main", "walk_until"]
 
-_PROGRAM = "from interlock.work.demo.workshops import main; main()"
+_PROGRAM = "from interlock.work.demo.driver_contexts import main; main()"
 _PATIENCE_SECONDS = 60.0
 _LOOKS_SECONDS = 0.01
 
 
-def workshop_of(
+def context_of(
     journal: Journal, project: Project, agent: str, judge: str, tell: Callable[[object], None] = lambda what: None
 ) -> DriverContext:
     """The project with agents that play these scripts, and its tests as the verifier."""
@@ -66,7 +66,7 @@ def main() -> None:
     root, number, name, channel, agent, judge = sys.argv[1:]
     journal = open_journal(Path(root) / STATE_DIRECTORY / "journal.db")
     person = Person(Actor(ActorKind.HUMAN, name, Channel(channel)), _nobody, lambda: False)
-    drive_ticket(workshop_of(journal, Project(Path(root)), agent, judge), int(number), person, Choices())
+    drive_ticket(context_of(journal, Project(Path(root)), agent, judge), int(number), person, Choices())
 
 
 def _nobody() -> Presence:
