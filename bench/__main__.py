@@ -11,11 +11,12 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec.structs import replace
 
 from bench.host import load, machine
 from bench.report import as_json, as_markdown, as_text

@@ -6,7 +6,8 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from bench.timing import Comparison, alone, at_most, compare
 
@@ -17,13 +18,12 @@ SAMPLE = 30
 """So many steps at the beginning are measured, and so many at the end."""
 
 
-@dataclass(slots=True)
-class Times:
+class Times(msgspec.Struct):
     """Milliseconds an iteration took here, and right after it the same agent and tests alone."""
 
-    ours: list[float] = field(default_factory=list)
-    bare: list[float] = field(default_factory=list)
-    busy: list[float] = field(default_factory=list)
+    ours: list[float] = msgspec.field(default_factory=list)
+    bare: list[float] = msgspec.field(default_factory=list)
+    busy: list[float] = msgspec.field(default_factory=list)
     """The same of the processor, for the driver and all that it starts: others have less of a say in that."""
 
     def first(self, most: int) -> Times:
@@ -33,14 +33,13 @@ class Times:
         return Times(self.ours[-most:], self.bare[-most:], self.busy[-most:])
 
 
-@dataclass(slots=True)
-class Laps:
+class Laps(msgspec.Struct):
     """The steps of a driver, timed from the beginning of one to that of the next, with a bare one after each."""
 
     steps: int
     bare: Callable[[], float]
     """Does what a step's agents and tests do, alone; how many milliseconds that took."""
-    times: Times = field(default_factory=Times)
+    times: Times = msgspec.field(default_factory=Times)
     _begun: int = 0
     _at: float = 0.0
     _busy: float = 0.0

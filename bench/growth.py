@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, cycle, islice
 from pathlib import Path
+
+import msgspec
 
 from bench.timing import Comparison, Effort, Side, alone, at_least, by_turns, grown
 from bench.workload import BEGIN, CREATED, LOOP, appender, begin
@@ -28,8 +29,7 @@ _BEGUN = 1 + len(BEGIN)
 _FLAT = at_least(0.8)
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
+class Grown(msgspec.Struct, frozen=True):
     """A journal of a certain length, and the instance in it whose history is read."""
 
     journal: Journal

@@ -8,8 +8,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bench.beside import SAMPLE, Laps, Times, compared
 from bench.project import begun, environment
@@ -76,8 +77,7 @@ def _timed(ground: _Ground) -> Times:
     return laps.times
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
+class _Ground(msgspec.Struct, frozen=True):
     """A repository, a plan, and agents that follow it."""
 
     root: Path

@@ -7,9 +7,10 @@ import random
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+
+import msgspec
 
 from bench.browser import NoBrowser, Seen, browser
 from bench.project import AUTHORIZED
@@ -29,13 +30,12 @@ _WARM_UP = len(_STATES)
 _SUBJECT = "entry to pixel"
 
 
-@dataclass(slots=True)
-class _Side:
+class _Side(msgspec.Struct):
     """One of the two servers, its page, and what was measured."""
 
     server: Served
     page: Seen
-    milliseconds: list[float] = field(default_factory=list)
+    milliseconds: list[float] = msgspec.field(default_factory=list)
     busy: float = 0.0
     """Seconds of the processor, for all entries."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bench.timing import Aim, Comparison, Effort, Side, at_least, by_turns, compare, missing
 from bench.workload import BEGIN, LOOP
@@ -21,8 +22,7 @@ _BATCH = 50
 _COUNTED = Event("iteration_finished", Actor(ActorKind.SYSTEM, "bench", Channel.TEST))
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
+class Walk(msgspec.Struct, frozen=True):
     """Rows of a machine, and a way through them that can be gone for ever."""
 
     machine: Machine

@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from bench.beside import SAMPLE, WARM_UP, Laps, Times, compared
 from bench.project import begun, environment
@@ -61,8 +62,7 @@ def _timed(place: Field) -> Times:
     return laps.times
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A repository with stories, and an agent that does a subtask at a time."""
 
     root: Path

@@ -11,22 +11,23 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bench.project import begun, environment
 from bench.timing import Comparison, Effort, Side, alone, at_least, at_most, by_turns, compare, grown
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates import stage, staged
+from interlock.work.gates.stage import stage, staged
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
 
-__all__ = ["measure"]
+__all__ = ["measure", "with_threads"]
 
 _ITERATIONS = 5
 _ROUNDS = 5
@@ -43,12 +44,11 @@ _AGENT = [sys.executable, "-m", "interlock.world.agents.scripted"]
 _ADA = Actor(ActorKind.HUMAN, "ada@example.org", Channel.TEST)
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(msgspec.Struct):
     """A repository on a stage, whose agent claims every time what the verifier denies every time."""
 
-    root: Path = field(default_factory=stage)
-    began: list[float] = field(default_factory=list)
+    root: Path = msgspec.field(default_factory=stage)
+    began: list[float] = msgspec.field(default_factory=list)
     """When each iteration began."""
 
     def __post_init__(self) -> None:
@@ -135,14 +135,15 @@ def _lasting(iterations: int) -> Comparison:
 
 def _many(effort: Effort, directory: Path) -> Iterator[Comparison]:
     """`ralph thread` and `ralph thread list` where there are many, against where there is one."""
-    sides = {str(number): _with_threads(directory / str(number), number) for number in (1, _THREADS)}
+    sides = {str(number): with_threads(directory / str(number), number) for number in (1, _THREADS)}
     for words, aim in ((("thread",), _FLAT), (("thread", "list"), None)):
         rates = by_turns({name: _launched(root, words) for name, root in sides.items()}, min(effort.rounds, 10), 0)
         title = f"`ralph {' '.join(words)}`, {_THREADS:,} threads"
         yield grown(title, "1 thread", rates[str(_THREADS)], rates["1"], aim=aim)
 
 
-def _with_threads(root: Path, number: int) -> Path:
+def with_threads(root: Path, number: int) -> Path:
+    """Make a repository with so many threads, each with a spec."""
     root.mkdir(parents=True)
     place = _Place(root=root)
     journal = open_journal(root / ".ralf" / "journal.db", created=truster(root / ".ralf", os.environ))

@@ -19,7 +19,7 @@ from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.upcoming import next_ticket
 
-__all__ = ["measure"]
+__all__ = ["add_tickets", "measure"]
 
 _ANN = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
 _CALLER = Caller(_ANN)
@@ -102,11 +102,17 @@ def _append(journal: Journal) -> Side:
 
 def _made(path: Path, size: int, stack: ExitStack) -> Journal:
     journal = stack.enter_context(closing(open_journal(path)))
+    add_tickets(journal, size)
+    return journal
+
+
+def add_tickets(journal: Journal, size: int) -> None:
+    """Put so many tickets into a journal that has none."""
     ids: list[str] = []
     for start in range(0, size, _BATCH):
         ids = journal.transact(partial(_batch, min(_BATCH, size - start), ids))
     with journal.projected(TICKETS):
-        return journal
+        pass
 
 
 def _batch(number: int, before: list[str], transaction: Transaction) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 __all__ = [
     "Aim",
@@ -29,8 +31,7 @@ Rates: TypeAlias = "dict[str, list[float]]"
 """Operations per second of every side, one number for each round."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(msgspec.Struct, frozen=True):
     """How long to measure."""
 
     rounds: int
@@ -42,8 +43,7 @@ class Effort:
     """Entries in the journals whose growth is measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
+class Aim(msgspec.Struct, frozen=True):
     """What a ratio should be, or a figure that has none."""
 
     limit: float
@@ -64,8 +64,7 @@ def at_most(limit: float) -> Aim:
     return Aim(limit, at_least=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """One line of the report: what was compared with what, and what came of it."""
 
     subject: str

@@ -1,6 +1,6 @@
 """Write what is made from the code: `python -m docs.generate`; with `--check` only say what is out of date.
 
-It makes the pages and pictures of the machines, the marked blocks of the other pages, and the two files beside
+It makes the pages and pictures of the machines, the marked blocks of the other pages, and the three files beside
 the definitions that the command line reads without loading a machine, and the plugin for Claude Code.
 """
 
@@ -10,6 +10,8 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import msgspec
 
 from docs.generators.columns import columns, migrations
 from docs.generators.commands import commands, overview
@@ -23,6 +25,7 @@ from interlock.faces.drawing.svg import sheet, svg
 from interlock.machine import SHIPPED, load_shipped
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
+from interlock.machine.load import FORMS, shipped_forms
 from interlock.work.setup.claude_plugin import marketplace
 
 __all__ = ["ROOT", "main", "outdated", "texts"]
@@ -46,6 +49,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     machines = [load_shipped(name) for name in SHIPPED]
     yield definitions / "index.json", _json([summarise(machine) for machine in machines])
     yield definitions / "machine.schema.json", _json(schema())
+    yield definitions / FORMS.name, msgspec.json.format(msgspec.json.encode(shipped_forms()), indent=1).decode() + "\n"
     for machine in machines:
         yield docs / "machines" / f"{machine.name}.md", page(machine)
         yield docs / "machines" / f"{machine.name}.svg", svg(machine)

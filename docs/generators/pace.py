@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from docs.generators.screens import Event, Recording
 
@@ -21,8 +22,7 @@ _LAST = 4.0
 _LONGEST = 28.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(msgspec.Struct, frozen=True):
     pause: float
     text: str
     is_typed: bool = False

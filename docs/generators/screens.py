@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
 import pyte
 
 __all__ = ["Event", "Film", "Recording", "Run", "Spot", "Standing", "filmed"]
@@ -25,8 +25,7 @@ class Event(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True):
     """What happened at a terminal of a certain size; the same as in an asciicast of version 2."""
 
     columns: int
@@ -36,8 +35,7 @@ class Recording:
     """How long it is, with what is looked at in the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """Text in one style, and the column that it begins in."""
 
     column: int
@@ -47,8 +45,7 @@ class Run:
     is_bold: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """What a line said from one time to another, or to the end."""
 
     line: int
@@ -57,8 +54,7 @@ class Standing:
     end: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(msgspec.Struct, frozen=True):
     """From when on how many lines had scrolled away, and where the cursor was."""
 
     start: float
@@ -67,8 +63,7 @@ class Spot:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Film:
+class Film(msgspec.Struct, frozen=True):
     """All that is to be seen of a recording."""
 
     columns: int

@@ -10,9 +10,10 @@ import json
 import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+import msgspec
 
 from agents.fakes import Call, ModelServer, Request, Results, Script
 from faces.programs import AUTHORIZED, RALPH, SERVE_TOKEN, Result, Stream, run
@@ -42,14 +43,13 @@ class Unavailable(Exception):
     """An agent that cannot be run here, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A scratch repository, a home, and the programs of the agents."""
 
     home: Path
     repository: Path
     programs: Path
-    more: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -76,8 +76,7 @@ class Place:
         return done.stdout
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """How an agent's run ended, and what the model was told in it."""
 
     result: Result
@@ -150,8 +149,7 @@ def play(agent: Agent, place: Place, script: Script, prompt: str = "Do the ticke
     return ended
 
 
-@dataclass(frozen=True, slots=True)
-class Claude:
+class Claude(msgspec.Struct, frozen=True):
     """Claude Code reads `.mcp.json` and `.claude/settings.json` of the repository by itself."""
 
     name: str = "claude"
@@ -186,8 +184,7 @@ class Claude:
         return words, more
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
+class Codex(msgspec.Struct, frozen=True):
     """Codex reads `.codex/` of a trusted repository; its hooks run once somebody has trusted each of them.
 
     It does not wait for MCP servers before it asks the model for the first time. A call that asks for a server's
@@ -222,8 +219,7 @@ class Codex:
         return words, {"SCRIPTED_KEY": "scripted"}
 
 
-@dataclass(frozen=True, slots=True)
-class CodexCode:
+class CodexCode(msgspec.Struct, frozen=True):
     """Codex with its current models: one tool runs JavaScript, and the others are called from there."""
 
     name: str = "codex"
@@ -286,8 +282,7 @@ def _script(tool: str, given: object) -> str:
     return f"text(await tools.{tool}({json.dumps(given)}));"
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCode:
+class OpenCode(msgspec.Struct, frozen=True):
     """OpenCode reads `opencode.json` and `.opencode/plugins` of the repository by itself."""
 
     name: str = "opencode"

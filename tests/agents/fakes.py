@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
+
+import msgspec
 
 __all__ = ["Arguments", "Call", "ModelServer", "Request", "Results", "Say", "Script", "Scripts"]
 
@@ -22,19 +23,17 @@ Arguments = Mapping[str, object] | str
 """What a tool is called with; text for a tool that takes free text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Say:
+class Say(msgspec.Struct, frozen=True):
     """A turn in which the model speaks, and so ends its work."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A turn in which the model calls one tool. The arguments may be computed from earlier results."""
 
     tool: str
-    arguments: Arguments | Callable[[Results], Arguments] = field(default_factory=dict)
+    arguments: Arguments | Callable[[Results], Arguments] = msgspec.field(default_factory=dict)
     namespace: str | None = None
 
     def given(self, results: Results) -> Arguments:
@@ -47,8 +46,7 @@ Scripts = Callable[[str], Script]
 END = Say("The script has ended.")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """What an agent asked the model."""
 
     path: str
@@ -117,8 +115,7 @@ class ModelServer:
         return dialect.stream(played, arguments, turn)
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """One wire format: what a request's history says, and how a turn is streamed."""
 
     history: Callable[[Mapping[str, Any]], tuple[int, Results]]

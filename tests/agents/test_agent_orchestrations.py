@@ -11,10 +11,10 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from agents.drivers import AGENTS, Place, Unavailable, make_place
@@ -134,8 +134,7 @@ def _verdict(task: str, *, qualified: bool) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What a role was asked, as its prompt says."""
 
     prompt: str

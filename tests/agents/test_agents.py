@@ -11,10 +11,10 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agents.drivers import AGENTS, Agent, Codex, Ended, Place, Unavailable, codex_hooks, play
 from agents.fakes import Call, Results, Say, Script

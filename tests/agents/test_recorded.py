@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from faces.programs import HOOK, Result, clean_environment, run
@@ -34,8 +34,7 @@ def _name(path: Path) -> str:
     return f"{path.parent.name}-{path.stem}"
 
 
-@dataclass(frozen=True, slots=True)
-class Driven:
+class Driven(msgspec.Struct, frozen=True):
     """A repository, and the environment of an agent whose session there is in a state."""
 
     repository: Path

@@ -7,10 +7,10 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agents.drivers import AGENTS, Agent, Place, Unavailable
 from agents.fakes import Call, ModelServer, Say, Script

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from docs.generators import columns, commands, findings, keys, markdown, meanings
 
 from docs import generate
@@ -41,8 +41,7 @@ _PAIR = re.compile(r'(\w+)="?([\w./-]+)"?')
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """One fenced block of a page."""
 
     page: Path

@@ -14,10 +14,10 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from faces.forking import HOOK, RALPH, Forked, started
@@ -54,8 +54,7 @@ AUTHORIZED = {"Authorization": f"Bearer {SERVE_TOKEN}"}
 Process = subprocess.Popen[bytes] | Forked
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a program said, and how it ended."""
 
     code: int

@@ -8,7 +8,7 @@ import pytest
 
 from faces.journals import opened, settle
 from faces.programs import run, run_in_terminal
-from interlock.work.gates import audit
+from interlock.work.gates.audit import audit
 
 STRICT = '[session]\nenforcement = "strict"\n'
 

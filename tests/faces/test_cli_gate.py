@@ -16,7 +16,7 @@ from faces.journals import opened, tampered
 from faces.programs import RALPH, SECONDS, run, run_here, run_in_terminal
 from interlock.journal import Entry
 from interlock.machine import Event, Evidence
-from interlock.work.gates import audit
+from interlock.work.gates.audit import audit
 from interlock.world.ssh import read_public_key
 from world.namespaces import UNSHARE, needs_namespaces
 

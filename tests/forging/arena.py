@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from exhaustive import EXHAUSTIVE
 from faces.forking import real_starts
@@ -46,8 +47,7 @@ UNSEEN, TRACE, NAMED, KEPT, NOTHING = "unseen", "trace only", "named", "refused"
 """What can become of a way; the docs say what each means."""
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(msgspec.Struct, frozen=True):
     """What became of one way: what the agent told of it, and what the journal shows."""
 
     told: dict[str, Any]
@@ -64,18 +64,21 @@ class Seen:
         return NAMED if self.named else UNSEEN if self.told.keys() & {"spec", "gone"} else TRACE
 
 
-@dataclass
-class Arena:
+class Arena(msgspec.Struct):
     """The place of one fight."""
 
     place: Path
     mode: str
-    threads: dict[str, str] = field(default_factory=dict)
+    threads: dict[str, str] = msgspec.field(default_factory=dict)
     fingerprint: str = ""
     head: int = 0
     """The newest entry before the agent began."""
-    _found: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+    _found: dict[Path, list[dict[str, Any]]] = msgspec.field(default_factory=dict)
     """What `ralph journal verify` finds wrong after the fight, by the place."""
+    root: Path = Path()
+    home: Path = Path()
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    key: Path = Path()
 
     def __post_init__(self) -> None:
         self.root = self.place / "repository"

@@ -202,7 +202,7 @@ class Signer(Nobody):
         self.file = file
 
     def sign(self, statement: bytes, keys: Any) -> Any:
-        from dataclasses import replace
+        from msgspec.structs import replace
 
         from interlock.world.ssh import read_public_key, sign
 
@@ -264,7 +264,7 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 @way("the presence of tests and of the demo")
 def _(arena: Field, at: dict[str, Any]) -> Told:
     from interlock.errors import InterlockError
-    from interlock.work.gates import staged
+    from interlock.work.gates.stage import staged
 
     at["place"] = str(place := arena.copy("staged"))
     at["thread"] = arena.target(place)
@@ -406,7 +406,7 @@ def _make_anew(arena: Field, place: Path, change: Callable[[str], str]) -> None:
 @way("a journal of its own in the place of the person's, with a key of its own")
 def _(arena: Field, at: dict[str, Any]) -> Told:
     from interlock.machine import Actor, ActorKind, Channel
-    from interlock.work.gates import enroll
+    from interlock.work.gates.enrolling import enroll
 
     at["place"] = str(place := arena.copy("replaced"))
     for file in (place / ".ralf").glob("journal.db*"):

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from patience import SECONDS
 
@@ -48,8 +49,7 @@ EVIL = "EVIL"
 SPEC = "# Greet\n\n## Goal\n\nAll.\n\n## Completion Criteria\n\n- [ ] it is there\n\n<promise>COMPLETE</promise>\n"
 
 
-@dataclass(frozen=True)
-class Told:
+class Told(msgspec.Struct, frozen=True):
     """What came of an attempt: how the command exited, and what it said."""
 
     code: int | None
@@ -89,8 +89,7 @@ def in_terminal(
     return Told(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), screen.decode(errors="replace"))
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """Where it happens: the repository, what the person left there, and who could help from outside."""
 
     plan: Path
@@ -220,8 +219,7 @@ def own_key(arena: Field) -> Path:
 Tries = Callable[[Field, dict[str, Any]], Told | None]
 
 
-@dataclass(frozen=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """One way to try. It fills in where the attempt was made, at which thread, and for which event."""
 
     name: str

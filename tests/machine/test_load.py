@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from interlock.errors import InterlockError, InvalidMachine
-from interlock.machine import SHIPPED, Machine, load_file, load_shipped
+from interlock.machine import SHIPPED, Machine, load, load_file, load_shipped
 from interlock.machine.load import compile_machine, definition_path, parse, read_text
 
 SOUND = (Path(__file__).parent / "sound.toml").read_text()
@@ -260,3 +262,47 @@ def test_everything_but_the_excepted_leads_away() -> None:
     assert sources() == {"Draft", "Working", "Review", "Ready"}
     assert sources("human") == {"Draft", "Working"}
     assert sources("lock", "Ready") == {"Working", "Review"}
+
+
+# The shipped definitions as JSON
+
+
+@pytest.fixture
+def forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the JSON that the loader reads."""
+    copy = tmp_path / "forms.json"
+    copy.write_bytes(load.FORMS.read_bytes())
+    monkeypatch.setattr(load, "FORMS", copy)
+    for cached in (load.load_shipped, load._shipped_forms):
+        cached.cache_clear()
+    yield copy
+    for cached in (load.load_shipped, load._shipped_forms):
+        cached.cache_clear()
+
+
+@pytest.mark.parametrize("name", [*load.SHIPPED, *load.INTERNAL])
+def test_the_json_of_a_definition_is_the_same_machine(name: str, forms: Path) -> None:
+    made, read = load.load_shipped(name), load.load_file(load.definition_path(name))
+    assert (made.form, made.digest) == (read.form, read.digest)
+
+
+@pytest.mark.parametrize("damage", ["stale", "broken", "missing"])
+def test_json_of_another_definition_is_not_used(damage: str, forms: Path) -> None:
+    known = msgspec.json.decode(forms.read_bytes())
+    known["thread"]["sha256"] = "0" * 64
+    known["thread"]["form"]["name"] = "another"
+    match damage:
+        case "stale":
+            forms.write_bytes(msgspec.json.encode(known))
+        case "broken":
+            forms.write_bytes(b"{")
+        case _:
+            forms.unlink()
+    assert load.load_shipped("thread").name == "thread"
+
+
+def test_json_of_this_definition_is_used(forms: Path) -> None:
+    known = msgspec.json.decode(forms.read_bytes())
+    known["thread"]["form"]["description"] = "From JSON"
+    forms.write_bytes(msgspec.json.encode(known))
+    assert load.load_shipped("thread").form.description == "From JSON"

@@ -16,6 +16,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.machine import SHIPPED, Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot, load_shipped
@@ -64,8 +65,7 @@ class Row:
         return [self.raw[key] for key in ("gate", "receipt") if key in self.raw]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class Table(msgspec.Struct, frozen=True, eq=False):
     """A machine file as it is written, with its rows expanded."""
 
     raw: Mapping[str, Any]

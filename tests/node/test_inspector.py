@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from faces.programs import RALPH, run
@@ -20,8 +20,7 @@ REFUSED = 5
 """How the inspector exits when a tool answers that it refuses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What the inspector printed, and how it ended."""
 
     code: int

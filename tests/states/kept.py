@@ -8,9 +8,10 @@ import shutil
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from faces.programs import Result, clean_environment, run, run_in_terminal
 
@@ -21,8 +22,7 @@ PASSPHRASE = "correct horse"
 """The passphrase of the key in the archive; it signs nothing but these."""
 
 
-@dataclass(frozen=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True):
     """A repository from an archive, and the person who works in it."""
 
     root: Path

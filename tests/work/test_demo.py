@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from faces.journals import journal_file, trusting
 from interlock.journal import Journal, open_journal
 from interlock.machine import Channel
 from interlock.work.demo import Project, Saw, Scene, SceneMove, SceneRefusal, play
-from interlock.work.gates import audit, stage, staged
+from interlock.work.gates.audit import audit
+from interlock.work.gates.stage import stage, staged
 
 
-@dataclass(frozen=True)
-class Played:
+class Played(msgspec.Struct, frozen=True):
     """A demo that was played once, for everything that is asked of it here."""
 
     project: Project

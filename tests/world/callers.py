@@ -80,7 +80,7 @@ def _go_on(words: Sequence[str]) -> None:
 
 def _tell() -> None:
     from interlock.errors import Refusal
-    from interlock.work.gates import at_terminal
+    from interlock.work.gates.presence import at_terminal
     from interlock.world.people import who_calls
 
     environment = {"HOME": os.environ.get("HOME", "/")}

@@ -9,9 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal, Self
+
+import msgspec
 
 from patience import SECONDS
 from world.github_state import Data, GitHubState, Refused
@@ -26,8 +27,7 @@ Check = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 `data`; gives the `errors`, and the `data` as the document asks for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """One way to fail: what becomes of the operation, and what is answered."""
 
     done: Literal["no", "yes", "later"] = "no"
@@ -35,7 +35,7 @@ class Fault:
     ending: Literal["answer", "cut", "silence"] = "answer"
     """Whether there is an answer, the connection is cut, or nothing comes."""
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     body: bytes | None = None
     """What is answered; None for what is true."""
 
@@ -71,8 +71,7 @@ FAULTS: Mapping[str, Fault] = {
 """Every way to fail that passes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     operation: str
     variables: Mapping[str, Any]
     headers: Mapping[str, str]

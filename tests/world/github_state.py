@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 __all__ = ["PROJECT", "US", "Card", "Comment", "Data", "GitHubState", "Issue", "Refused", "Select"]
 
@@ -25,15 +26,13 @@ class Refused(Exception):
         self.kind = kind
 
 
-@dataclass(slots=True)
-class Comment:
+class Comment(msgspec.Struct):
     id: str
     author: str
     body: str
 
 
-@dataclass(slots=True)
-class Issue:
+class Issue(msgspec.Struct):
     id: str
     number: int
     title: str
@@ -45,11 +44,10 @@ class Issue:
     reason: str | None = None
     labels: tuple[str, ...] = ()
     assignees: tuple[str, ...] = ()
-    comments: list[Comment] = field(default_factory=list)
+    comments: list[Comment] = msgspec.field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Select:
+class Select(msgspec.Struct):
     """A field of the project; one without options is no single-select field."""
 
     id: str
@@ -57,13 +55,12 @@ class Select:
     options: list[dict[str, str]] | None
 
 
-@dataclass(slots=True)
-class Card:
+class Card(msgspec.Struct):
     id: str
     kind: str
     content: Issue | None
     updated: str
-    values: dict[str, str] = field(default_factory=dict)
+    values: dict[str, str] = msgspec.field(default_factory=dict)
     """Ids of fields, and of the options they are set to."""
     is_archived: bool = False
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import pytest
 
 from interlock.errors import TrackerError
@@ -41,8 +41,7 @@ NOTE = "<!-- ralph: 01J-note -->"
 COMMENT = f"Moved to **Done**.\n\n{NOTE}"
 
 
-@dataclass
-class Waits:
+class Waits(msgspec.Struct):
     """Sleeps without sleeping, and keeps for how long."""
 
     seconds: list[float]

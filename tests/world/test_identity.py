@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import select
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock.errors import LeaseHeld
@@ -114,23 +114,23 @@ def test_another_installation_cannot_be_seen(tmp_path: Path) -> None:
 def test_a_holder_that_an_older_version_wrote_is_gone_only_by_time(journal: Journal) -> None:
     mine = this_process()
     old: dict[str, Any] = {"namespace": "", "machine": ""}
-    assert is_alive(dataclasses.replace(mine, **old)) is True
-    assert is_alive(dataclasses.replace(mine, **old, started="1")) is None
-    assert is_alive(dataclasses.replace(mine, **old, boot="before")) is None
-    assert is_alive(dataclasses.replace(mine, **old, host="elsewhere")) is None
+    assert is_alive(msgspec.structs.replace(mine, **old)) is True
+    assert is_alive(msgspec.structs.replace(mine, **old, started="1")) is None
+    assert is_alive(msgspec.structs.replace(mine, **old, boot="before")) is None
+    assert is_alive(msgspec.structs.replace(mine, **old, host="elsewhere")) is None
 
 
 def test_a_restart_ends_every_process_of_the_machine_and_of_no_container() -> None:
-    mine = dataclasses.replace(this_process(), namespace=INITIAL_NAMESPACE)
-    earlier = dataclasses.replace(mine, boot="before")
+    mine = msgspec.structs.replace(this_process(), namespace=INITIAL_NAMESPACE)
+    earlier = msgspec.structs.replace(mine, boot="before")
     is_initial = namespace() == INITIAL_NAMESPACE
     assert is_alive(earlier) is (False if is_initial else None)
-    assert is_alive(dataclasses.replace(earlier, machine="another")) is None
-    assert is_alive(dataclasses.replace(earlier, namespace="4026532178")) is None
+    assert is_alive(msgspec.structs.replace(earlier, machine="another")) is None
+    assert is_alive(msgspec.structs.replace(earlier, namespace="4026532178")) is None
 
 
 def test_a_process_that_is_hidden_is_not_called_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    hidden = dataclasses.replace(this_process(), pid=2**21 + 1, started="1")
+    hidden = msgspec.structs.replace(this_process(), pid=2**21 + 1, started="1")
 
     def refuse(pid: int, number: int) -> None:
         raise PermissionError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import select
@@ -12,16 +11,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import msgspec
 import pytest
 
 from interlock.world.processes import Process, is_alive, this_process
 from patience import SECONDS
 
 _TELL = """
-import dataclasses, json, sys
+import json, sys
+import msgspec
 from interlock.world.processes import this_process
 {before}
-print(json.dumps(dataclasses.asdict(this_process())), flush=True)
+print(json.dumps(msgspec.structs.asdict(this_process())), flush=True)
 sys.stdin.read()
 """
 
@@ -44,7 +45,7 @@ def _child(before: str = "") -> Iterator[tuple[subprocess.Popen[str], Process]]:
 def test_this_process_is_alive_and_always_the_same() -> None:
     assert this_process() == this_process()
     assert this_process().pid == os.getpid()
-    assert all(dataclasses.astuple(this_process()))
+    assert all(msgspec.structs.astuple(this_process()))
     assert is_alive(this_process()) is True
 
 
@@ -82,17 +83,17 @@ def test_a_zombie_is_not_alive() -> None:
 
 
 def test_a_process_on_another_host_cannot_be_seen() -> None:
-    assert is_alive(dataclasses.replace(this_process(), host="elsewhere")) is None
+    assert is_alive(msgspec.structs.replace(this_process(), host="elsewhere")) is None
 
 
 def test_another_process_with_the_same_pid_is_not_the_same() -> None:
-    assert is_alive(dataclasses.replace(this_process(), started="1")) is False
-    assert is_alive(dataclasses.replace(this_process(), started="")) is False
+    assert is_alive(msgspec.structs.replace(this_process(), started="1")) is False
+    assert is_alive(msgspec.structs.replace(this_process(), started="")) is False
 
 
 @pytest.mark.parametrize("pid", [0, -1, 2**22 + 1, 2**31, 2**70])
 def test_a_pid_that_nobody_has_is_nobodys(pid: int) -> None:
-    assert is_alive(dataclasses.replace(this_process(), pid=pid)) is False
+    assert is_alive(msgspec.structs.replace(this_process(), pid=pid)) is False
 
 
 @pytest.mark.parametrize("name", ["x) Z 1 2 3", "((", ") X 0", "a b c"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 from msgspec.structs import replace
@@ -25,8 +24,7 @@ PROJECTION = "projection_differs"
 """The code of what `rebuild` mends: an instance that is not what its entries add up to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """Something in the journal that is not as it was written, and where."""
 
     code: str
@@ -35,16 +33,15 @@ class Problem:
     instance: str | None = None
 
 
-@dataclass(slots=True)
-class _Replay:
+class _Replay(msgspec.Struct):
     """The instances that the entries add up to, made anew."""
 
     sql: Sql
     machines: Machines
-    instances: dict[str, Instance] = field(default_factory=dict)
-    snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
-    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    instances: dict[str, Instance] = msgspec.field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = msgspec.field(default_factory=dict)
+    broken: set[str] = msgspec.field(default_factory=set)
+    names: dict[tuple[str, str], str] = msgspec.field(default_factory=dict)
 
     def take(self, entry: Entry) -> Problem | None:
         """Replay one entry; what is wrong with it, if anything."""

@@ -27,6 +27,8 @@ __all__ = [
 ENTRY = ", ".join(Entry.__struct_fields__)
 INSTANCE = instance_columns
 _ID_LENGTH = 26
+_MOST_ASKED = 500
+"""Maximum number of parameters in one statement."""
 _BY_ID = f"SELECT {INSTANCE} FROM instances WHERE id = ?"
 _BY_SUFFIX = f"SELECT {INSTANCE} FROM instances WHERE id LIKE ? ORDER BY id LIMIT 3"
 _NAMED = f"SELECT {INSTANCE} FROM instances WHERE id = (SELECT instance FROM names WHERE machine = ? AND name = ?)"
@@ -120,11 +122,13 @@ def find_recent(
 
 def read_first(sql: Sql, instances: Sequence[str]) -> dict[str, Entry]:
     """The first entry of each of these instances."""
-    if not instances:
-        return {}
-    wanted = ", ".join("?" * len(instances))
-    rows = sql.rows(f"SELECT {ENTRY} FROM entries WHERE version = 1 AND instance IN ({wanted})", instances)
-    return {one.instance: one for one in (Entry(*row) for row in rows)}
+    found: dict[str, Entry] = {}
+    for start in range(0, len(instances), _MOST_ASKED):
+        asked = instances[start : start + _MOST_ASKED]
+        wanted = ", ".join("?" * len(asked))
+        rows = sql.rows(f"SELECT {ENTRY} FROM entries WHERE version = 1 AND instance IN ({wanted})", asked)
+        found |= {one.instance: one for one in (Entry(*row) for row in rows)}
+    return found
 
 
 def unknown_instance(reference: str) -> InterlockError:

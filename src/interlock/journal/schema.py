@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import JournalError, Tampered
 from interlock.journal.store import Sql
@@ -19,8 +20,7 @@ Created = Callable[[str], None]
 """Called with the id of a journal that is just being made, before anybody else can see it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(msgspec.Struct, frozen=True):
     """One step of the schema: statements for every database, and those for one of them."""
 
     number: int

@@ -7,7 +7,6 @@ that whoever asks can go on from there. So a question costs the same in a long j
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -26,8 +25,7 @@ _JOINED: Final = "i.id = e.instance"
 _TEXTS: Final = ("e.reason", "e.actor_id", "e.event", "e.command", "e.from_state", "e.to_state")
 
 
-@dataclass(frozen=True, slots=True)
-class Sought:
+class Sought(msgspec.Struct, frozen=True):
     """What entries must have; empty where anything will do."""
 
     machine: str = ""
@@ -44,8 +42,7 @@ class Sought:
         return not any((self.machine, self.instance, self.event, self.actor, self.text))
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPage:
+class SearchPage(msgspec.Struct, frozen=True):
     """A page of entries, each with its machine, newest first."""
 
     entries: tuple[tuple[str, Entry], ...]

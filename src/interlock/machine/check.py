@@ -30,8 +30,9 @@ Each finding has a code, a sentence and a shortest way to the fault:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
+
+import msgspec
 
 from interlock.machine.explore import Edge, Exploration, TriedEvent, explore
 from interlock.machine.form import Parent
@@ -51,8 +52,7 @@ _SHOWN = 5
 """How many findings of one kind are shown at the most; a machine is mended one by one anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One fault of a machine, with a shortest counter-example."""
 
     code: str
@@ -62,8 +62,7 @@ class Finding:
     """The start of the path, with its settings and limits; empty if there is only one way to begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
+class CheckReport(msgspec.Struct, frozen=True):
     """What the checker looked at and what it found."""
 
     machine: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.errors import Refusal, UsageError
 from interlock.machine.form import Command
@@ -12,8 +12,7 @@ from interlock.machine.values import ActorKind
 __all__ = ["Handoff", "normalise_command", "normalise_intent", "resolve", "resolve_for_person"]
 
 
-@dataclass(frozen=True, slots=True)
-class Handoff:
+class Handoff(msgspec.Struct, frozen=True):
     """What a command asks for, resolved."""
 
     command: str | None

@@ -14,8 +14,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+import msgspec
 
 from interlock.machine.values import Evidence, Snapshot
 
@@ -37,8 +38,7 @@ class ConditionError(ValueError):
     """A condition that is not of the language, or names what the machine does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """Something a condition can name: its type, how it is read, and its values where they are few."""
 
     kind: type
@@ -46,8 +46,7 @@ class Term:
     values: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """A compiled condition: its text, the names in it, the largest number in it, and the test."""
 
     text: str

@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.machine.form import Counter
@@ -39,8 +39,7 @@ _MOST_VARIANTS = 2_000
 _ConfigurationKey: TypeAlias = "tuple[object, ...]"
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True):
     """One move between two configurations; `transition` is None for what happens outside the table."""
 
     source: int
@@ -54,8 +53,7 @@ class Edge:
         return self.event.actor.kind if self.event else None
 
 
-@dataclass(frozen=True, slots=True)
-class TriedEvent:
+class TriedEvent(msgspec.Struct, frozen=True):
     """An event that was tried in a configuration, and what came of it."""
 
     at: int
@@ -65,17 +63,16 @@ class TriedEvent:
     rules: tuple[Rule, ...]
 
 
-@dataclass(slots=True)
-class Exploration:
+class Exploration(msgspec.Struct):
     """The graph of configurations, with the shortest way to each."""
 
     machine: Machine
-    snapshots: list[Snapshot] = field(default_factory=list)
-    given: list[frozenset[str]] = field(default_factory=list)
+    snapshots: list[Snapshot] = msgspec.field(default_factory=list)
+    given: list[frozenset[str]] = msgspec.field(default_factory=list)
     """For each configuration, the required proofs that were given on the way, valid still or not."""
-    edges: list[list[Edge]] = field(default_factory=list)
-    came_by: list[Edge | None] = field(default_factory=list)
-    tries: list[TriedEvent] = field(default_factory=list)
+    edges: list[list[Edge]] = msgspec.field(default_factory=list)
+    came_by: list[Edge | None] = msgspec.field(default_factory=list)
+    tries: list[TriedEvent] = msgspec.field(default_factory=list)
     too_large: str = ""
     """Why not everything was looked at; empty where it was."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import msgspec
@@ -80,8 +79,7 @@ class Transition(msgspec.Struct, frozen=True, omit_defaults=True, rename={"sourc
         return self.source == self.to
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """What the table says for one state, event and kind of actor: a transition, or a refusal with its reason."""
 
     transition: Transition | None
@@ -101,8 +99,7 @@ class Rule:
     """The subjects whose hash is no longer known after the move."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Machine:
+class Machine(msgspec.Struct, frozen=True, eq=False):
     """A machine that was loaded and is ready to step."""
 
     form: MachineForm

@@ -6,8 +6,9 @@ A block that is put at the end of a text and taken out again leaves the very tex
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 __all__ = ["Block", "BlockFault", "Fence", "find", "put", "take"]
 
@@ -31,8 +32,7 @@ class BlockFault(Exception):
     """The fences in the text are not one pair."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """Where a block is in a text, and what is in it."""
 
     start: int

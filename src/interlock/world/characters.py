@@ -11,7 +11,7 @@ import re
 
 __all__ = ["decoded", "is_hidden", "marked"]
 
-_BLANK = re.compile(
+_BLANK = (
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc"
     "\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
@@ -20,13 +20,14 @@ _BLANK = re.compile(
 
 def is_hidden(character: str) -> bool:
     """True for an invisible character and for every space except U+0020."""
-    return not character.isprintable() or _BLANK.match(character) is not None
+    return not character.isprintable() or re.match(_BLANK, character) is not None
 
 
 def marked(text: str, keep: str = "\n\t") -> str:
     """Replace every hidden character by its mark, except those in `keep`."""
-    if (text.isprintable() or all(map(str.isprintable, re.split(r"[\n\t]", text)))) and not _BLANK.search(text):
-        return text if set("\n\t") <= set(keep) else "".join(_mark(one, keep) for one in text)
+    visible = text.isprintable() or (set("\n\t") <= set(keep) and all(map(str.isprintable, re.split(r"[\n\t]", text))))
+    if visible and not re.search(_BLANK, text):
+        return text
     return "".join(_mark(one, keep) for one in text)
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment, TimeOuts
@@ -44,8 +45,7 @@ class How(StrEnum):
     STOPPED = "stopped"
 
 
-@dataclass(frozen=True, slots=True)
-class ShellCommand:
+class ShellCommand(msgspec.Struct, frozen=True):
     """One command line for a shell, and where it is run."""
 
     command: str
@@ -61,8 +61,7 @@ class ShellCommand:
     log_limit: int = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(msgspec.Struct, frozen=True):
     """What came of a command."""
 
     how: How
@@ -92,8 +91,7 @@ def run_command(
     return CommandResult(how, result.exit_code, result.seconds, result.last_lines, result.log_sha256, why)
 
 
-@dataclass(frozen=True, slots=True)
-class _Shell:
+class _Shell(msgspec.Struct, frozen=True):
     """The shell as something that can be run; every line that it prints is a line that it said."""
 
     command: str

@@ -7,7 +7,6 @@ machine's id, its boot and the pid namespace.
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -36,11 +35,11 @@ def _read(path: Path) -> str:
 
 def _made(path: Path) -> str:
     """Make the id under another name first, so that nobody reads half of it; the first of several stays."""
-    scratch = path.with_name(f"{_FILE}.{secrets.token_hex(8)}")
+    scratch = path.with_name(f"{_FILE}.{os.urandom(8).hex()}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123 with its mode
-            file.write(f"{secrets.token_hex(_LENGTH // 2)}\n")
+            file.write(f"{os.urandom(_LENGTH // 2).hex()}\n")
         with suppress(FileExistsError):
             path.hardlink_to(scratch)
     except OSError:

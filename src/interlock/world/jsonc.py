@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 __all__ = ["MISSING", "JsonFault", "Missing", "Trail", "append", "comments", "get", "paste", "put", "raw", "remove"]
 
@@ -46,8 +47,7 @@ class JsonFault(Exception):
         self.column = column
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(msgspec.Struct, frozen=True):
     """A member of an object or an element of a list."""
 
     start: int
@@ -55,8 +55,7 @@ class _Item:
     value: _Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
+class _Value(msgspec.Struct, frozen=True):
     start: int
     end: int
     plain: object = None

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.ancestry import INITIAL_NAMESPACE, Ancestor, ancestors, parent_of, read_stat
 
@@ -35,8 +36,7 @@ class Reach(StrEnum):
     """A link that cannot be read, or that cannot be true."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lineage:
+class Lineage(msgspec.Struct, frozen=True):
     """The processes above one, nearest first, without the first one of the namespace."""
 
     above: tuple[Ancestor, ...]

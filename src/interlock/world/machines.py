@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -70,6 +69,8 @@ def load_unchecked(name: str, environment: Mapping[str, str]) -> Machine:
         return load_override(Path(name), load_shipped("ticket").form)
     if name and (Path(name).suffix == ".toml" or os.sep in name or _exists(name)):
         return load_file(Path(name))
+    from difflib import get_close_matches
+
     near = get_close_matches(name, SHIPPED, 1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
     hint = f"{guess}The machines are {', '.join(SHIPPED)}; a file of your own is named by its path."

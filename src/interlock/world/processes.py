@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.world.ancestry import (
     DRIVER,
@@ -45,8 +47,7 @@ UNKNOWN = "unknown"
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     """One process, never to be mistaken for another that gets the same pid later or elsewhere.
 
     What an older version wrote has neither a namespace nor a machine.
@@ -65,8 +66,7 @@ class Process:
         return process_name(self.host, self.boot, self.namespace, self.pid, self.started)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentProcess:
+class AgentProcess(msgspec.Struct, frozen=True):
     """A coding agent that this process runs under."""
 
     name: str

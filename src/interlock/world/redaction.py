@@ -42,18 +42,17 @@ _KINDS = (
     ("jwt", "eyJ", r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]+"),
 )
 """Each kind of secret, a part that none of it is without, and how it looks; what may hold another one first."""
-_SECRETS = tuple((f"[redacted:{kind}]", part, re.compile(pattern)) for kind, part, pattern in _KINDS)
 
 _PLAIN = r"(?!\[redacted:)(?!\d+(?!\w))(?:[^\s'\"\\]|\\[^\s'\"]){8,}"
 """A word. A backslash goes with what stands behind it, and one before a quote is none of it: in JSON it is the quote's,
 and without it nobody could read the text again."""
-_NAMED = re.compile(
+_NAMED = (
     r"((?:(?i:(?:api|access|private|secret)[_-]?key|token|secret|passwo?r?d|credential)s?"
     r"|(?:KEY|TOKEN|SECRET|PASSW|CREDENTIAL)[A-Z0-9_]{0,40}+(?==))[\"']?\s{0,5}(?:(=)|:)\s{0,5})"
     rf"(?:\"[^\"\n]{{8,}}\"|'[^'\n]{{8,}}'|(?(2){_PLAIN}|(?=[^\s'\"]{{0,100}}\d){_PLAIN}))"
 )
 """What is called a secret, and what stands behind it; behind a colon a word without a digit is only a word."""
-_SECRET_NAME = re.compile(r"(?i)(?:api_?key|token|secret|passw(?:or)?d|credential|private_?key)s?$")
+_SECRET_NAME = r"(?i)(?:api_?key|token|secret|passw(?:or)?d|credential|private_?key)s?$"
 _WORDS = ("key", "token", "secret", "passw", "credential")
 _SHORTEST = 8
 _HIDDEN = "[redacted:named]"
@@ -64,10 +63,10 @@ def redacted(text: str) -> str:
     for value in _known():
         text = text.replace(value, "[redacted:environment]")
     lowered = text.lower()
-    for hidden, part, pattern in _SECRETS:
+    for kind, part, pattern in _KINDS:
         if part in text or part in lowered:
-            text = pattern.sub(hidden, text)
-    return _NAMED.sub(rf"\1{_HIDDEN}", text) if any(word in lowered for word in _WORDS) else text
+            text = re.sub(pattern, f"[redacted:{kind}]", text)
+    return re.sub(_NAMED, rf"\1{_HIDDEN}", text) if any(word in lowered for word in _WORDS) else text
 
 
 @cache
@@ -90,5 +89,5 @@ def redacted_data(value: Any) -> Any:
 
 
 def _is_secret(name: object, value: object) -> bool:
-    is_named = isinstance(name, str) and _SECRET_NAME.search(name) is not None
+    is_named = isinstance(name, str) and re.search(_SECRET_NAME, name) is not None
     return is_named and isinstance(value, str) and len(value) >= _SHORTEST

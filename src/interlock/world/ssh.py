@@ -14,10 +14,10 @@ import subprocess
 import termios
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 
@@ -64,8 +64,7 @@ class Guard(StrEnum):
     TOUCH = "touch"
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(msgspec.Struct, frozen=True):
     """The public half of a key: its kind, its content as in the file, and what its owner wrote beside it."""
 
     kind: str
@@ -88,8 +87,7 @@ class PublicKey:
         return self.kind.startswith("sk-")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """A signature, and the fingerprint of the key that made it."""
 
     key: str
@@ -179,6 +177,8 @@ def sign(
     The program keeps our terminal, so that it can ask for a passphrase or a touch. An SSH agent signs without either;
     it is left out where it may not.
     """
+    from tempfile import TemporaryDirectory
+
     environment = {name: value for name, value in os.environ.items() if by_agent or name != "SSH_AUTH_SOCK"}
     with TemporaryDirectory(prefix="ralph-") as scratch, _terminal_kept():
         named = file
@@ -244,6 +244,8 @@ def make_key(file: Path) -> PublicKey:
 
 def is_signed(statement: bytes, signature: str, key: PublicKey) -> bool:
     """Whether the key made the signature for exactly this statement, and for us. Needs only the public half."""
+    from tempfile import TemporaryDirectory
+
     if not signature.isascii() or len(signature) > _MOST:
         return False
     with TemporaryDirectory(prefix="ralph-") as scratch:

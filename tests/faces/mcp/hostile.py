@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from .servers import Era, envelope
 
@@ -15,8 +16,7 @@ ID = 4242
 DEEP = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """What is no message, or no request that can be served: the codes that may answer it, and the id that it has."""
 
     line: bytes

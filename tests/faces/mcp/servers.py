@@ -13,12 +13,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 import httpx2
 import mcp_types as types
+import msgspec
 from anyio.from_thread import BlockingPortal
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
@@ -101,16 +101,14 @@ def problems(repository: Path) -> list[object]:
 # The official client
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(msgspec.Struct, frozen=True):
     """A refusal as it reaches the model."""
 
     code: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(msgspec.Struct, frozen=True):
     """An agent at work through the official client, which runs in a thread of its own."""
 
     client: Client
@@ -254,8 +252,7 @@ def _agent(portal: BlockingPortal, transport: Any, era: Era, name: str) -> Itera
 # `ralph serve`
 
 
-@dataclass(slots=True)
-class Served:
+class Served(msgspec.Struct):
     """A server over HTTP, and the repository that it serves."""
 
     url: str
@@ -327,8 +324,7 @@ def envelope(era: Era) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
-class Peer:
+class Peer(msgspec.Struct):
     """Somebody who speaks over stdio with a server, and need not speak well."""
 
     process: Process

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 from anyio.from_thread import BlockingPortal
 from mcp import MCPError
@@ -24,8 +24,7 @@ _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "app
 _TOO_BIG = {"a 10 MB text", "a 10 MB session id", "a 10 MB name"}
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Somebody who sends bytes to a server, in one era."""
 
     http: httpx2.Client

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from .hostile import ACCEPTED, BROKEN, ID, REFUSED, call
 from .servers import ERAS, MODERN, Era, Peer, dump, entries, peer, problems, refusal_of
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A server, whom it serves, and a session in it."""
 
     peer: Peer

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import cycle, pairwise
 from pathlib import Path
 
 import anyio
 import httpx2
 import mcp_types as types
+import msgspec
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
@@ -24,14 +24,13 @@ STATES = ["analyzing", "implementing", "testing", "implementing", "testing", "co
 _MODES = {"2025-11-25": "legacy", "2026-07-28": "2026-07-28"}
 
 
-@dataclass(slots=True)
-class Crowd:
+class Crowd(msgspec.Struct):
     """Agents that begin together, and what each of them was told."""
 
     url: str
     here: int = 0
-    all_here: anyio.Event = field(default_factory=anyio.Event)
-    acknowledged: dict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+    all_here: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    acknowledged: dict[str, list[tuple[str, str]]] = msgspec.field(default_factory=lambda: defaultdict(list))
 
     async def meet(self) -> None:
         self.here += 1

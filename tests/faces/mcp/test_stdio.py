@@ -11,11 +11,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from anyio.from_thread import BlockingPortal
 
@@ -268,8 +268,7 @@ for line in sys.stdin.buffer:
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Mortal:
+class Mortal(msgspec.Struct, frozen=True):
     """An agent's process with a server below it, as agents start theirs."""
 
     process: subprocess.Popen[bytes]

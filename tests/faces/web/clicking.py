@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from faces.journals import opened
 from forging.arena import Arena
@@ -21,14 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Clicker", "clicking", "is_same", "stay"]
 
 
-@dataclass
-class Clicker:
+class Clicker(msgspec.Struct):
     """Who clicks: what they see is a page, and what they read beside it the terminal."""
 
     arena: Arena
     terminal: Terminal
     page: Page
-    troubles: list[str] = field(default_factory=list)
+    troubles: list[str] = msgspec.field(default_factory=list)
     """What the browser complained of: the policy of the server forbids nothing that its pages do."""
 
     def open(self, path: str) -> None:

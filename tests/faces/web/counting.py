@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Sql
 from interlock.journal.sqlite import SqliteStore
@@ -13,8 +14,7 @@ from interlock.journal.sqlite import SqliteStore
 __all__ = ["Count", "Counted"]
 
 
-@dataclass
-class Count:
+class Count(msgspec.Struct):
     """What was read."""
 
     queries: int = 0

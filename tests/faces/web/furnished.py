@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from faces.journals import AGENT, PERSON
 from interlock.journal import Journal
@@ -38,20 +40,19 @@ _HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
-@dataclass
-class Furnished:
+class Furnished(msgspec.Struct):
     """A repository with everything in it, and where to look at what."""
 
     root: Path
     clock: Clock
-    threads: dict[str, str] = field(default_factory=dict)
+    threads: dict[str, str] = msgspec.field(default_factory=dict)
     """By the state that each is in."""
-    tickets: dict[str, int] = field(default_factory=dict)
+    tickets: dict[str, int] = msgspec.field(default_factory=dict)
     """By the state that each is in."""
-    sessions: dict[str, str] = field(default_factory=dict)
+    sessions: dict[str, str] = msgspec.field(default_factory=dict)
     """By the state that each is in."""
     story: str = ""
-    runs: dict[str, str] = field(default_factory=dict)
+    runs: dict[str, str] = msgspec.field(default_factory=dict)
     """By the state that each is in."""
 
     def ago(self, seconds: float) -> None:

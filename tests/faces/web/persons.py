@@ -14,11 +14,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
 import httpx2
+import msgspec
 
 from faces.programs import AUTHORIZED, SECONDS, Process, begun
 
@@ -27,8 +27,7 @@ __all__ = ["Browser", "Terminal", "in_terminal"]
 CODE = r"[2-9B-Z]{4}-[2-9B-Z]{4}"
 
 
-@dataclass
-class Terminal:
+class Terminal(msgspec.Struct):
     """A server in a terminal, and all that it shows there."""
 
     process: Process
@@ -36,9 +35,9 @@ class Terminal:
     repository: Path
     device: str
     screen: str = ""
-    browsers: list[Browser] = field(default_factory=list)
+    browsers: list[Browser] = msgspec.field(default_factory=list)
     is_over: bool = False
-    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _changed: threading.Condition = msgspec.field(default_factory=threading.Condition)
 
     def read(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two chunks

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
+import msgspec
 
 from faces.journals import AGENT, PERSON, opened
 from faces.mcp.servers import serving
@@ -26,8 +26,7 @@ HOSTILE = "<script>alert('x')</script>\"><img src=x onerror=alert(1)>&amp;{{ 7*7
 WAY = ("analyzing", "implementing", "testing", "committing", "reviewing")
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(msgspec.Struct, frozen=True):
     """A served dashboard, and the journal that it shows."""
 
     url: str

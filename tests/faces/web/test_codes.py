@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from dataclasses import dataclass
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +16,7 @@ from interlock.faces.web.browsers import Browsers, FlashMessage, Passes
 from interlock.faces.web.codes import LETTERS, Codes, made_of, plain
 
 
-@dataclass
-class Seconds:
+class Seconds(msgspec.Struct):
     now: float = 1000.0
 
     def __call__(self) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from faces.journals import AGENT
 from interlock.faces.mcp.server_context import ServerContext
@@ -34,8 +35,7 @@ MANY = 40
 ASKED = PageRequest("/sessions", {}, {})
 
 
-@dataclass
-class _Place:
+class _Place(msgspec.Struct):
     """A hub that follows a journal, the journal as another process has it, and how often a page was made."""
 
     hub: Hub

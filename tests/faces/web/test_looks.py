@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from exhaustive import EXHAUSTIVE
@@ -87,8 +87,7 @@ def tour(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield found
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(msgspec.Struct, frozen=True):
     """A page on a telephone: what reads badly there, and what its parts say of themselves."""
 
     sideways: int

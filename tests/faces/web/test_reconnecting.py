@@ -7,11 +7,12 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from exhaustive import EXHAUSTIVE
 from faces.journals import opened
@@ -42,8 +43,7 @@ _FRESH = f"""async () => {{
 """The same of what the server has for it now, in a document in which no script runs."""
 
 
-@dataclass
-class _Stage:
+class _Stage(msgspec.Struct):
     """A served repository, a wire to it, and a browser with a page of every kind."""
 
     stack: ExitStack
@@ -53,7 +53,7 @@ class _Stage:
     served: Served
     wire: Wire
     context: BrowserContext
-    pages: list[Page] = field(default_factory=list)
+    pages: list[Page] = msgspec.field(default_factory=list)
     thread: str = ""
     session: str = ""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from faces.mcp.servers import serving
 from faces.programs import clean_environment
@@ -47,8 +48,7 @@ _SEND = """() => {
 }"""
 
 
-@dataclass
-class Tour:
+class Tour(msgspec.Struct):
     """A served dashboard with everything in it, and one that only asks for its token."""
 
     made: Furnished

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from interlock.errors import InterlockError, Refusal
@@ -24,31 +24,28 @@ PATH = ("idle", "analyzing", "implementing", "testing", "committing")
 PAID = noted("invoked", usd=1.0)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     id: str
     version: int
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     record: Record
     snapshot: Snapshot
     lease: Lease
 
 
-@dataclass
-class Walk:
+class Walk(msgspec.Struct):
     """A session that a driver leads through `PATH`; it is also the driver's context."""
 
     journal: Journal
     id: str
     steps: Mapping[str, StepFunction[Step]]
-    stop: threading.Event = field(default_factory=threading.Event)
-    pausing: threading.Event = field(default_factory=threading.Event)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    pausing: threading.Event = msgspec.field(default_factory=threading.Event)
     refresh: Callable[[], None] = lambda: None
-    left: list[str] = field(default_factory=list)
-    told: list[object] = field(default_factory=list)
+    left: list[str] = msgspec.field(default_factory=list)
+    told: list[object] = msgspec.field(default_factory=list)
     pauses: Sequence[Event] | None = ()
 
     def tell(self, what: object) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,10 @@ from msgspec.structs import astuple, replace
 from interlock.journal import Entry, Journal, Recorded, open_journal
 from interlock.journal.entry import GENESIS, encode
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
-from interlock.work.gates import Key, approval, enroll, stage
+from interlock.work.gates.approval import approval
+from interlock.work.gates.enrolling import enroll
+from interlock.work.gates.stage import stage
+from interlock.work.gates.trust import Key
 from interlock.world.ssh import PublicKey, Signature, make_key, sign
 
 __all__ = [
@@ -46,8 +48,7 @@ def open_place(root: Path) -> Journal:
     return open_journal(root / ".ralf" / "journal.db")
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(msgspec.Struct, frozen=True):
     """Somebody with a key of their own, or without one, who says yes or no."""
 
     actor: Actor
@@ -71,8 +72,7 @@ class Person:
         return sign(statement, mine[0].public, self.file) if mine else None
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
+class Both(msgspec.Struct, frozen=True):
     """Two people at one terminal: whoever's key is wanted signs."""
 
     one: Person

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.gates import Approval, approval, audit, refused_attempt, revoke, stage, staged, trust_of
+from interlock.work.gates.approval import approval, refused_attempt
+from interlock.work.gates.audit import audit
 from interlock.work.gates.display import visible
+from interlock.work.gates.enrolling import revoke
 from interlock.work.gates.overview import overview
 from interlock.work.gates.presence import at_terminal, present
-from interlock.work.gates.statement import digest_of
+from interlock.work.gates.stage import stage, staged
+from interlock.work.gates.statement import Approval, digest_of
+from interlock.work.gates.trust import trust_of
 from interlock.world.ssh import is_signed
 
 from .scenes import SPEC, Person, enrolled, finalize, needs_ssh, new_thread, open_place

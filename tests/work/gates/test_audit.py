@@ -19,8 +19,11 @@ from interlock.errors import Tampered
 from interlock.journal import Entry, Journal, Problem, open_journal
 from interlock.journal.entry import encode
 from interlock.machine import Event, Evidence
-from interlock.work.gates import approval, audit, revoke, trust_of
+from interlock.work.gates.approval import approval
+from interlock.work.gates.audit import audit
+from interlock.work.gates.enrolling import revoke
 from interlock.work.gates.statement import digest_of
+from interlock.work.gates.trust import trust_of
 from interlock.world.ssh import sign
 
 from .scenes import (

@@ -6,17 +6,17 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+import msgspec
 
 from patience import SECONDS
 
 __all__ = ["Got", "Receiver", "receiver"]
 
 
-@dataclass(frozen=True)
-class Got:
+class Got(msgspec.Struct, frozen=True):
     """One request."""
 
     headers: dict[str, str]
@@ -28,14 +28,13 @@ class Got:
         return json.loads(self.body)
 
 
-@dataclass
-class Receiver:
+class Receiver(msgspec.Struct):
     """What came, and what is answered: the next of `answers`, else 200. 0 is no answer until `release` is set."""
 
-    answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
-    got: list[Got] = field(default_factory=list)
-    arrived: threading.Event = field(default_factory=threading.Event)
-    release: threading.Event = field(default_factory=threading.Event)
+    answers: list[tuple[int, dict[str, str]]] = msgspec.field(default_factory=list)
+    got: list[Got] = msgspec.field(default_factory=list)
+    arrived: threading.Event = msgspec.field(default_factory=threading.Event)
+    release: threading.Event = msgspec.field(default_factory=threading.Event)
     url: str = ""
     body: bytes = b""
     """What an answer says."""

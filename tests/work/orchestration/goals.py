@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine import Actor, ActorKind, Channel
@@ -60,8 +62,7 @@ def is_between(run: Run) -> bool:
     return run.state == "Executing" and run.task is None
 
 
-@dataclass
-class Goal:
+class Goal(msgspec.Struct):
     """One run, each time driven by a new driver with a journal of its own, as a process has it."""
 
     bench: Bench

@@ -9,10 +9,11 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Entry, Journal
 from interlock.work.driver.lease_holders import is_present
@@ -30,8 +31,7 @@ _START = 1_790_000_000_000_000_000
 _HOUR = 3_600_000_000_000
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(msgspec.Struct, frozen=True):
     """What a person says, and what they edit in the files of the session before: (file, old, new)."""
 
     verb: str
@@ -323,17 +323,16 @@ class Server:
         self._process.communicate(timeout=SECONDS)
 
 
-@dataclass
-class Stage:
+class Stage(msgspec.Struct):
     """A repository at one path, a copy of it before every leg, and what came of each leg when nobody died."""
 
     directory: Path
     legs: tuple[Leg, ...]
     bench: Bench
     server: Server
-    moments: list[list[str]] = field(default_factory=list)
-    results: list[dict[str, Any]] = field(default_factory=list)
-    asked: list[Counter[str]] = field(default_factory=list)
+    moments: list[list[str]] = msgspec.field(default_factory=list)
+    results: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    asked: list[Counter[str]] = msgspec.field(default_factory=list)
     """What the agents were asked for in each leg."""
 
     @property

@@ -12,13 +12,15 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from interlock.journal import Journal
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates import stage
+from interlock.work.gates.stage import stage
 from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import resume
@@ -181,21 +183,19 @@ def missing(*numbers: int) -> Steps:
 # Driving
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """A run before one of its steps, and what its `progress.md` said then."""
 
     run: Run
     progress: str
 
 
-@dataclass
 class Stage(Bench):
     """A repository whose runs are looked at before each of their steps, and where waiting takes no time."""
 
-    views: list[View] = field(default_factory=list)
+    views: list[View] = msgspec.field(default_factory=list)
 
-    clock: Clock = field(default_factory=lambda: Clock(time.time_ns()))
+    clock: Clock = msgspec.field(default_factory=lambda: Clock(time.time_ns()))
 
     def __post_init__(self) -> None:
         self.now = self.clock

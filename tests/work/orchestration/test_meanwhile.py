@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.interrupts import Interrupts, PauseRequested

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine import Accepted, Event, Machine, Snapshot, Transition, load_shipped, start, step
@@ -55,8 +56,7 @@ def key(row: Transition) -> Row:
     return row.source, row.on, row.to, row.when or ""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """One move of a run, with the row that it took, and what was so before and after."""
 
     entry: Entry
@@ -77,8 +77,7 @@ def moves_of(entries: list[Entry], machine: Machine = MACHINE) -> Iterator[Move]
         at = result.snapshot
 
 
-@dataclass(frozen=True, slots=True)
-class Journey:
+class Journey(msgspec.Struct, frozen=True):
     """What a repository's runs came to, each move of them with its row."""
 
     stage: Stage

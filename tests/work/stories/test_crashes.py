@@ -10,10 +10,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from exhaustive import EXHAUSTIVE
@@ -36,8 +36,7 @@ STORIES = {"1-1": ("greet",), "1-2": ("leave",)}
 TIMES = ("last_updated", "start_time", "avg_iteration_time_ms", "last_commit", "neo4j_event_id")
 
 
-@dataclass
-class Mortal:
+class Mortal(msgspec.Struct):
     """A place in which drivers die."""
 
     ground: Ground

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from _pytest.mark.structures import ParameterSet
 
@@ -31,19 +31,18 @@ DOWN: Steps = [{"say": "Connection refused by the database"}, {"finish": True}]
 NO_RUNNER = ("surely-no-such-runner-here",)
 
 
-@dataclass(frozen=True)
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True):
     """What agents, tests and the memory do, and the events that must come of it."""
 
     events: Sequence[str]
     scripts: Sequence[Steps] = (WORK,)
     judge: Sequence[Steps] = (MET,)
     tests: tuple[str, ...] = FINE
-    stories: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"1-1": ("greet",)})
+    stories: Mapping[str, Sequence[str]] = msgspec.field(default_factory=lambda: {"1-1": ("greet",)})
     memory_fails: int = 0
     before: Callable[[Ground], None] = lambda ground: None
     meddle: Callable[[Ground, Loop], None] = lambda ground, loop: None
-    last: Mapping[str, Any] = field(default_factory=dict)
+    last: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """What the first story must say in the end."""
     ids: Sequence[str] = ()
     """What else of the seed it holds."""

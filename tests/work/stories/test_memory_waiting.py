@@ -6,11 +6,11 @@ import shutil
 from collections.abc import Mapping
 from contextlib import closing
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from faces.programs import run_here
 from interlock.errors import InterlockError

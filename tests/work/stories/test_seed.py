@@ -6,9 +6,9 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 from ruamel.yaml import YAML
 
@@ -27,17 +27,16 @@ FULL: Steps = [{"context": 81}, {"say": "half of it is there"}, *WORK]
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 
 
-@dataclass
-class Watched:
+class Watched(msgspec.Struct):
     """A loop that was driven, and what was seen before each of its steps."""
 
     ground: Ground
     agent: Recorded
     judge: Recorded
     memory: UnsteadyMemory
-    views: list[tuple[str, int, Progress]] = field(default_factory=list)
+    views: list[tuple[str, int, Progress]] = msgspec.field(default_factory=list)
     """The state, the iteration, and what `progress.txt` said."""
-    texts: dict[int, str] = field(default_factory=dict)
+    texts: dict[int, str] = msgspec.field(default_factory=dict)
     """What was in it when the tests of an iteration were to be run."""
 
     def seen(self, state: str, iteration: int) -> Progress:

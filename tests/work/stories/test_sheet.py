@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from exhaustive import examples
 from interlock.errors import Refusal
-from interlock.work.stories.document import is_allowed
-from interlock.work.stories.document import read as read_any
 from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse, template, written
 from interlock.work.stories.sheet import Sheet
 from interlock.work.stories.simple import simply
+from interlock.work.stories.yaml_reader import read as read_any
+from interlock.work.stories.yaml_tree import is_allowed
 
 from .progress_texts import SPEC, STYLES, progresses
 

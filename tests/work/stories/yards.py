@@ -8,9 +8,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
@@ -95,27 +97,25 @@ class UnsteadyMemory:
         self.inner.close()
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded(Scripted):
+class Recorded(Scripted, frozen=True):
     """An agent that plays a script, and whose prompts are kept."""
 
-    prompts: list[str] = field(default_factory=list)
+    prompts: list[str] = msgspec.field(default_factory=list)
 
     def launch(self, assignment: Assignment) -> Launch:
         self.prompts.append(assignment.prompt)
         return Scripted.launch(self, assignment)
 
 
-@dataclass
-class Ground:
+class Ground(msgspec.Struct):
     """A repository, its journal, and what was told while loops ran in it."""
 
     directory: Path
-    stories: Mapping[str, Sequence[str]] = field(default_factory=lambda: {"1-1": ("greet",)})
-    clock: Clock = field(default_factory=Clock)
-    told: list[str] = field(default_factory=list)
-    waited: list[float] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
+    stories: Mapping[str, Sequence[str]] = msgspec.field(default_factory=lambda: {"1-1": ("greet",)})
+    clock: Clock = msgspec.field(default_factory=Clock)
+    told: list[str] = msgspec.field(default_factory=list)
+    waited: list[float] = msgspec.field(default_factory=list)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
     meddle: Callable[[Loop], None] = lambda loop: None
     """Somebody who looks on, each time before the loop takes a step."""
     hear: Callable[[object], None] | None = None

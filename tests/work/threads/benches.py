@@ -11,15 +11,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
+import msgspec
+
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates import stage, staged
+from interlock.work.gates.stage import stage, staged
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
@@ -109,17 +110,16 @@ def _remove(place: Path, maker: int) -> None:
         shutil.rmtree(place, ignore_errors=True)
 
 
-@dataclass
-class Bench:
+class Bench(msgspec.Struct):
     """A repository, its journal, and what was told while threads ran in it."""
 
     root: Path
-    told: list[object] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
-    pausing: threading.Event = field(default_factory=threading.Event)
-    waited: list[float] = field(default_factory=list)
+    told: list[object] = msgspec.field(default_factory=list)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    pausing: threading.Event = msgspec.field(default_factory=threading.Event)
+    waited: list[float] = msgspec.field(default_factory=list)
     hear: Callable[[object], None] = lambda told: None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
     signs: bool = False
     now: Callable[[], int] | None = None
 

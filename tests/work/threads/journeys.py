@@ -9,15 +9,16 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from exhaustive import EXHAUSTIVE
 from faces.forking import run_module
 from interlock.journal import Entry, Journal, open_journal
 from interlock.work.driver.lease_holders import is_present
-from interlock.work.gates import audit
+from interlock.work.gates.audit import audit
 from interlock.work.threads.phases import load
 from interlock.work.threads.reading import read_thread
 from mortality import moments_in
@@ -30,15 +31,14 @@ _SETTINGS: dict[str, Any] = {"thread.iterations": 2 if EXHAUSTIVE else 1, "verif
 _TIMES = ("updated_at", "created_at", "captured_at", "at")
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(msgspec.Struct, frozen=True):
     """What a person says, what the agent and the judge do then, and what somebody edits before."""
 
     verb: str
     state: str
     """Where the thread is at its end."""
-    agent: Steps = field(default_factory=lambda: DONE)
-    judge: Steps = field(default_factory=lambda: PASS)
+    agent: Steps = msgspec.field(default_factory=lambda: DONE)
+    judge: Steps = msgspec.field(default_factory=lambda: PASS)
     edit: str = ""
     rests: bool = False
     """Whether Ctrl+C was pressed before anything ran."""
@@ -98,15 +98,14 @@ JOURNEYS = {name: tuple(leg for leg in legs if EXHAUSTIVE or not leg.seldom) for
 """Each way that a person can lead a thread; what Ctrl+C does while an agent works has tests of its own."""
 
 
-@dataclass
-class Stage:
+class Stage(msgspec.Struct):
     """A repository at one path, a copy of it before every leg, and what came of each leg when nobody died."""
 
     directory: Path
     legs: tuple[Leg, ...]
     bench: Bench
-    moments: list[list[str]] = field(default_factory=list)
-    results: list[dict[str, Any]] = field(default_factory=list)
+    moments: list[list[str]] = msgspec.field(default_factory=list)
+    results: list[dict[str, Any]] = msgspec.field(default_factory=list)
 
     @property
     def every(self) -> list[tuple[int, int]]:

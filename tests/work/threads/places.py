@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.machine import Snapshot
@@ -107,13 +108,12 @@ _WAYS: dict[str, tuple[str | None, Callable[[Bench, str], object]]] = {
 """The way to each state: from which one, and by what."""
 
 
-@dataclass
-class Places:
+class Places(msgspec.Struct):
     """Goes to a state once, and is there at once from then on."""
 
     directory: Path
-    ids: dict[str, str] = field(default_factory=dict)
-    benches: dict[str, Bench] = field(default_factory=dict)
+    ids: dict[str, str] = msgspec.field(default_factory=dict)
+    benches: dict[str, Bench] = msgspec.field(default_factory=dict)
 
     def at(self, state: str, mode: str = "methodical") -> tuple[Bench, str]:
         """The repository with a thread that has just come to a state, whatever was done in it before."""
@@ -153,8 +153,7 @@ class Places:
         bench.judge(PASS)
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True):
     """All that a move could have changed, read from the disk."""
 
     head: int

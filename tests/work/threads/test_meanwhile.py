@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace as with_
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from msgspec.structs import replace as with_
 
 from interlock.errors import Conflict
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
-from interlock.work.gates import staged
+from interlock.work.gates.stage import staged
 from interlock.work.threads.attending import is_told
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.driver_step import default_config

@@ -29,7 +29,8 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
-from interlock.work.gates import at_terminal, audit
+from interlock.work.gates.audit import audit
+from interlock.work.gates.presence import at_terminal
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
 from interlock.work.threads.preflight import OWNING

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.journal import Journal
 from interlock.work.driver.interrupts import Interrupts, PauseRequested

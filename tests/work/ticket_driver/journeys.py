@@ -12,15 +12,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from faces.forking import run_module
 from faces.journals import settle
 from interlock.journal import Instance, Journal
 from interlock.work.driver.lease_holders import is_present
-from interlock.work.gates import audit
+from interlock.work.gates.audit import audit
 from interlock.work.orchestration.replay import run_of
 from interlock.work.stories.replay import loop_of
 from interlock.work.threads.reading import read_thread
@@ -52,8 +53,7 @@ _PLAYER = Path(__file__).with_name("player.py")
 _TRACKER = '[ticket]\ntracker = "github"\n\n[github]\nrepository = "acme/rocket"\nproject = 7\n'
 
 
-@dataclass(frozen=True)
-class Leg:
+class Leg(msgspec.Struct, frozen=True):
     """What one walk brings a ticket to, when nobody kills it."""
 
     name: str
@@ -67,15 +67,14 @@ PLANNED = Leg("planned", asks=False, why="its plan is yours to approve")
 BUILT = Leg("built", asks=True, why="it has ended")
 
 
-@dataclass
-class Journey:
+class Journey(msgspec.Struct):
     """A repository with one ticket, the board, and both as they were at each stop so far."""
 
     directory: Path
     way: Way
     server: GitHubServer | None = None
     board: Transport | None = None
-    states: dict[str, GitHubState] = field(default_factory=dict)
+    states: dict[str, GitHubState] = msgspec.field(default_factory=dict)
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from exhaustive import EXHAUSTIVE
@@ -22,7 +22,7 @@ from interlock.journal import Journal
 from interlock.work.attention import attention
 from interlock.work.budget import RUNS_OF_AGENTS, standing
 from interlock.work.driver.record_cache import RecordCaches
-from interlock.work.gates import audit
+from interlock.work.gates.audit import audit
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.runs import RUN
 from interlock.work.sessions.verbs import Caller
@@ -68,13 +68,12 @@ def _spec(number: int) -> str:
     )
 
 
-@dataclass
-class Crowd:
+class Crowd(msgspec.Struct):
     """A repository in which many tickets are worked on at once, each by a process of its own."""
 
     bench: Bench
-    threads: dict[int, str] = field(default_factory=dict)
-    said: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
+    threads: dict[int, str] = msgspec.field(default_factory=dict)
+    said: dict[int, tuple[int, dict[str, Any]]] = msgspec.field(default_factory=dict)
     """How the last process of a ticket ended, and what it said."""
 
     def work(self, *numbers: int) -> None:

@@ -139,7 +139,7 @@ def test_a_ticket_waits_for_those_that_block_it(way: Way) -> None:
 
 
 def test_an_agent_does_not_have_tickets_worked_on(way: Way) -> None:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     with closing(way.open()) as journal, pytest.raises(Refusal) as refused:
         drive_ticket(way.context(journal), NUMBER, replace(way.person, actor=AGENT), Choices())

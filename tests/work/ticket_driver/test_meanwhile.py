@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from interlock.errors import Conflict
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
-from interlock.work.gates import staged
+from interlock.work.gates.stage import staged
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.verbs import Person, act, revise_spec
 from interlock.work.ticket_driver.loop import TicketResult, drive_ticket, is_told
@@ -91,8 +92,7 @@ def test_a_thread_that_is_abandoned_while_its_spec_is_written_ends_no_more_than_
     assert walked.ticket.workflow_state == "Plan in Review", walked.stop
 
 
-@dataclass
-class SpeaksOnce:
+class SpeaksOnce(msgspec.Struct):
     """Nobody presses anything; somebody speaks once, when as many sessions have ended as they wait for."""
 
     way: Way
@@ -122,8 +122,7 @@ def test_a_plan_that_was_replaced_while_it_was_asked_for_is_not_approved(way: Wa
     _hand(way, *way_to("Plan in Review"))
     presence = staged(way.root, "test")
 
-    @dataclass
-    class Reads:
+    class Reads(msgspec.Struct):
         """Somebody who says yes to a plan that was replaced while they read it."""
 
         actor = presence.actor

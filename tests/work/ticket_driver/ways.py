@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
@@ -45,11 +46,10 @@ def commands(spec: str = SPEC) -> list[Steps]:
     ]
 
 
-@dataclass
 class Way(Bench):
     """A bench with a ticket on it, and somebody who has it worked on."""
 
-    outside: dict[str, str] = field(default_factory=dict)
+    outside: dict[str, str] = msgspec.field(default_factory=dict)
     """What the environment has besides: where the board is."""
 
     @property

@@ -6,10 +6,11 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.errors import TrackerError
 from interlock.journal import Journal, open_journal
@@ -57,8 +58,7 @@ def way_to(state: str) -> tuple[str, ...]:
     raise AssertionError(f"no way to {state}")
 
 
-@dataclass
-class Office:
+class Office(msgspec.Struct):
     """A journal, and a board with the fields that tickets need."""
 
     journal: Journal

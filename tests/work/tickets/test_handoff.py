@@ -7,7 +7,6 @@ import json
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +52,7 @@ OFFERED = tuple(name for name, one in COMMANDS.items() if not one.get("internal"
 # What the file says, read by itself
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """What is asked for: a command or none, and an intent or a state."""
 
     command: str | None
@@ -65,8 +63,7 @@ class Wish:
         return {"command": self.command, "intent": self.intent, "to": self.to}
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A move that must be made."""
 
     event: str

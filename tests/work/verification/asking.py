@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from interlock.work.verification.receipt import JudgeRun
 from interlock.work.verification.request import JudgeAnswer
@@ -19,8 +20,7 @@ __all__ = ["Asking", "heard_of"]
 _HEARD = 64_000
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(msgspec.Struct, frozen=True):
     """Asks an agent; it is a `Judge`."""
 
     agent: Agent
@@ -29,7 +29,7 @@ class Asking:
     marker: str
     tell: Callable[[object], None]
     stop: StopSignal
-    time_outs: TimeOuts = field(default_factory=TimeOuts)
+    time_outs: TimeOuts = msgspec.field(default_factory=TimeOuts)
     model: str | None = None
     arguments: tuple[str, ...] = ()
 

@@ -8,9 +8,10 @@ import shlex
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.work.settings.values import Settings
 from interlock.work.verification.receipt import Receipt
@@ -36,8 +37,7 @@ HONEST: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """A criterion."""
 
     number: int
@@ -50,14 +50,14 @@ def saying(*lines: str) -> list[dict[str, Any]]:
     return [{"say": "\n".join(lines)}, {"finish": True}]
 
 
-@dataclass
-class Ground:
+class Ground(msgspec.Struct):
     """A repository, the commit that the work began on, and what was told while it was verified."""
 
     directory: Path
-    files: Mapping[str, str | bytes] = field(default_factory=lambda: START)
-    told: list[object] = field(default_factory=list)
-    stop: threading.Event = field(default_factory=threading.Event)
+    files: Mapping[str, str | bytes] = msgspec.field(default_factory=lambda: START)
+    told: list[object] = msgspec.field(default_factory=list)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    baseline: str = ""
 
     def __post_init__(self) -> None:
         made(self.root, self.files)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock.work.verification.receipt import (
     MOST,
@@ -51,7 +50,7 @@ def test_what_holds_nothing_wrong_has_passed() -> None:
     ],
 )
 def test_each_thing_that_is_wrong_keeps_it_from_passing(change: dict[str, object], named: str) -> None:
-    receipt = replace(GOOD, **change)  # type: ignore[arg-type]
+    receipt = replace(GOOD, **change)
     assert receipt.failures == (receipt.reason,)
     assert named in receipt.reason
     assert not receipt.passed

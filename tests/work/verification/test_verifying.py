@@ -9,10 +9,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.work.verification.places import sweep
 from interlock.work.verification.receipt import from_data

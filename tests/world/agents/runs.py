@@ -9,10 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment, TimeOuts
@@ -66,12 +67,11 @@ def are_gone(pids: Path | Sequence[int]) -> bool:
     return all(started(pid) is None for pid in numbers)
 
 
-@dataclass
-class Place:
+class Place(msgspec.Struct):
     """A directory to run agents in, and what was told while they ran."""
 
     directory: Path
-    told: list[Happening] = field(default_factory=list)
+    told: list[Happening] = msgspec.field(default_factory=list)
 
     @property
     def log(self) -> Path:

@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.git import (
     StartingPoint,
@@ -37,8 +38,7 @@ TELLING = {"update-ref", "symbolic-ref"}
 """The calls of git that change what others see; the others add objects, or work on copies."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
+class Scenario(msgspec.Struct, frozen=True):
     """What is there before, the call that may die, and what must hold when it was called again."""
 
     call: Callable[[Path], object]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 from hypothesis import strategies as st
 
 from interlock.world.git import StartingPoint
@@ -20,8 +20,7 @@ CONTENTS = st.one_of(st.binary(max_size=8), st.sampled_from([b"1\r\n2\n", b"\r\n
 MODES = st.sampled_from([0o644, 0o755, 0o600, 0o444, 0o640])
 
 
-@dataclass(frozen=True)
-class File:
+class File(msgspec.Struct, frozen=True):
     name: str
     content: bytes
     mode: int
@@ -31,8 +30,7 @@ class File:
 FILES = st.lists(st.builds(File, NAMES, CONTENTS, MODES, st.booleans()), max_size=5)
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One thing that somebody does to a work tree: writes, removes, renames, stages."""
 
     files: list[File]
@@ -52,8 +50,7 @@ CHANGES = st.builds(
 )
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """A repository: what is first, what agents commit, what is dirty, what happens to the base branch meanwhile."""
 
     attributes: str
@@ -66,7 +63,7 @@ class Plan:
     is_merging: bool
     hidden: str | None
     is_packed: bool
-    is_linked: bool = field(default=False)
+    is_linked: bool = msgspec.field(default=False)
 
 
 PLANS = st.builds(

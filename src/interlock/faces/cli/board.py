@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from interlock.faces.cli.looks import quoted, shade
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
@@ -75,8 +74,8 @@ def _cells(widths: Sequence[int], *cells: Text) -> Text:
 def _say(output: Output, line: Text) -> None:
     """One line, cut where the terminal ends; whole where there is none."""
     if output.width is not None:
-        line.truncate(output.width, overflow="ellipsis")
-    output.console().print(line, soft_wrap=True)
+        line.truncate(output.width)
+    output.print(line)
 
 
 def show_lines(output: Output, tickets: Sequence[TicketSummary], machine: Machine) -> None:
@@ -98,14 +97,13 @@ def show_lines(output: Output, tickets: Sequence[TicketSummary], machine: Machin
 
 def show_board(output: Output, board: Dashboard, machine: Machine) -> None:
     """The pipeline, state by state, and what is wrong with it."""
-    console = output.console()
-    console.print(
+    output.print(
         Text.assemble(
             (board.status.replace("_", " "), _STATUS[board.status]),
             f"  {board.open} open, {board.velocity} finished in 7 days, risk {board.risk_score}",
         )
     )
-    console.print()
+    output.print()
     most = max((phase.count for phase in board.phases), default=1) or 1
     bar = min(_WIDEST_BAR, most)
     widths = (2 + max(len(phase.state) for phase in board.phases), len(str(most)), bar)
@@ -113,12 +111,12 @@ def show_board(output: Output, board: Dashboard, machine: Machine) -> None:
         for line in _phase(phase, machine, most, widths):
             _say(output, line)
     if board.health:
-        console.print()
+        output.print()
     for one in board.health:
         mark, style = _SEVERITIES[one.severity]
         named = ", ".join(f"#{number}" for number in one.tickets)
         more = f" ({named})" if named else ""
-        console.print(Text.assemble((f"{mark} {one.code}", style), f"  {one_line(one.message)}{more}"), soft_wrap=True)
+        output.print(Text.assemble((f"{mark} {one.code}", style), f"  {one_line(one.message)}{more}"))
 
 
 def _phase(phase: PipelineStage, machine: Machine, most: int, widths: tuple[int, int, int]) -> Iterator[Text]:
@@ -147,12 +145,11 @@ def _card(one: TicketSummary) -> Text:
 
 def show_ticket(output: Output, found: TicketView, machine: Machine) -> None:
     """One ticket with everything on it."""
-    console = output.console()
-    console.print(Text.assemble((f"#{found.number} ", "bold"), (one_line(found.title), "bold")), soft_wrap=True)
+    output.print(Text.assemble((f"#{found.number} ", "bold"), (one_line(found.title), "bold")))
     stands = Text.assemble(_state(machine, found.workflow_state), (f"  for {age(found.age_hours)}", "dim"))
     if found.held_by:
         stands.append(f"  held by {one_line(found.held_by)}", "cyan")
-    console.print(stands)
+    output.print(stands)
     rows = {
         "estimate": found.estimate,
         "priority": found.priority,
@@ -169,45 +166,43 @@ def show_ticket(output: Output, found: TicketView, machine: Machine) -> None:
     }
     for name, value in rows.items():
         if value:
-            console.print(Text.assemble((f"  {name:<14}", "dim"), one_line(value)), soft_wrap=True)
+            output.print(Text.assemble((f"  {name:<14}", "dim"), one_line(value)))
     _show_relations(output, found, machine)
     if found.body:
-        console.print()
-        console.print(Text(clean(found.body)), soft_wrap=True)
+        output.print()
+        output.print(Text(clean(found.body)))
     _show_comments(output, found)
     _show_guidance(output, found.guidance.allowed_next_transitions, found.guidance.expected_by_commands)
 
 
 def _show_comments(output: Output, found: TicketView) -> None:
-    console = output.console()
     hidden = found.comment_count - len(found.comments)
     if found.comments:
-        console.print()
+        output.print()
     if hidden:
-        console.print(Text(f"… {hidden} older comments", "dim"))
+        output.print(Text(f"… {hidden} older comments", "dim"))
     for one in found.comments:
-        console.print(Text(f"{one.at[:10]} {one.at[11:19]}  {one_line(one.author)}", "dim"), soft_wrap=True)
+        output.print(Text(f"{one.at[:10]} {one.at[11:19]}  {one_line(one.author)}", "dim"))
         # Every line is set off, so that none can be taken for something that the program says.
         body = "\n".join(line for line in clean(one.body).splitlines() if not line.startswith("<!--"))
         for line in quoted(body.replace("**", "") if one.is_audit else body, "  │ ", output.width):
-            console.print(Text(line), soft_wrap=True)
+            output.print(Text(line))
 
 
 def _show_guidance(output: Output, states: Sequence[str], commands: Sequence[str]) -> None:
     if states:
         by = f"  (expected by {', '.join(commands)})" if commands else ""
-        output.console().print(Text(f"\nnext: {', '.join(states)}{by}", "dim"), soft_wrap=True)
+        output.print(Text(f"\nnext: {', '.join(states)}{by}", "dim"))
 
 
 def show_links(output: Output, found: TicketView, machine: Machine) -> None:
     """What a ticket is linked with."""
-    output.console().print(Text.assemble((f"#{found.number} ", "bold"), one_line(found.title)), soft_wrap=True)
+    output.print(Text.assemble((f"#{found.number} ", "bold"), one_line(found.title)))
     if not _show_relations(output, found, machine):
-        output.console().print(Text("  it is linked with no other ticket", "dim"))
+        output.print(Text("  it is linked with no other ticket", "dim"))
 
 
 def _show_relations(output: Output, found: TicketView, machine: Machine) -> bool:
-    console = output.console()
     kinds: dict[str, list[Related]] = {
         "part of": [found.parent] if found.parent else [],
         "parts": found.sub_tickets,
@@ -217,7 +212,7 @@ def _show_relations(output: Output, found: TicketView, machine: Machine) -> bool
     for name, others in kinds.items():
         for other in others:
             line = Text.assemble((f"  {name:<14}", "dim"), (f"#{other.number} ", "bold"), one_line(other.title), "  ")
-            console.print(line + _state(machine, other.workflow_state), soft_wrap=True)
+            output.print(line + _state(machine, other.workflow_state))
     return any(kinds.values())
 
 
@@ -227,20 +222,18 @@ def show_next(output: Output, found: Next, machine: Machine) -> None:
         output.message(f"There is nothing to do: {found.reason}.")
         return
     show_lines(output, [found.ticket], machine)
-    console = output.console()
     if found.expected_by_commands:
-        console.print(Text(f"  expected by {', '.join(found.expected_by_commands)}", "dim"))
+        output.print(Text(f"  expected by {', '.join(found.expected_by_commands)}", "dim"))
     if found.group is not None and found.group.is_group:
         numbers = " → ".join(f"#{one.number}" for one in found.group.tickets)
-        console.print(Text(f"  its group, in order: {numbers}", "dim"), soft_wrap=True)
+        output.print(Text(f"  its group, in order: {numbers}", "dim"))
     if found.alternatives:
-        console.print(Text("\nor:", "dim"))
+        output.print(Text("\nor:", "dim"))
         show_lines(output, found.alternatives, machine)
 
 
 def show_group(output: Output, group: Group, stands: Position, machine: Machine) -> None:
     """A group in its order, and where it stands."""
-    console = output.console()
     widths = (3, 5, 2 + max(len(one.workflow_state) for one in group.tickets))
     for one in group.tickets:
         waits = ", ".join(f"#{number}" for number in one.blocked_by)
@@ -253,16 +246,15 @@ def show_group(output: Output, group: Group, stands: Position, machine: Machine)
         )
         _say(output, line)
     rest = f"; then {', '.join(stands.remaining_phases)}" if stands.remaining_phases else ""
-    console.print(Text.assemble((f"\n{stands.phase}", "bold"), f"  {stands.reason}{rest}"), soft_wrap=True)
+    output.print(Text.assemble((f"\n{stands.phase}", "bold"), f"  {stands.reason}{rest}"))
 
 
 def show_handed(output: Output, handed: Handed, machine: Machine) -> None:
     """What became of a ticket that was handed on."""
-    console = output.console()
     line = Text.assemble((f"#{handed.number} ", "bold"), _state(machine, handed.previous_state), " → ")
-    console.print(line + _state(machine, handed.new_state))
+    output.print(line + _state(machine, handed.new_state))
     if handed.guidance.note:
-        console.print(Text(f"  {one_line(handed.guidance.note)}"))
+        output.print(Text(f"  {one_line(handed.guidance.note)}"))
     told = handed.guidance
     _show_guidance(output, told.allowed_next_transitions, told.expected_by_commands)
 

@@ -41,7 +41,7 @@ def _accept(call: CommandCall) -> None:
 
     It needs a person at a terminal, and for the settings a signature where a key is enrolled.
     """
-    from interlock.work.gates import present
+    from interlock.work.gates.presence import present
     from interlock.work.gates.trust import trust_instance
     from interlock.work.settings.accepted import accept
     from interlock.world.repository import find_root

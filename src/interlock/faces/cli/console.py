@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
+import msgspec
+from msgspec.structs import asdict
 from rich.live import Live
-from rich.text import Text
 
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import AtWork, RunNews, words_of
 from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
@@ -238,5 +239,5 @@ def _data(what: object) -> dict[str, object]:
             return {"event": "state", **told}
         case str():
             return {"event": "told", "text": what}
-    more = asdict(what) if is_dataclass(what) and not isinstance(what, type) else {}
+    more = asdict(what) if isinstance(what, msgspec.Struct) else {}
     return {"event": type(what).__name__.lower(), **more}

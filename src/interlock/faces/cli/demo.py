@@ -12,12 +12,13 @@ import time
 from argparse import ArgumentParser
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from interlock.errors import InterlockError, Refusal, Tampered
 from interlock.faces.cli.board import show_board
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.output import clean
+from interlock.faces.cli.output import Output, clean
+from interlock.faces.cli.styled import Text
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.demo import (
@@ -33,15 +34,14 @@ from interlock.work.demo import (
     Showed,
     play,
 )
-from interlock.work.gates import Presence, at_terminal, audit, stage, staged
+from interlock.work.gates.audit import audit
+from interlock.work.gates.presence import Presence, at_terminal
+from interlock.work.gates.stage import stage, staged
 from interlock.work.sessions.upkeep import take_in
 from interlock.work.settings.journal_trust import truster
 from interlock.work.tickets.dashboard import dashboard
 from interlock.work.tickets.ticket_table import TICKETS
 from interlock.world.repository import STATE_DIRECTORY, exclude_state
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 __all__ = ["VERBS"]
 
@@ -89,9 +89,6 @@ def _serve(call: CommandCall) -> None:
 
 
 def _perform(call: CommandCall, journal: Journal, directory: Path, presence: Presence) -> dict[str, Any]:
-    from rich.text import Text
-
-    console = call.output.console()
     moves, refusals, blocked = 0, [], 0
     began = time.perf_counter()
     for scene in play(journal, Project(directory), _hook(journal, directory), presence):
@@ -100,15 +97,16 @@ def _perform(call: CommandCall, journal: Journal, directory: Path, presence: Pre
         if isinstance(scene, SceneRefusal):
             refusals.append({"event": scene.event.name, "code": scene.error.code, **scene.error.details})
         if not call.output.json:
-            _show(console, scene)
+            _show(call.output, scene)
+            call.output.stdout.flush()
     spent = time.perf_counter() - began
     problems = journal.verify(TICKETS) + audit(journal)
     if problems:
         raise Tampered("journal_tampered", problems[0].message, f"Look at {directory}.")
     if not call.output.json:
-        console.print(Text("\nWhere everything stands: ralph ticket board", "bold"))
+        call.output.print(Text("\nWhere everything stands: ralph ticket board", "bold"))
         show_board(call.output, dashboard(journal, load_shipped("ticket")), load_shipped("ticket"))
-        _close(console, f"{moves} moves in {spent:.2f} s", f"{len(refusals)} refused, {blocked} blocked", directory)
+        _close(call.output, f"{moves} moves in {spent:.2f} s", f"{len(refusals)} refused, {blocked} blocked", directory)
     ends = [{"machine": one.machine, "state": one.state, "outcome": one.outcome} for one in journal.instances()]
     told = {"noted": journal.head() - moves, "blocked": blocked}
     return {"moves": moves, "refused": refusals, **told, "ends": ends, "verified": True, "directory": str(directory)}
@@ -135,29 +133,25 @@ def _hook(journal: Journal, directory: Path) -> Hook:
     return ask
 
 
-def _show(console: Console, scene: Scene) -> None:
-    from rich.text import Text
-
+def _show(output: Output, scene: Scene) -> None:
     if isinstance(scene, SceneHeading):
-        console.print()
-        console.print(Text(scene.text, "bold"))
+        output.print()
+        output.print(Text(scene.text, "bold"))
     elif isinstance(scene, SceneMove):
-        _show_move(console, scene)
+        _show_move(output, scene)
     elif isinstance(scene, Hooked):
-        _show_hooked(console, scene)
+        _show_hooked(output, scene)
     elif isinstance(scene, Lookup):
-        console.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
+        output.print(Text.assemble((f"  {'ticket':<13}", "magenta"), f"{scene.asked}: ", (scene.found, "bold")))
     elif isinstance(scene, Saw):
-        _show_saw(console, scene)
+        _show_saw(output, scene)
     elif isinstance(scene, Showed):
-        _show_text(console, scene)
+        _show_text(output, scene)
     else:
-        _show_refused(console, scene)
+        _show_refused(output, scene)
 
 
-def _show_move(console: Console, scene: SceneMove) -> None:
-    from rich.text import Text
-
+def _show_move(output: Output, scene: SceneMove) -> None:
     entry = scene.recorded.entry
     word, color = _WHO[entry.actor_kind]
     way = (
@@ -170,46 +164,38 @@ def _show_move(console: Console, scene: SceneMove) -> None:
     )
     if scene.recorded.snapshot.outcome:
         line.append(f"  ends: {scene.recorded.snapshot.outcome}", "bold")
-    console.print(line)
+    output.print(line)
     if scene.recorded.warning or entry.off_path:
-        console.print(Text(f"  {'':<13}⚠ {clean(scene.recorded.warning or 'off the path')}", "yellow"))
+        output.print(Text(f"  {'':<13}⚠ {clean(scene.recorded.warning or 'off the path')}", "yellow"))
 
 
-def _show_hooked(console: Console, scene: Hooked) -> None:
-    from rich.text import Text
-
+def _show_hooked(output: Output, scene: Hooked) -> None:
     mark = ("✗ blocked", "bold red") if scene.said else ("✓ passes ", "green")
-    console.print(Text.assemble((f"  {'hook':<13}", "blue"), mark, f"  {scene.tool}: {scene.about}"), soft_wrap=True)
+    output.print(Text.assemble((f"  {'hook':<13}", "blue"), mark, f"  {scene.tool}: {scene.about}"))
     if scene.said:
-        console.print(Text(f"  {'':<13}  {clean(scene.said)}", "dim"), soft_wrap=True)
+        output.print(Text(f"  {'':<13}  {clean(scene.said)}", "dim"))
 
 
-def _show_saw(console: Console, scene: Saw) -> None:
-    from rich.text import Text
-
+def _show_saw(output: Output, scene: Saw) -> None:
     mark, style = {True: ("✓", "green"), False: ("✗", "bold red"), None: ("·", "dim")}[scene.is_good]
     told = Text.assemble((f"  {scene.who:<13}", "blue"), (f"{mark} ", style), clean(scene.text))
-    console.print(told, soft_wrap=True)
+    output.print(told)
 
 
 _OF_A_DIFF = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def _show_text(console: Console, scene: Showed) -> None:
-    from rich.text import Text
-
+def _show_text(output: Output, scene: Showed) -> None:
     for place, line in enumerate(clean(scene.text).splitlines()):
         margin = (f"  {scene.what if place == 0 else '':<13}", "blue")
-        console.print(Text.assemble(margin, "│ ", (line, _OF_A_DIFF.get(line[:1], ""))), soft_wrap=True)
+        output.print(Text.assemble(margin, "│ ", (line, _OF_A_DIFF.get(line[:1], ""))))
 
 
-def _show_refused(console: Console, scene: SceneRefusal) -> None:
-    from rich.text import Text
-
+def _show_refused(output: Output, scene: SceneRefusal) -> None:
     told = Text.assemble((f"  {scene.machine:<13}", "magenta"), ("✗ refused ", "bold red"), scene.error.message)
-    console.print(told, soft_wrap=True)
+    output.print(told)
     if "allowed" not in scene.error.details or scene.machine == "ticket":  # the door says the calls that are possible
-        console.print(Text(f"  {'':<13}  {clean(scene.error.hint)}", "dim"), soft_wrap=True)
+        output.print(Text(f"  {'':<13}  {clean(scene.error.hint)}", "dim"))
         return
     options: dict[str, list[str]] = {}
     for one in scene.error.details["allowed"]:
@@ -217,17 +203,15 @@ def _show_refused(console: Console, scene: SceneRefusal) -> None:
     listed = ", ".join(
         f"{option} ({', '.join(dict.fromkeys(_WHO[kind][0] for kind in by))})" for option, by in options.items()
     )
-    console.print(Text(f"  {'':<13}  allowed instead: {listed}", "dim"), soft_wrap=True)
+    output.print(Text(f"  {'':<13}  allowed instead: {listed}", "dim"))
 
 
-def _close(console: Console, made: str, stopped: str, directory: Path) -> None:
-    from rich.text import Text
-
-    console.print()
+def _close(output: Output, made: str, stopped: str, directory: Path) -> None:
+    output.print()
     said = f"✓ {made}, each on disk before the next; {stopped}; the journal verifies."
-    console.print(Text(said, "bold green"))
-    console.print(Text(f"  Look at it: cd {directory} && ralph log", "dim"), soft_wrap=True)
-    console.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))
+    output.print(Text(said, "bold green"))
+    output.print(Text(f"  Look at it: cd {directory} && ralph log", "dim"))
+    output.print(Text("  The directory is only for looking at, and can be deleted.", "dim"))
 
 
 def _arguments(parser: ArgumentParser) -> None:

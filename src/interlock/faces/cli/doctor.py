@@ -8,9 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import asdict
 
 from interlock import __version__
 from interlock.errors import InterlockError, Tampered
@@ -27,8 +29,7 @@ __all__ = ["VERBS"]
 _MARKS = {"ok": "✓", "note": "·", "fault": "✗"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Finding:
+class _Finding(msgspec.Struct, frozen=True):
     check: str
     status: str
     detail: str
@@ -152,7 +153,7 @@ def _tickets(call: CommandCall) -> tuple[str, str]:
 
 def _gates(call: CommandCall) -> tuple[str, str]:
     """Whether gates can be signed here, and by what."""
-    from interlock.work.gates import trust_of
+    from interlock.work.gates.trust import trust_of
     from interlock.world.ssh import Guard, is_installed
 
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from interlock.errors import UsageError
 from interlock.faces.cli.command import CommandCall
@@ -23,8 +24,7 @@ __all__ = ["DriverSession", "open_driver_session"]
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class DriverSession:
+class DriverSession(msgspec.Struct, frozen=True):
     """The driver's context of this repository, and whoever watches."""
 
     place: Workspace

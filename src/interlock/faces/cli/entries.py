@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.text import Text
 
 from interlock.errors import Tampered
 from interlock.faces.cli.looks import quoted
-from interlock.faces.cli.output import one_line
+from interlock.faces.cli.output import Output, one_line
+from interlock.faces.cli.styled import Text
 from interlock.machine.model import NOTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from rich.console import Console
 
     from interlock.journal import Entry
 
@@ -45,14 +43,14 @@ def _told(entry: Entry) -> str:
     return one_line(": ".join(words))[:_LONGEST]
 
 
-def _folded(line: Text, console: Console) -> Iterable[Text]:
+def _folded(line: Text, width: int | None) -> Iterable[Text]:
     """A line within the terminal where there is one; what does not fit goes on below, between words."""
-    if not console.is_terminal or line.cell_len <= console.width:
+    if width is None or line.cell_len <= width:
         return [line]
-    return line.wrap(console, max(_NARROWEST, console.width - len(_BELOW)))
+    return line.wrapped(max(_NARROWEST, width - len(_BELOW)))
 
 
-def show_entry(console: Console, entry: Entry, machine: str) -> None:
+def show_entry(output: Output, entry: Entry, machine: str) -> None:
     """One line for one entry, and its reason below it."""
     stays = entry.from_state == entry.to_state
     way = f"in {entry.to_state}" if stays else f"{entry.from_state or '·'} → {entry.to_state}"
@@ -70,8 +68,8 @@ def show_entry(console: Console, entry: Entry, machine: str) -> None:
         line.append(f"  {_told(entry)}", "dim")
     if entry.off_path:
         line.append("  ⚠ off path", "bold red")
-    for place, part in enumerate(_folded(line, console)):
-        console.print(Text.assemble(_BELOW if place else "", part), soft_wrap=True)
+    for place, part in enumerate(_folded(line, output.width)):
+        output.print(Text.assemble(_BELOW if place else "", part))
     # Every line of a reason is set off, so that none can be taken for an entry.
-    for said in quoted(entry.reason or "", "        │ ", console.width if console.is_terminal else None):
-        console.print(Text(said, "italic dim"), soft_wrap=True)
+    for said in quoted(entry.reason or "", "        │ ", output.width):
+        output.print(Text(said, "italic dim"))

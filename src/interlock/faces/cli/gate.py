@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import Output, columns, one_line
@@ -13,9 +14,9 @@ from interlock.faces.cli.place import opened, writable
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
-    from interlock.work.gates import Key
     from interlock.work.gates.overview import GatesOverview
     from interlock.work.gates.presence import Presence
+    from interlock.work.gates.trust import Key
 
 __all__ = ["VERBS", "enrolled"]
 
@@ -33,14 +34,14 @@ def _enroll(call: CommandCall) -> None:
 
 def enrolled(call: CommandCall, journal: Journal, file: Path) -> Key:
     """Enroll a key for the person who calls."""
-    from interlock.work.gates import enroll
+    from interlock.work.gates.enrolling import enroll
 
     return enroll(journal, _person(call, journal, is_enrolling=True), file.expanduser(), call.environment)
 
 
 def _person(call: CommandCall, journal: Journal, *, is_enrolling: bool = False) -> Presence:
     """The person who calls, before anything else is looked at; whoever is none has tried, and that is kept."""
-    from interlock.work.gates import present
+    from interlock.work.gates.presence import present
     from interlock.work.gates.trust import trust_instance
 
     trust = trust_instance(journal)
@@ -55,7 +56,7 @@ def _warn(output: Output, key: Key) -> None:
 
 
 def _revoke(call: CommandCall) -> None:
-    from interlock.work.gates import revoke
+    from interlock.work.gates.enrolling import revoke
 
     with writable(call) as place:
         presence = _person(call, place.journal)

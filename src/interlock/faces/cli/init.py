@@ -12,6 +12,7 @@ from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.gate import enrolled
 from interlock.faces.cli.output import Output, clean, columns, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, writable
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from interlock.work.setup import Proposal, SetupTarget
@@ -54,7 +55,9 @@ def _explain(call: CommandCall, proposal: Proposal, agents: dict[SetupTarget, st
 
 def _offer_key(call: CommandCall) -> None:
     """Offer to have the key that git signs with sign at the gates too, where no key does yet."""
-    from interlock.work.gates import at_terminal, key_of_git, trust_of
+    from interlock.work.gates.enrolling import key_of_git
+    from interlock.work.gates.presence import at_terminal
+    from interlock.work.gates.trust import trust_of
 
     file = key_of_git(call.directory, call.environment)
     with opened(call) as journal:
@@ -156,12 +159,10 @@ def _show(output: Output, proposal: Proposal) -> None:
     if not output.stdout.isatty():
         output.text(text)
         return
-    from rich.text import Text
 
-    console = output.console()
     for line in text.removesuffix("\n").split("\n"):
         style = next((style for start, style in _STYLES.items() if line.startswith(start)), "")
-        console.print(Text(line, style), soft_wrap=True)
+        output.print(Text(line, style))
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:

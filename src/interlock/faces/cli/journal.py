@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn, TextIO
 
 import msgspec
+from msgspec.structs import asdict
 
 from interlock.errors import JournalError, Tampered, UsageError
 from interlock.faces.cli.command import CommandCall, Verb
@@ -54,7 +54,7 @@ def _nothing_to_verify(call: CommandCall, fingerprint: str | None) -> None:
 
 def _forged(journal: Journal, fingerprint: str | None, *, is_sound: bool) -> list[Problem]:
     """What is wrong with the gates, as far as a journal that does not hold can be read."""
-    from interlock.work.gates import audit
+    from interlock.work.gates.audit import audit
 
     try:
         return audit(journal, fingerprint)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, ArgumentTypeError
-from dataclasses import asdict
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from interlock.errors import UsageError
 from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.entries import entry_data, show_entry
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, readable
+from interlock.faces.cli.styled import Text
 from interlock.journal import unknown_instance
 from interlock.work.inspection.references import meant
 
@@ -54,9 +56,8 @@ def _show(call: CommandCall, entries: list[Entry], machines: dict[str, str]) -> 
     if not entries:
         call.output.message("Nothing has happened here yet.")
         return
-    console = call.output.console()
     for entry in entries:
-        show_entry(console, entry, machines.get(entry.instance, "?"))
+        show_entry(call.output, entry, machines.get(entry.instance, "?"))
 
 
 # One of them, as it stood
@@ -83,8 +84,6 @@ def _at(call: CommandCall) -> None:
 
 
 def _show_moment(call: CommandCall, moment: Moment, basis: Basis) -> None:
-    from rich.text import Text
-
     from interlock.faces.cli.looks import state_text
     from interlock.faces.cli.moment_pages import (
         basis_lines,
@@ -96,10 +95,10 @@ def _show_moment(call: CommandCall, moment: Moment, basis: Basis) -> None:
     )
 
     instance, entry = moment.instance, moment.entry
-    say = call.output.console().print
+    say = call.output.print
     say(Text(f"{instance.machine} …{instance.id[-6:]} after entry {entry.version} of {instance.version}", "bold"))
     outcome = f"  ended as {moment.snapshot.outcome}" if moment.snapshot.outcome else ""
-    say(state_text(moment.machine, moment.snapshot.state).append(outcome), soft_wrap=True)
+    say(state_text(moment.machine, moment.snapshot.state).append(outcome))
     sections = (
         ("", counter_lines(moment)),
         ("What this entry said", chain(entry_lines(moment, entry, call.output.width), basis_lines(basis))),
@@ -111,7 +110,7 @@ def _show_moment(call: CommandCall, moment: Moment, basis: Basis) -> None:
         for place, line in enumerate(lines):
             if not place and heading:
                 say(Text(f"\n{heading}", "bold"))
-            say(line, soft_wrap=True)
+            say(line)
 
 
 def _follow(call: CommandCall) -> None:
@@ -121,13 +120,12 @@ def _follow(call: CommandCall) -> None:
         instance = meant(journal, call.arguments.instance).id if call.arguments.instance else None
         shown = _last(journal, call)
         after = shown[-1].seq if shown else 0
-        console = call.output.console()
         machine_of = cache(lambda reference: journal.instance(reference).machine)
         for entry in chain(shown, journal.follow(after, instance=instance)):
             if call.output.json:
                 call.output.line(entry_data(entry))
             else:
-                show_entry(console, entry, machine_of(entry.instance))
+                show_entry(call.output, entry, machine_of(entry.instance))
             call.output.stdout.flush()
 
 

@@ -6,10 +6,9 @@ from datetime import datetime
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from interlock.faces.amounts import span_text
 from interlock.faces.cli.output import clean, one_line
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

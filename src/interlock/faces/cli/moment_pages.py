@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.looks import named, set_off, state_text
 from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from interlock.journal import Entry

@@ -84,7 +84,8 @@ def _on_directory(call: CommandCall, here: DriverSession) -> str | None:
 
 def _must_decide(call: CommandCall, place: Workspace, run: Run, person: Actor) -> None:
     """Going on is for a person; after a failure, for one who is there."""
-    from interlock.work.gates import at_terminal, vouch
+    from interlock.work.gates.approval import vouch
+    from interlock.work.gates.presence import at_terminal
 
     message = "Going on with a run is a person's decision, and this is an agent." if person.kind != "human" else ""
     if not message and run.outcome == "failure":
@@ -100,7 +101,7 @@ def _must_decide(call: CommandCall, place: Workspace, run: Run, person: Actor) -
 
 def _is_person(call: CommandCall) -> bool:
     """True if the terminal proves that a person is there, who can be asked."""
-    from interlock.work.gates import at_terminal
+    from interlock.work.gates.presence import at_terminal
 
     try:
         return not at_terminal(call.environment, call.directory).doubt

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlock.errors import InterlockError
+from interlock.faces.cli.styled import Text, ansi
 from interlock.world.characters import marked
 
 if TYPE_CHECKING:
@@ -102,6 +103,17 @@ class Output:
 
     def text(self, text: str) -> None:
         self.stdout.write(text if text.endswith("\n") else text + "\n")
+
+    def print(self, line: Text | None = None, *, wraps: bool = False) -> None:
+        """A line for people, in colours where stdout is a terminal; with `wraps`, broken between words there."""
+        line = line or Text()
+        width = self.width
+        if width is None:
+            self.stdout.write(f"{line.plain}\n")
+            return
+        codes = ansi(os.environ)
+        for part in line.wrapped(width) if wraps else (line,):
+            self.stdout.write(f"{part.rendered(codes)}\n")
 
     def message(self, text: str) -> None:
         self.stderr.write(text + "\n")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import CommandCall
@@ -26,8 +27,7 @@ __all__ = ["DATABASE_URL", "Workspace", "caller_of", "journal_path", "opened", "
 _WAITING = "ralph.toml says something that nobody accepted, so it is not in force: `ralph config accept` shows it."
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(msgspec.Struct, frozen=True):
     """A repository with its journal open, to read and to write."""
 
     journal: Journal
@@ -109,13 +109,13 @@ def readable(call: CommandCall, *, warns: bool = True) -> Iterator[Workspace]:
     Of a journal that this user has not trusted, no settings are in force.
     Skip the warning about waiting settings when the caller shows them itself.
     """
-    from tempfile import TemporaryDirectory
-
     path = journal_path(call)
     if address_of(call) or os.path.lexists(path):
         with _placed(call, path, warns=warns) as place:
             yield place
     else:
+        from tempfile import TemporaryDirectory
+
         with (
             TemporaryDirectory(prefix="ralph-") as nowhere,
             _placed(call, Path(nowhere) / path.name, warns=warns, is_own=True) as place,
@@ -185,7 +185,7 @@ def _must_be_trusted(call: CommandCall, journal: Journal, asks: bool) -> bool:
     if is_trusted(journal, directory, call.environment):
         return False
     from interlock.errors import Refusal
-    from interlock.work.gates import at_terminal
+    from interlock.work.gates.presence import at_terminal
 
     try:
         if call.output.json and not asks:
@@ -203,7 +203,7 @@ def _accepted(call: CommandCall, journal: Journal, found: SettingsStatus, root: 
     if pending is None:
         return found
     from interlock.errors import Refusal
-    from interlock.work.gates import at_terminal
+    from interlock.work.gates.presence import at_terminal
     from interlock.work.settings.accepted import accept
 
     if pending.code != "settings_waiting" or call.output.json:

@@ -6,19 +6,16 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
+from interlock.faces.cli.styled import Text
 from interlock.machine import load_shipped
 from interlock.machine.form import State
 from interlock.work.sessions.record import Note, ReportedState, SessionRecord, record_of
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from interlock.journal import Entry, Journal
 
 __all__ = ["line_of", "looks", "show_record", "watch", "whose"]
@@ -105,18 +102,17 @@ def _words(note: Note) -> str:
 
 def show_record(output: Output, record: SessionRecord, now: float, owner: str) -> None:
     """A session on a page: its history with durations, its totals, what was seen and what does not agree."""
-    console = output.console()
     known = looks()
-    console.print(line_of(record, known, now, owner), soft_wrap=True)
+    output.print(line_of(record, known, now, owner))
     about = [("id", record.id), ("for", owner), ("started", record.started)]
     about += [("completed", record.completed)] if record.completed else []
     about += [("error", record.error)] if record.error else []
     for name, value in about:
-        console.print(Text.assemble((f"  {name:<10} ", "dim"), one_line(str(value))), soft_wrap=True)
-    console.print(Text("\nHistory", "bold"))
+        output.print(Text.assemble((f"  {name:<10} ", "dim"), one_line(str(value))))
+    output.print(Text("\nHistory", "bold"))
     for stay, seconds in record.durations(now):
-        console.print(_history_row(stay, seconds, known), soft_wrap=True)
-    _show_seen(console, record)
+        output.print(_history_row(stay, seconds, known))
+    _show_seen(output, record)
 
 
 def _history_row(stay: ReportedState, seconds: float, known: Mapping[str, State]) -> Text:
@@ -142,17 +138,17 @@ def _tests(results: Any) -> str:
     return f"  {', '.join(said)}" if said else ""
 
 
-def _show_seen(console: Console, record: SessionRecord) -> None:
+def _show_seen(output: Output, record: SessionRecord) -> None:
     seen = [f"{count} × {one_line(tool)}" for tool, count in sorted(record.tools.items())]
     if seen:
-        console.print(Text.assemble(("\nTools    ", "bold"), ", ".join(seen)), soft_wrap=True)
+        output.print(Text.assemble(("\nTools    ", "bold"), ", ".join(seen)))
     if record.files:
-        console.print(Text.assemble(("Files    ", "bold"), ", ".join(map(one_line, record.files))), soft_wrap=True)
+        output.print(Text.assemble(("Files    ", "bold"), ", ".join(map(one_line, record.files))))
     if record.counts.get("denied"):
-        console.print(Text.assemble(("Denied   ", "bold"), f"{record.counts['denied']} by the hook"))
+        output.print(Text.assemble(("Denied   ", "bold"), f"{record.counts['denied']} by the hook"))
     for finding in record.findings:
         code = one_line(str(finding.data.get("code")))
-        console.print(Text.assemble(("⚠ ", "bold red"), f"{code}: {one_line(finding.message)}"), soft_wrap=True)
+        output.print(Text.assemble(("⚠ ", "bold red"), f"{code}: {one_line(finding.message)}"))
 
 
 # Watching
@@ -232,7 +228,7 @@ class _View:
             now = self._journal.now()
             rows = [line_of(record, self._known, now, self._whose(record)) for record in self._current(now)]
             for row in rows:
-                row.no_wrap, row.overflow = True, "ellipsis"
+                row.truncate(console.width)
             return Group(*(rows or [Text("No open sessions. Waiting for one; Ctrl+C ends.", "dim")]))
 
         console = self._call.output.console()

@@ -38,14 +38,14 @@ def data_of(run: Run, need: RunNeed | None = None) -> dict[str, Any]:
 
 
 def _need(need: RunNeed) -> dict[str, Any]:
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     return {**asdict(need), "cause": str(need.cause)}
 
 
 def around(standing: RunStatus) -> dict[str, Any]:
     """What is so around a run: its directory, its driver, who is at work."""
-    from dataclasses import asdict
+    from msgspec.structs import asdict
 
     worker = standing.run.at_work
     return {

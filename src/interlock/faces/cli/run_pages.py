@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from interlock.faces.cli.output import Output, one_line
+from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import words_of
 
 if TYPE_CHECKING:
@@ -85,11 +84,10 @@ def _need_lines(need: RunNeed) -> Iterator[Text]:
 
 def show_run(output: Output, standing: RunStatus, *, all_tasks: bool = False, hints: bool = True) -> None:
     """The page of one run; with what to type next, unless that is said elsewhere."""
-    console = output.console()
     for line in _page(standing, all_tasks=all_tasks):
-        console.print(line, soft_wrap=True)
+        output.print(line)
     for line in _next(standing) if hints else ():
-        console.print(line, soft_wrap=True)
+        output.print(line)
 
 
 def _page(standing: RunStatus, *, all_tasks: bool) -> Iterator[Text]:
@@ -158,5 +156,5 @@ def show_runs(output: Output, rows: Sequence[dict[str, Any]]) -> None:
         line = Text(f"{row['id'][-8:]}  {row['session']:<13}  ").append(f"{row['state']:<12}", style)
         line.append(f"  {closed:>7}  {one_line(row['goal'])}")
         if output.width is not None:
-            line.truncate(output.width, overflow="ellipsis")
-        output.console().print(line, soft_wrap=True)
+            line.truncate(output.width)
+        output.print(line)

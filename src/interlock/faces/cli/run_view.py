@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rich.text import Text
+import msgspec
 
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.run_pages import counted, spent_line, task_lines
+from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import AtWork, news_of, words_of
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.run_status import Counts, counts_of
@@ -31,8 +31,7 @@ _AROUND = 8
 _VERIFIED = ("Reviewing", "Complete")
 
 
-@dataclass(frozen=True, slots=True)
-class _Glance:
+class _Glance(msgspec.Struct, frozen=True):
     """What is shown of a run. It is drawn in another thread, so it must not change under its hands."""
 
     state: str
@@ -110,8 +109,7 @@ class RunDisplay:
             return
         most = max(_FEWEST, min(_MOST, console.height - _AROUND))
         for line in self._lines(seen, most):
-            line.truncate(options.max_width, overflow="ellipsis")
-            line.no_wrap = True
+            line.truncate(options.max_width)
             yield line
 
     def _lines(self, seen: _Glance, most: int) -> Iterator[Text]:

@@ -68,10 +68,9 @@ def _show_list(call: CommandCall, journal: Journal | None, records: list[Session
         return
     from interlock.faces.cli.progress import line_of, looks, whose
 
-    console = call.output.console()
     known = looks()
     for record in records:
-        console.print(line_of(record, known, now, whose(journal, record)), soft_wrap=True)
+        call.output.print(line_of(record, known, now, whose(journal, record)))
 
 
 def _show(call: CommandCall) -> None:

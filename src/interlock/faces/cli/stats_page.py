@@ -7,12 +7,11 @@ from statistics import median
 from textwrap import wrap
 from typing import Final
 
-from rich.text import Text
-
 from interlock.faces.amounts import count_text, span_text
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.plots import bar, shares, sparkline
+from interlock.faces.cli.styled import Text
 from interlock.machine import load_shipped
 from interlock.machine.form import State
 from interlock.work.budget import DriverUsage
@@ -62,7 +61,6 @@ class _Page:
 
     def __init__(self, output: Output) -> None:
         self._output = output
-        self._console = output.console()
         self.width = max(_NARROWEST, min(_WIDEST, output.width or _PIPED))
         self.is_narrow = self.width < _NARROW
 
@@ -73,12 +71,12 @@ class _Page:
 
     def line(self, line: Text) -> None:
         if self._output.width is not None:
-            line.truncate(max(self._output.width, _NARROWEST), overflow="ellipsis")
+            line.truncate(max(self._output.width, _NARROWEST))
         line.rstrip()
-        self._console.print(line, soft_wrap=True)
+        self._output.print(line)
 
     def gap(self) -> None:
-        self._console.print()
+        self._output.print()
 
     def heading(self, text: str) -> None:
         self.gap()
@@ -196,7 +194,7 @@ def _show_times(page: _Page, overall: Overall) -> None:
     for name, span in zip(known, spans, strict=False):
         state = _state(name, states[name])
         line = Text.assemble(state, " " * (names + 2 - state.cell_len))
-        line.append(f"{bar(spent[name], most, width):<{width}}", state.style).append(f"  {span:>{times}}")
+        line.append(f"{bar(spent[name], most, width):<{width}}", shade(states[name])).append(f"  {span:>{times}}")
         if not page.is_narrow:
             share = _percent(rate(spent[name], overall.worked - spent[name]))
             line.append(f"  {share:>4}  {f'{overall.entered[name]:,}×':>6}", "dim")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.place import readable

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from rich.text import Text
+import msgspec
 
 from interlock.faces.amounts import count_text, span_text
 from interlock.faces.cli.looks import lasting, named, set_off, state_text
 from interlock.faces.cli.output import Output, one_line
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
@@ -28,8 +28,7 @@ _DOING: Final = 60
 Machines = Callable[[str], "Machine"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True):
     """A line of the tree, before its columns are aligned."""
 
     name: str
@@ -57,12 +56,11 @@ class StatusPage:
             self._rest(under_way.rest),
         )
         told = [lines for section in sections if (lines := list(section))]
-        console = output.console()
         for place, lines in enumerate(told):
             if place:
-                console.print()
+                output.print()
             for line in lines:
-                console.print(line, soft_wrap=True)
+                output.print(line)
 
     # What waits
 
@@ -161,7 +159,7 @@ class StatusPage:
 
     def _fitted(self, line: Text) -> Text:
         if self._width is not None:
-            line.truncate(self._width, overflow="ellipsis")
+            line.truncate(self._width)
         return line
 
 

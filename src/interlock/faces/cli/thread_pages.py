@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
+from interlock.faces.cli.styled import Text
 from interlock.work.threads.upcoming import NEXT
 
 if TYPE_CHECKING:
@@ -53,16 +52,16 @@ def show_thread(
     is_driven: bool,
 ) -> None:
     """The page of one thread."""
-    say = output.console().print
+    say = output.print
     title = Text(one_line(thread.title), "bold")
-    say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"), soft_wrap=True)
-    say(_bar(machine, thread.state), soft_wrap=True)
+    say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"))
+    say(_bar(machine, thread.state))
     limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
     where = Text(machine.label(thread.state), f"bold {shade(machine.states.get(thread.state))}")
     where.append(f"  {machine.states[thread.state].description}", "dim")
     if thread.state in ("Running", "Paused", "Verifying"):
         where.append(f"  iteration {snapshot.counters.get('iteration', 1)}/{limit or '∞'}")
-    say(where, soft_wrap=True)
+    say(where)
     if thread.state in ("Running", "Verifying", "Preflight") and not is_driven:
         say(Text("nobody drives it: `ralph thread resume` goes on", "yellow"))
     if above is not None:
@@ -70,14 +69,14 @@ def show_thread(
     if above is not None and above.differs is not None:
         say(Text(f"{above.differs}: `ralph ticket handoff {above.number} --to STATE` settles it", "yellow"))
     if thread.reason:
-        say(Text(clean(thread.reason.strip())), soft_wrap=True)
+        say(Text(clean(thread.reason.strip())))
     for line in (*_details(thread), *_child(child)):
-        say(line, soft_wrap=True)
+        say(line)
     if thread.state in ("Stuck", "Paused"):
         _show_menu(output, thread, machine, snapshot)
-    say("")
+    say()
     for verb, does in NEXT.get(thread.state, ()):
-        say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"), soft_wrap=True)
+        say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"))
     if snapshot.outcome is None:
         say(Text("  ralph thread abandon  ends it, touches no file", "dim"))
 
@@ -128,7 +127,7 @@ def _criteria(thread: Thread) -> Iterator[Text]:
 def _show_menu(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot) -> None:
     """The choices that a person has, in a box."""
     for line in menu_lines(thread, machine, snapshot):
-        output.console().print(Text(line), soft_wrap=True)
+        output.print(Text(line))
 
 
 def menu_lines(thread: Thread, machine: Machine, snapshot: Snapshot) -> list[str]:
@@ -174,10 +173,10 @@ def diagnosis_text(thread: Thread) -> str:
 
 def show_review(output: Output, thread: Thread, receipt: str, diff: str, *, recommend: bool) -> None:
     """What a reviewer needs: what was proven, what is not, and what changed."""
-    say = output.console().print
+    say = output.print
     if recommend:
         say(Text(" Recommend Approve ", "bold black on green"))
-    say(Text(clean(receipt)), soft_wrap=True)
+    say(Text(clean(receipt)))
     _show_diff(output, diff)
     if thread.refused:
         say(Text(f"attempts at a gate that were refused: {len(thread.refused)}; `ralph thread show` has them", "red"))
@@ -185,9 +184,8 @@ def show_review(output: Output, thread: Thread, receipt: str, diff: str, *, reco
 
 def _show_diff(output: Output, diff: str) -> None:
     """A patch with its colours."""
-    console = output.console()
     for line in clean(diff).splitlines():  # once it is clean, nothing but a line feed ends a line
-        console.print(Text(line, _diff_style(line)), soft_wrap=True)
+        output.print(Text(line, _diff_style(line)))
 
 
 def _diff_style(line: str) -> str:
@@ -200,11 +198,11 @@ def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) 
     """The threads, a line each; what cannot be read is said so."""
     for row in rows:
         if row.get("corrupt"):
-            output.console().print(Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red"), soft_wrap=True)
+            output.print(Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red"))
             continue
         mark = "▸" if row["is_active"] else " "
         state = row["phase"]
         line = Text(f"{mark} {row['id'][-8:]}  ").append(
             f"{machine.label(state):<16}", shade(machine.states.get(state))
         )
-        output.console().print(line.append(f"  {one_line(row['title'])}"), soft_wrap=True)
+        output.print(line.append(f"  {one_line(row['title'])}"))

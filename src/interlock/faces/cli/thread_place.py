@@ -43,7 +43,8 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
 
 
 def person_of(call: CommandCall, place: Workspace) -> Person:
-    from interlock.work.gates import Presence, at_terminal, vouch
+    from interlock.work.gates.approval import vouch
+    from interlock.work.gates.presence import Presence, at_terminal
     from interlock.work.threads.verbs import Person
     from interlock.world.people import is_at_terminal
 

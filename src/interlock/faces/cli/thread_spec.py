@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +99,9 @@ def _show_spec(call: CommandCall, thread: Thread, number: int | None) -> None:
 
 def _edited(call: CommandCall, thread: Thread) -> str:
     """What a person makes of the spec in their editor."""
+    import subprocess
+    import tempfile
+
     from interlock.work.threads.spec import template
 
     editor = call.environment.get("VISUAL") or call.environment.get("EDITOR")

@@ -246,7 +246,8 @@ def _handoff(call: CommandCall) -> None:
 
 def _with_presence(call: CommandCall, place: Workspace, move: Callable[[bool], Handed]) -> Handed:
     """Make a move; if it needs a person and the terminal does not prove one, a key signs first."""
-    from interlock.work.gates import at_terminal, vouch
+    from interlock.work.gates.approval import vouch
+    from interlock.work.gates.presence import at_terminal
     from interlock.work.tickets.numbers import known_ticket
     from interlock.world.lineage import Reach, lineage
     from interlock.world.people import is_at_terminal

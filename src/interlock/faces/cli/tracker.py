@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
+
+from msgspec.structs import asdict
 
 from interlock.errors import Refusal, TrackerError
 from interlock.faces.cli.command import CommandCall
@@ -48,7 +49,8 @@ def sync(call: CommandCall) -> None:
 
 def _settle(call: CommandCall, place: Workspace) -> dict[str, list[int]]:
     """Do what a person says about tickets that stand elsewhere on the board; it holds, whatever GitHub does next."""
-    from interlock.work.gates import at_terminal, vouch
+    from interlock.work.gates.approval import vouch
+    from interlock.work.gates.presence import at_terminal
     from interlock.work.tickets.numbers import known_ticket
     from interlock.work.tickets.settle import accept, restore
     from interlock.world.people import is_at_terminal

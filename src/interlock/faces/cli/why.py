@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import asdict
 
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.place import readable
+from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from interlock.machine import Allowed
     from interlock.work.inspection.causes import Kin, Why
 
@@ -58,15 +58,12 @@ def _kin_data(one: Kin) -> dict[str, Any]:
 
 
 def _show(call: CommandCall, found: Why, now: float) -> None:
-    console = call.output.console()
     width = call.output.width
     for line in _page(found, now, width):
-        console.print(line, soft_wrap=width is None)
+        call.output.print(line, wraps=True)
 
 
 def _page(found: Why, now: float, width: int | None) -> Iterator[Text]:
-    from rich.text import Text
-
     from interlock.faces.cli.looks import lasting, named, state_text
     from interlock.faces.cli.moment_pages import basis_lines, entry_lines, proof_lines, way_lines
     from interlock.faces.cli.output import one_line
@@ -105,8 +102,6 @@ def _page(found: Why, now: float, width: int | None) -> Iterator[Text]:
 
 def _missing(found: Why, width: int | None) -> Iterator[Text]:
     """What it waits for, and what to type where somebody has to."""
-    from rich.text import Text
-
     from interlock.faces.cli.looks import set_off
     from interlock.faces.cli.output import one_line
 
@@ -126,8 +121,6 @@ def _missing(found: Why, width: int | None) -> Iterator[Text]:
 
 
 def _kin(before: str, one: Kin) -> Iterator[Text]:
-    from rich.text import Text
-
     from interlock.faces.cli.looks import named
     from interlock.faces.cli.output import one_line
 
@@ -138,8 +131,6 @@ def _kin(before: str, one: Kin) -> Iterator[Text]:
 
 
 def _possible(possible: tuple[Allowed, ...], width: int | None) -> Iterator[Text]:
-    from rich.text import Text
-
     from interlock.faces.cli.output import columns, one_line
 
     rows = dict.fromkeys((f"  {one.event} → {one.to}", _takes(one)) for one in possible)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall, Verb
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from interlock.faces.cli.console import Reporter
     from interlock.journal import Journal
     from interlock.machine import Actor
-    from interlock.work.gates import Presence
+    from interlock.work.gates.presence import Presence
     from interlock.work.gates.trust import Key
     from interlock.work.threads.verbs import Person
     from interlock.work.ticket_driver.loop import TicketResult
@@ -55,8 +57,7 @@ def _asked_aside(person: Person, teller: Reporter) -> Person:
     return replace(person, presence=lambda: _Aside(person.presence(), teller), vouch=vouch)
 
 
-@dataclass(frozen=True, slots=True)
-class _Aside:
+class _Aside(msgspec.Struct, frozen=True):
     """Somebody who is asked while a loop is at work on the same screen."""
 
     presence: Presence

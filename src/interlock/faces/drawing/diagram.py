@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.machine.form import State
 from interlock.machine.model import Machine, Transition
@@ -13,8 +14,7 @@ from interlock.machine.model import Machine, Transition
 __all__ = ["DiagramEdge", "edges", "mermaid", "xstate"]
 
 
-@dataclass(frozen=True, slots=True)
-class DiagramEdge:
+class DiagramEdge(msgspec.Struct, frozen=True):
     """All transitions from one state to another, drawn as one."""
 
     source: str

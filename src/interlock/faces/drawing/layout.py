@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median_low
+
+import msgspec
 
 __all__ = ["Box", "Layout", "LayoutNode", "Link", "Point", "Route", "place", "rank"]
 
@@ -23,14 +24,12 @@ _WORK = 30_000
 """How many places are visited to make the drawing better, so that a large machine is drawn in seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     x: float
     y: float
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutNode:
+class LayoutNode(msgspec.Struct, frozen=True):
     """A box to place, with the room it needs on each side of it and the height of all that."""
 
     width: float
@@ -40,8 +39,7 @@ class LayoutNode:
     tall: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(msgspec.Struct, frozen=True):
     """An edge to route between two nodes of different rank, with the size of its label."""
 
     source: int
@@ -50,8 +48,7 @@ class Link:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(msgspec.Struct, frozen=True):
     x: float
     y: float
     width: float
@@ -66,16 +63,14 @@ class Box:
         return self.x + self.width
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """The way of an edge from its source to its target, and the middle of its label."""
 
     points: tuple[Point, ...]
     label: Point
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """A drawing from (0, 0): a box for each node, a route for each link, and the top and bottom of each rank."""
 
     width: float
@@ -134,8 +129,7 @@ def _oriented(
     return above, below
 
 
-@dataclass(frozen=True, slots=True)
-class _Mesh:
+class _Mesh(msgspec.Struct, frozen=True):
     """Nodes, and the places of links in the layers they pass, as one list of items."""
 
     nodes: int

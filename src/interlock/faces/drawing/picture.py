@@ -9,9 +9,10 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, pairwise
+
+import msgspec
 
 from interlock.faces.drawing.diagram import DiagramEdge, edges
 from interlock.faces.drawing.layout import Box, Layout, LayoutNode, Link, place, rank
@@ -48,8 +49,7 @@ PILL = 9.0
 LOOP = 26.0
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(msgspec.Struct, frozen=True):
     """A machine with its edges sorted by how they are drawn, and everything placed."""
 
     machine: Machine

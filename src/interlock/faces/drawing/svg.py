@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
+
+import msgspec
 
 from interlock.faces.drawing.diagram import DiagramEdge, edges
 from interlock.faces.drawing.layout import Box, Point, Route
@@ -349,8 +350,7 @@ def _tints(first: int) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Legend:
+class _Legend(msgspec.Struct, frozen=True):
     pieces: list[str]
     height: float
 

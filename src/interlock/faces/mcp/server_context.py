@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+import msgspec
 
 from interlock.errors import InterlockError, TrackerError
 from interlock.journal import Journal, Transaction
@@ -30,8 +30,7 @@ Result = TypeVar("Result")
 _UPKEEP_SECONDS = 5.0
 
 
-@dataclass(slots=True)
-class ServerContext:
+class ServerContext(msgspec.Struct):
     """One server's journal, and where the agents that call it work."""
 
     journal: Journal
@@ -39,11 +38,11 @@ class ServerContext:
     work_tree: Path | None
     process: Process | None = None
     """The agent's process, where the server has one agent: over stdio."""
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = msgspec.field(default_factory=Settings)
     session: str | None = None
     """The session that the agent was given when it was started."""
     machines: Callable[[str], Machine] = load_shipped
-    taking: anyio.Lock = field(default_factory=anyio.Lock)
+    taking: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
 
     @property
     def timeout(self) -> float:

@@ -6,11 +6,11 @@ Nor does it leave anybody who closes stdin behind the last request: that is answ
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import mcp_types as types
+import msgspec
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -29,12 +29,11 @@ _NO_ID = "This request cannot be answered: its id is missing, or neither a text 
 Message = SessionMessage | Exception
 
 
-@dataclass(slots=True)
-class _Asked:
+class _Asked(msgspec.Struct):
     """The requests that are not answered yet."""
 
-    ids: set[types.RequestId] = field(default_factory=set)
-    fewer: anyio.Event = field(default_factory=anyio.Event)
+    ids: set[types.RequestId] = msgspec.field(default_factory=set)
+    fewer: anyio.Event = msgspec.field(default_factory=anyio.Event)
 
     def settle(self, request: types.RequestId | None) -> None:
         if request is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.faces.mcp.server_context import ServerContext

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from interlock.errors import NotFound, Refusal
 from interlock.faces.web.browsers import Browsers
@@ -20,7 +21,8 @@ from interlock.faces.web.presence import ByCode, about, ask, web_actor
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates import AtTerminal, refused_attempt
+from interlock.work.gates.approval import refused_attempt
+from interlock.work.gates.presence import AtTerminal
 from interlock.work.settings.values import Settings
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Confirmation, Person, question_at
@@ -33,16 +35,14 @@ _NOBODY: Final = Actor(ActorKind.AGENT, "unknown", Channel.WEB)
 """Who sends a form without being known: for all that a request shows, an agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActionResult:
+class ActionResult(msgspec.Struct, frozen=True):
     """What came of a move: the page that shows it, and a sentence."""
 
     where: str
     message: str
 
 
-@dataclass(slots=True)
-class Acting:
+class Acting(msgspec.Struct):
     """Whether this server acts for a person, and for which browsers."""
 
     terminal: Callable[[], AtTerminal]
@@ -56,7 +56,7 @@ class Acting:
     """Why it is not offered."""
     url: str = ""
     _kept: int = 0
-    gate: threading.Lock = field(default_factory=threading.Lock)
+    gate: threading.Lock = msgspec.field(default_factory=threading.Lock)
     """One gate at a time: there is one terminal to sign at."""
 
     @property
@@ -116,8 +116,7 @@ def offered(
     return Acting(terminal, tell, logins, codes, Browsers(clock, randomness), refusal)
 
 
-@dataclass(frozen=True, slots=True)
-class Hands:
+class Hands(msgspec.Struct, frozen=True):
     """What the moves need: the repository, who the person is, and drivers."""
 
     acting: Acting

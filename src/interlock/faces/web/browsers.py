@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
 from starlette.responses import Response
 
 __all__ = ["Browsers", "FlashMessage", "Passes", "cookie_name"]
@@ -16,8 +16,7 @@ _LIFE_SECONDS: Final = 12 * 3600.0
 _MOST: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
-class FlashMessage:
+class FlashMessage(msgspec.Struct, frozen=True):
     """What came of something that was done in a browser; its next page shows it, once."""
 
     message: str
@@ -25,19 +24,17 @@ class FlashMessage:
     is_error: bool = True
 
 
-@dataclass(slots=True)
-class _Browser:
+class _Browser(msgspec.Struct):
     until: float
     told: FlashMessage | None = None
 
 
-@dataclass(slots=True)
-class Browsers:
+class Browsers(msgspec.Struct):
     """The browsers that were let in since the server began."""
 
     clock: Callable[[], float]
     randomness: Callable[[int], bytes]
-    _known: dict[bytes, _Browser] = field(default_factory=dict)
+    _known: dict[bytes, _Browser] = msgspec.field(default_factory=dict)
 
     def admit(self) -> str:
         """A secret for one more browser; the oldest is forgotten where there are very many."""
@@ -73,8 +70,7 @@ class Browsers:
         return found if found is not None and found.until > self.clock() else None
 
 
-@dataclass(frozen=True, slots=True)
-class Passes:
+class Passes(msgspec.Struct, frozen=True):
     """Cookies that stand for the token: made from it, so that a server which is started again still knows them.
 
     They let a browser look and nothing more, so they are sent with links from other sites, too.

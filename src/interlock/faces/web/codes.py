@@ -9,8 +9,9 @@ import hmac
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.errors import Refusal
 
@@ -22,16 +23,14 @@ _LENGTH: Final = 8
 _LIFE_SECONDS: Final = 600.0
 
 
-@dataclass(slots=True)
-class _Code:
+class _Code(msgspec.Struct):
     text: str
     about: str
     until: float
     tries: int
 
 
-@dataclass(slots=True)
-class Codes:
+class Codes(msgspec.Struct):
     """The codes of one server; each purpose has one at a time."""
 
     clock: Callable[[], float]
@@ -40,9 +39,9 @@ class Codes:
     most: int
     """How many are made in ten minutes, for all purposes together."""
     tries: int = 3
-    _codes: dict[Hashable, _Code] = field(default_factory=dict)
-    _made: deque[float] = field(default_factory=deque)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _codes: dict[Hashable, _Code] = msgspec.field(default_factory=dict)
+    _made: deque[float] = msgspec.field(default_factory=deque)
+    _lock: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def issue(self, purpose: Hashable, about: str) -> str:
         """A new code for a purpose and exactly this; the one before it is void."""

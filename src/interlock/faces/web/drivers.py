@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -48,20 +47,19 @@ _TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
 """How a driver ends that did what it could: the page of what it drove says the rest."""
 
 
-@dataclass(slots=True)
-class Drivers:
+class Drivers(msgspec.Struct):
     """Starts drivers in one repository."""
 
     journal: Journal
     root: Path
     state_directory: Path
     environment: Mapping[str, str]
-    _ours: dict[tuple[str, str], bool] = field(default_factory=dict)
+    _ours: dict[tuple[str, str], bool] = msgspec.field(default_factory=dict)
     """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
-    _awaited: dict[tuple[str, str], int] = field(default_factory=dict)
+    _awaited: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
     """What others hold that somebody moved here, with its version then."""
-    _ended: set[str] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _ended: set[str] = msgspec.field(default_factory=set)
+    _lock: threading.Lock = msgspec.field(default_factory=threading.Lock)
 
     def start(self, machine: str, id_: str) -> bool:
         """Let something go on by itself as far as it can; False where somebody else drives it.

@@ -10,7 +10,6 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
@@ -46,23 +45,21 @@ _QUIET_SECONDS: Final = 15.0
 _AGES_SECONDS: Final = 10.0
 
 
-@dataclass(slots=True)
-class PageView:
+class PageView(msgspec.Struct):
     """A page as somebody shows it, made as of an entry."""
 
     page: PageKind
     asked: PageRequest
-    regions: dict[str, str] = field(default_factory=dict)
-    told: dict[str, bytes] = field(default_factory=dict)
+    regions: dict[str, str] = msgspec.field(default_factory=dict)
+    told: dict[str, bytes] = msgspec.field(default_factory=dict)
     """Each region as all who show the page are told of it."""
     seq: int = -1
     viewers: int = 0
-    making: anyio.Lock = field(default_factory=anyio.Lock)
+    making: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
     """One at a time: of two that are made at once, the older could be the last to be done."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(msgspec.Struct, frozen=True):
     """An entry as all who listen are told of it."""
 
     seq: int

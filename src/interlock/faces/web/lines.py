@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.faces.web.looks import StateStyle, look_of
 from interlock.journal import Entry
@@ -21,8 +22,7 @@ _MOST_REASON: Final = 2_000
 _MOST_TOLD: Final = 160
 
 
-@dataclass(frozen=True, slots=True)
-class EntryLine:
+class EntryLine(msgspec.Struct, frozen=True):
     """An entry to print."""
 
     entry: Entry

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from heapq import nlargest
 from typing import Final, TypeVar
+
+import msgspec
 
 from interlock.errors import NotFound
 from interlock.faces.web.page import PageRequest, Sight
@@ -22,8 +23,7 @@ _LONGEST: Final = 300
 _WHOLE: Final = 26
 
 
-@dataclass(frozen=True, slots=True)
-class InstanceRow:
+class InstanceRow(msgspec.Struct, frozen=True):
     """An instance in a list."""
 
     id: str
@@ -45,8 +45,7 @@ class InstanceRow:
         return self.state
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """A page of a list, and the address of the next one."""
 
     rows: list[InstanceRow]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.machine import Machine
 
@@ -11,8 +11,7 @@ __all__ = ["StateStyle", "look_of"]
 _COLORS = frozenset({"blue", "cyan", "gray", "green", "orange", "purple", "red", "yellow"})
 
 
-@dataclass(frozen=True, slots=True)
-class StateStyle:
+class StateStyle(msgspec.Struct, frozen=True):
     """How a state looks. `parts.html` draws it."""
 
     name: str

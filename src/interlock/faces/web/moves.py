@@ -14,7 +14,7 @@ from interlock.faces.web.acting import ActionResult, Hands
 from interlock.faces.web.presence import about
 from interlock.journal import Journal
 from interlock.machine.values import ActorKind
-from interlock.work.gates import refused_attempt
+from interlock.work.gates.approval import refused_attempt
 from interlock.work.orchestration import verbs as runs
 from interlock.work.orchestration.reading import known_run
 from interlock.work.sessions.verbs import Caller

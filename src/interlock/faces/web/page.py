@@ -8,9 +8,10 @@ that is loaded now say the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from interlock.journal import Instance, Journal
 from interlock.machine import Machine
@@ -26,8 +27,7 @@ NEEDED: Final = "/needed"
 """The part of every page that tells how many wait for a person; its region is called `needed`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """What pages look at. They read, and change nothing."""
 
     journal: Journal
@@ -39,7 +39,7 @@ class Sight:
     """What a person would be asked for a move of a thread, named by its id and the event."""
     trouble: Callable[[Instance], str] = lambda instance: ""
     """Why the last driver of something failed; empty where it did not."""
-    watch: RecordCaches = field(default_factory=RecordCaches)
+    watch: RecordCaches = msgspec.field(default_factory=RecordCaches)
     """What was read before, so that nothing long is read twice."""
 
     @property
@@ -47,8 +47,7 @@ class Sight:
         return self.journal.now()
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
+class PageRequest(msgspec.Struct, frozen=True):
     """Which page of its kind, and what else the address says."""
 
     path: str
@@ -62,8 +61,7 @@ def _anything(asked: PageRequest) -> frozenset[str]:
     return EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
-class PageKind:
+class PageKind(msgspec.Struct, frozen=True):
     """One kind of page."""
 
     route: str

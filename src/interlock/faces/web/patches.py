@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
+import msgspec
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
@@ -42,16 +42,14 @@ _NAMES: Final = ((Name.Function, "name"), (Name.Class, "name"), (Name.Decorator,
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class PatchPiece:
+class PatchPiece(msgspec.Struct, frozen=True):
     """A part of a line; `kind` is the name of its colour, empty where it has none."""
 
     kind: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchLine:
+class PatchLine(msgspec.Struct, frozen=True):
     """A line of a patch."""
 
     kind: str
@@ -65,8 +63,7 @@ class PatchLine:
         return {"added": "+", "removed": "-"}.get(self.kind, " ")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Raw:
+class _Raw(msgspec.Struct, frozen=True, eq=False):
     """A line before it is coloured."""
 
     kind: str
@@ -75,23 +72,21 @@ class _Raw:
     new: int | None
 
 
-@dataclass(slots=True)
-class PatchedFile:
+class PatchedFile(msgspec.Struct):
     """What a patch says of one file."""
 
     path: str
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = msgspec.field(default_factory=list)
     """What git says of it besides its lines: that it is new, renamed, no text."""
-    lines: list[PatchLine] = field(default_factory=list)
+    lines: list[PatchLine] = msgspec.field(default_factory=list)
     added: int = 0
     removed: int = 0
 
 
-@dataclass(slots=True)
-class Patch:
+class Patch(msgspec.Struct):
     """A whole patch, as far as it is shown."""
 
-    files: list[PatchedFile] = field(default_factory=list)
+    files: list[PatchedFile] = msgspec.field(default_factory=list)
     left_out: int = 0
     """How many lines more there are."""
 

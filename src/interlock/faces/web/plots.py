@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 __all__ = ["HEIGHT", "WIDTH", "ColumnPart", "Plot", "PlotRectangle", "plot_of"]
 
@@ -18,8 +19,7 @@ _SHARE: Final = 0.72
 """How much of its room a column takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnPart:
+class ColumnPart(msgspec.Struct, frozen=True):
     """A part of a column: how much, and the class of its colour."""
 
     value: float
@@ -27,8 +27,7 @@ class ColumnPart:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PlotRectangle:
+class PlotRectangle(msgspec.Struct, frozen=True):
     """A rectangle of a plot, and what it says."""
 
     x: float
@@ -39,8 +38,7 @@ class PlotRectangle:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plot:
+class Plot(msgspec.Struct, frozen=True):
     """A plot, and the same as a table."""
 
     title: str

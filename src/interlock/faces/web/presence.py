@@ -7,22 +7,23 @@ needs the code, and where keys are enrolled the signature as well, which is made
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.faces.web.codes import Codes
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.gates import Key, Presence
 from interlock.work.gates.display import framed
+from interlock.work.gates.presence import Presence
 from interlock.work.gates.statement import digest_of
+from interlock.work.gates.trust import Key
 from interlock.work.threads.verbs import Confirmation
 from interlock.world.ssh import Signature
 
 __all__ = ["ByCode", "about", "ask", "web_actor"]
 
 
-@dataclass(frozen=True, slots=True)
-class ByCode:
+class ByCode(msgspec.Struct, frozen=True):
     """Somebody with a code for one event of one instance."""
 
     terminal: Presence

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
@@ -26,8 +27,7 @@ _BELOW: Final = ("thread", "story", "orchestrator", "session")
 _KINDS: Final = ("ticket", *_BELOW)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkNode:
+class WorkNode(msgspec.Struct, frozen=True):
     """Something that is under way, and what is below it."""
 
     of: Reference
@@ -57,8 +57,7 @@ class WorkNode:
         return frozenset({self.of.id}).union(*(one.ids for one in self.below))
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(msgspec.Struct, frozen=True):
     """What is under way, and how much else has not ended."""
 
     roots: tuple[WorkNode, ...]

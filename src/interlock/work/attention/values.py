@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.work.inspection.references import Reference
 from interlock.work.sessions.summary import SessionSummary
@@ -11,8 +12,7 @@ from interlock.work.sessions.summary import SessionSummary
 __all__ = ["Attention", "Spending", "StuckItem", "WaitingItem", "WorkingItem", "counted"]
 
 
-@dataclass(frozen=True, slots=True)
-class WaitingItem:
+class WaitingItem(msgspec.Struct, frozen=True):
     """Something that goes no further without a person."""
 
     of: Reference | None
@@ -26,8 +26,7 @@ class WaitingItem:
     """Whether its machine waits for a person; else it only rests, and anybody may let it go on."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingItem:
+class WorkingItem(msgspec.Struct, frozen=True):
     """Somebody at work."""
 
     of: Reference | None
@@ -43,8 +42,7 @@ class WorkingItem:
     """The agent limit or provider that it waits for, with the time; empty if none."""
 
 
-@dataclass(frozen=True, slots=True)
-class StuckItem:
+class StuckItem(msgspec.Struct, frozen=True):
     """Something that does not move, though it should."""
 
     of: Reference | None
@@ -53,8 +51,7 @@ class StuckItem:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(msgspec.Struct, frozen=True):
     """What one kind of work has used on a day (UTC), and what it may use; 0 is no limit."""
 
     what: str
@@ -77,8 +74,7 @@ class Spending:
         return max(shares) if shares else None
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(msgspec.Struct, frozen=True):
     """What a person should know now."""
 
     waiting: tuple[WaitingItem, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -53,8 +52,7 @@ NOTHING: Final = Amount()
 """As a limit, none."""
 
 
-@dataclass(frozen=True, slots=True)
-class DayUsage:
+class DayUsage(msgspec.Struct, frozen=True):
     """A day's books: what was used, and what one more run is likely to use."""
 
     used: Amount = NOTHING

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from interlock.work.budget.amounts import NOTHING, Amount, likely
 
 __all__ = ["Books"]
 
 
-@dataclass(slots=True)
-class Books:
+class Books(msgspec.Struct):
     """What a loop has used. A run is reserved before it begins; where it is never settled, the reserve is what it cost.
 
     So a driver that dies with its agent does not get that run for nothing, and pays for it once.
     """
 
-    iterations: dict[str, int] = field(default_factory=dict)
+    iterations: dict[str, int] = msgspec.field(default_factory=dict)
     """How many iterations were begun on a day."""
     _runs: int = 0
     _total: Amount = NOTHING
-    _by_task: dict[str, Amount] = field(default_factory=dict)
-    _by_day: dict[str, Amount] = field(default_factory=dict)
+    _by_task: dict[str, Amount] = msgspec.field(default_factory=dict)
+    _by_day: dict[str, Amount] = msgspec.field(default_factory=dict)
     _open: tuple[str, str, Amount] | None = None
     """The run that was reserved and not settled: its task, its day, and what was reserved."""
 

@@ -24,7 +24,7 @@ from interlock.work.demo.scenes import Hook, Hooked, Lookup, Saw, Scene, SceneHe
 from interlock.work.demo.stories import play_stories
 from interlock.work.demo.tickets import play_session, play_tickets
 from interlock.work.demo.way import play_way
-from interlock.work.gates import Presence
+from interlock.work.gates.presence import Presence
 
 __all__ = [
     "Hook",

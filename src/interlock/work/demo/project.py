@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.work.settings.values import Settings
 
@@ -38,8 +39,7 @@ if __name__ == "__main__":
 Steps = list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(msgspec.Struct, frozen=True):
     """A repository that was made for the demo."""
 
     root: Path

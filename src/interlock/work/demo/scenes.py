@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal, Recorded
@@ -24,23 +25,20 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class SceneHeading:
+class SceneHeading(msgspec.Struct, frozen=True):
     """What comes next."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class SceneMove:
+class SceneMove(msgspec.Struct, frozen=True):
     """A move that was made and is in the journal."""
 
     machine: str
     recorded: Recorded
 
 
-@dataclass(frozen=True, slots=True)
-class SceneRefusal:
+class SceneRefusal(msgspec.Struct, frozen=True):
     """A move that was refused, and is not in the journal."""
 
     machine: str
@@ -48,8 +46,7 @@ class SceneRefusal:
     error: InterlockError
 
 
-@dataclass(frozen=True, slots=True)
-class Hooked:
+class Hooked(msgspec.Struct, frozen=True):
     """A tool call of the agent, and what the hook said to it; nothing where it passed."""
 
     tool: str
@@ -57,16 +54,14 @@ class Hooked:
     said: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(msgspec.Struct, frozen=True):
     """What somebody asked for, and what was found."""
 
     asked: str
     found: str
 
 
-@dataclass(frozen=True, slots=True)
-class Saw:
+class Saw(msgspec.Struct, frozen=True):
     """What was seen in the world: a claim, a test, a commit."""
 
     who: str
@@ -74,8 +69,7 @@ class Saw:
     is_good: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Showed:
+class Showed(msgspec.Struct, frozen=True):
     """A text of several lines that somebody is shown."""
 
     what: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.work.demo.project import Project, Steps
@@ -56,11 +57,10 @@ def _writes(path: str, text: str) -> Steps:
     return [{"write": {"path": path, "text": text}}, {"finish": True}]
 
 
-@dataclass(frozen=True, slots=True)
-class _Undisturbed:
+class _Undisturbed(msgspec.Struct, frozen=True):
     """Nobody steers the loop of the play."""
 
-    stop: StopSignal = field(default_factory=threading.Event)
+    stop: StopSignal = msgspec.field(default_factory=threading.Event)
     wait: Callable[[float], None] = lambda seconds: None
 
 

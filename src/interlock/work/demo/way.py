@@ -13,7 +13,7 @@ from interlock.work.demo.driver_contexts import context_of, walk_until
 from interlock.work.demo.project import Project
 from interlock.work.demo.scenes import Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed, moves_since
 from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
-from interlock.work.gates import Presence, at_terminal
+from interlock.work.gates.presence import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread

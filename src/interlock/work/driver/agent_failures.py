@@ -5,9 +5,10 @@ The result of a run is stored in the note on its session, so drivers and status 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Protocol
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
@@ -40,8 +41,7 @@ _RECENT = 20
 """The number of runs in which the previous one of an agent is looked for: in a rotation, others run in between."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """The time to wait until, and the start of the wait if there is no reset time."""
 
     until: float

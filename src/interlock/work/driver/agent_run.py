@@ -6,9 +6,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError, JournalError
 from interlock.journal import Entry, Journal, Transaction
@@ -60,8 +62,7 @@ Begin = Callable[[Callable[[Transaction], str]], str]
 """How a run is begun: the work that gives its session, in a transaction, with whatever else belongs to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(msgspec.Struct, frozen=True):
     """What an agent is sent for, by whom, and where."""
 
     agent: Agent
@@ -94,8 +95,7 @@ class AgentRequest:
     """Whether its session says what it was asked and said, and what its tools were called on."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRun:
+class AgentRun(msgspec.Struct, frozen=True):
     """How it ended, and the end of what was said."""
 
     result: Result

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.work.budget import limits_of
@@ -20,8 +21,7 @@ from interlock.world.git import Repository
 __all__ = ["DriverContext"]
 
 
-@dataclass(frozen=True, slots=True)
-class DriverContext:
+class DriverContext(msgspec.Struct, frozen=True):
     """One repository with a driver in it."""
 
     journal: Journal
@@ -38,7 +38,7 @@ class DriverContext:
     """Wait so many seconds, or until it is to stop."""
     refresh: Callable[[], None] = lambda: None
     """To be called before the journal is read: what somebody told elsewhere until then is read there."""
-    projected: set[str] = field(default_factory=set)
+    projected: set[str] = msgspec.field(default_factory=set)
     """The hashes of what was written into files from here: to know it again without the journal."""
 
     def agent(self, name: str, *, judge: bool = False) -> Agent:

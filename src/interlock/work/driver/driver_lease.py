@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal, Lease
@@ -25,8 +26,7 @@ def lease_seconds(*longest: float | None) -> float:
     return _SILENT + max((one or _LONGEST for one in longest), default=0.0)
 
 
-@dataclass(slots=True)
-class DriverLease:
+class DriverLease(msgspec.Struct):
     """The right to drive something."""
 
     journal: Journal

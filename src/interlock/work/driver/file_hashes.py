@@ -11,8 +11,9 @@ import os
 import stat
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 __all__ = ["FileHashes", "stamp"]
 
@@ -21,11 +22,10 @@ _MARGIN = 50_000_000
 Mark = tuple[int, int, int, int, int]
 
 
-@dataclass(slots=True)
-class FileHashes:
+class FileHashes(msgspec.Struct):
     """The hashes of files."""
 
-    _known: dict[str, tuple[Mark, str]] = field(default_factory=dict)
+    _known: dict[str, tuple[Mark, str]] = msgspec.field(default_factory=dict)
 
     def hash(self, path: str) -> str | None:
         """The hash of a file; None where there is none, or it is something else than a file."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from interlock.journal import Entry, Journal
 
@@ -14,8 +15,7 @@ __all__ = ["Interrupts", "PauseRequested"]
 _LOOK_SECONDS = 0.5
 
 
-@dataclass(slots=True)
-class Interrupts:
+class Interrupts(msgspec.Struct):
     """Whether what runs is to end now: pressed often enough, or told so in the journal."""
 
     journal: Journal
@@ -28,7 +28,7 @@ class Interrupts:
     was_told: bool = False
     _head: int = 0
     _looked: float = 0.0
-    _woken: threading.Event = field(default_factory=threading.Event)
+    _woken: threading.Event = msgspec.field(default_factory=threading.Event)
 
     def press(self) -> None:
         """Ctrl+C was pressed."""
@@ -67,8 +67,7 @@ class Interrupts:
             self._woken.wait(min(_LOOK_SECONDS, max(0.0, until - self.clock())))
 
 
-@dataclass(frozen=True, slots=True)
-class PauseRequested:
+class PauseRequested(msgspec.Struct, frozen=True):
     """Whether Ctrl+C was pressed at all, or the journal says to stop."""
 
     interrupts: Interrupts

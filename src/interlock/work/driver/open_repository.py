@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.git import Looking, Repository, WorkTreeHash, opened
 
 __all__ = ["OpenRepository"]
 
 
-@dataclass(slots=True)
-class OpenRepository:
+class OpenRepository(msgspec.Struct):
     """Opened when it is first asked for; whoever lets something run shuts it before."""
 
-    looking: Looking = field(default_factory=Looking)
-    _open: ExitStack = field(default_factory=ExitStack)
+    looking: Looking = msgspec.field(default_factory=Looking)
+    _open: ExitStack = msgspec.field(default_factory=ExitStack)
     _repository: Repository | None = None
 
     def repository(self, root: Path) -> Repository:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -57,12 +56,13 @@ class RecordCache(Generic[Folded]):
         return record
 
 
-@dataclass(frozen=True, slots=True)
-class RecordCaches:
+class RecordCaches(msgspec.Struct, frozen=True):
     """All that is kept at hand. Whoever uses it holds its lock, and takes values out of it that do not change."""
 
-    lock: threading.RLock = field(default_factory=threading.RLock)
-    sessions: RecordCache[SessionRecord] = field(default_factory=lambda: RecordCache(SessionRecord, SessionRecord.take))
-    threads: RecordCache[Thread] = field(default_factory=lambda: RecordCache(Thread, threads.take))
-    loops: RecordCache[Loop] = field(default_factory=lambda: RecordCache(Loop, loops.take))
-    runs: RecordCache[Run] = field(default_factory=lambda: RecordCache(Run, runs.take))
+    lock: threading.RLock = msgspec.field(default_factory=threading.RLock)
+    sessions: RecordCache[SessionRecord] = msgspec.field(
+        default_factory=lambda: RecordCache(SessionRecord, SessionRecord.take)
+    )
+    threads: RecordCache[Thread] = msgspec.field(default_factory=lambda: RecordCache(Thread, threads.take))
+    loops: RecordCache[Loop] = msgspec.field(default_factory=lambda: RecordCache(Loop, loops.take))
+    runs: RecordCache[Run] = msgspec.field(default_factory=lambda: RecordCache(Run, runs.take))

@@ -6,10 +6,11 @@ The log has all that was printed, in each agent's own form. Whoever reads it in 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.agents.agent import Reader, Reply
@@ -28,8 +29,7 @@ _ANYTHING: Final = {"command": "true", "script": "none"}
 """What agents are made of that are only read, and never started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spoken:
+class Spoken(msgspec.Struct, frozen=True):
     """A line of what an agent said or did."""
 
     kind: str

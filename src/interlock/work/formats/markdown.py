@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+import msgspec
 
 __all__ = ["MarkdownLine", "MarkdownText", "Section"]
 
@@ -15,8 +16,7 @@ _HEADING: Final = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
 _FENCE: Final = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(`{3,}|~{3,})(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownLine:
+class MarkdownLine(msgspec.Struct, frozen=True):
     """One line: as it was written, and what of it counts, with spaces for the rest."""
 
     number: int
@@ -26,8 +26,7 @@ class MarkdownLine:
     """Whether it stands in a block of code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """A heading, and the lines below it up to the next that is not deeper."""
 
     level: int

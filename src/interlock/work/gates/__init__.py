@@ -12,34 +12,3 @@
 
 It may import what its layer may: everything but `faces`.
 """
-
-from interlock.work.gates.approval import approval, question_of, refused_attempt, vouch
-from interlock.work.gates.audit import audit
-from interlock.work.gates.enrolling import enroll, key_of_git, revoke
-from interlock.work.gates.presence import AtTerminal, Presence, at_terminal, present
-from interlock.work.gates.stage import stage, staged
-from interlock.work.gates.statement import Approval, Head, Statement
-from interlock.work.gates.trust import Key, Trust, trust_of
-
-__all__ = [
-    "Approval",
-    "AtTerminal",
-    "Head",
-    "Key",
-    "Presence",
-    "Statement",
-    "Trust",
-    "approval",
-    "at_terminal",
-    "audit",
-    "enroll",
-    "key_of_git",
-    "present",
-    "question_of",
-    "refused_attempt",
-    "revoke",
-    "stage",
-    "staged",
-    "trust_of",
-    "vouch",
-]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -48,8 +47,7 @@ def audit(journal: Journal, fingerprint: str | None = None) -> list[Problem]:
     return found + list(auditor.end())
 
 
-@dataclass(frozen=True, slots=True)
-class _Gate:
+class _Gate(msgspec.Struct, frozen=True):
     """A gate that an entry passed: its name, its subject, and the hash that the entry names."""
 
     name: str
@@ -57,20 +55,19 @@ class _Gate:
     hash: str
 
 
-@dataclass(slots=True)
-class _Auditor:
+class _Auditor(msgspec.Struct):
     journal: Journal
     fingerprint: str | None
     instances: dict[str, Instance]
-    trust: Trust = field(default_factory=Trust)
-    vouched: set[str] = field(default_factory=set)
+    trust: Trust = msgspec.field(default_factory=Trust)
+    vouched: set[str] = msgspec.field(default_factory=set)
     """The keys that the named one vouches for, itself among them; empty before it is enrolled."""
     was_enrolled: bool = False
-    hashes: list[str] = field(default_factory=lambda: [""])
+    hashes: list[str] = msgspec.field(default_factory=lambda: [""])
     """The hash of each entry by its number."""
-    machines: dict[str, Machine] = field(default_factory=dict)
-    snapshots: dict[str, Snapshot] = field(default_factory=dict)
-    used: dict[bytes, int] = field(default_factory=dict)
+    machines: dict[str, Machine] = msgspec.field(default_factory=dict)
+    snapshots: dict[str, Snapshot] = msgspec.field(default_factory=dict)
+    used: dict[bytes, int] = msgspec.field(default_factory=dict)
 
     def take(self, entry: Entry) -> Iterator[Problem]:
         """What is wrong with one entry."""

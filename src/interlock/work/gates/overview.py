@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
@@ -12,8 +12,7 @@ from interlock.work.gates.trust import Trust, trust_of
 __all__ = ["GatesOverview", "Passed", "RefusedAttempt", "overview"]
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedAttempt:
+class RefusedAttempt(msgspec.Struct, frozen=True):
     """Somebody who was refused at a gate."""
 
     seq: int
@@ -27,8 +26,7 @@ class RefusedAttempt:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(msgspec.Struct, frozen=True):
     """Somebody who passed a gate, the channel of it, and the key that signed."""
 
     seq: int
@@ -41,8 +39,7 @@ class Passed:
     key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class GatesOverview:
+class GatesOverview(msgspec.Struct, frozen=True):
     """The gates of a repository."""
 
     trust: Trust

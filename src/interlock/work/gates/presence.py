@@ -12,9 +12,10 @@ import termios
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
@@ -59,8 +60,7 @@ class Presence(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class AtTerminal:
+class AtTerminal(msgspec.Struct, frozen=True):
     """A person at the terminal that controls this process."""
 
     actor: Actor

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Journal
@@ -50,8 +51,7 @@ def staged(root: Path, channel: Channel | str, *, person: str = "ada@example.org
     return Staged(Actor(ActorKind.HUMAN, person, Channel(channel)), root.resolve(), is_signing and is_installed())
 
 
-@dataclass(frozen=True, slots=True)
-class Staged:
+class Staged(msgspec.Struct, frozen=True):
     """The one who plays the person on a stage."""
 
     actor: Actor

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError, NotFound, Tampered
 from interlock.journal import Entry, Journal, Transaction
@@ -21,8 +21,7 @@ REVOKED = "key_revoked"
 _SYSTEM = Actor(ActorKind.SYSTEM, "interlock", Channel.DRIVER)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(msgspec.Struct, frozen=True):
     """A key that was enrolled: what is known of it, who did it and when."""
 
     public: PublicKey
@@ -41,12 +40,11 @@ class Key:
         return self.public.fingerprint
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
+class Trust(msgspec.Struct, frozen=True):
     """What the people of a repository vouch for: its id, and every key that ever was enrolled, by fingerprint."""
 
     repository: str | None = None
-    keys: dict[str, Key] = field(default_factory=dict)
+    keys: dict[str, Key] = msgspec.field(default_factory=dict)
 
     @property
     def enrolled(self) -> list[Key]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Final
+
+from msgspec.structs import replace
 
 from interlock.work.importing.imported import Batch, Imported, invalid
 

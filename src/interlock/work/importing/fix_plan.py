@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, digest_id, named, one_line
@@ -17,15 +18,14 @@ _DONE: Final = re.compile(r"completed|done|finished")
 _OPTIONAL: Final = re.compile(r"optional|future|nice[ -]to[ -]have")
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(msgspec.Struct):
     line: int
     indent: int
     title: str
     is_done: bool
     section: str
-    body: list[str] = field(default_factory=list)
-    criteria: list[str] = field(default_factory=list)
+    body: list[str] = msgspec.field(default_factory=list)
+    criteria: list[str] = msgspec.field(default_factory=list)
 
 
 def parse(source: SourceFile) -> Batch:

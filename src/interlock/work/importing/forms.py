@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.errors import UsageError
 from interlock.work.formats.front_matter import FRONT
@@ -16,8 +17,7 @@ from interlock.work.importing.imported import Batch, SourceFile, plain
 __all__ = ["FORMS", "Form", "form_of", "parsed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """Something that people have their work in."""
 
     name: str

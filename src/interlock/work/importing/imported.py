@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.errors import UsageError
 from interlock.journal import CONTROL
@@ -33,8 +34,7 @@ _PRIORITIES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(msgspec.Struct, frozen=True):
     """A file that was read."""
 
     where: str
@@ -44,8 +44,7 @@ class SourceFile:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True):
     """A piece of work as its source has it; what it refers to are ids of the same form."""
 
     id: str
@@ -64,8 +63,7 @@ class Imported:
     """The file and line, for people."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedItem:
+class SkippedItem(msgspec.Struct, frozen=True):
     """Something in a source that is no piece of work for us, and why."""
 
     id: str
@@ -73,8 +71,7 @@ class SkippedItem:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(msgspec.Struct, frozen=True):
     """What a source holds, in the order in which it is to be done."""
 
     items: tuple[Imported, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.machine import Machine
@@ -21,13 +22,11 @@ __all__ = ["ImportPlan", "ImportedBefore", "alias_of", "fields_of", "find", "pla
 
 _COMPARED: Final = ("title", "body", "priority", "labels", "assignees")
 _MOST_WORDS: Final = 100
-_MOST_ASKED: Final = 500
 _CUT: Final = "… (cut; the source has all of it)"
 _DONE: Final = "done already; --with-done makes a closed ticket of it"
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedBefore:
+class ImportedBefore(msgspec.Struct, frozen=True):
     """Something that was imported before."""
 
     item: Imported
@@ -36,8 +35,7 @@ class ImportedBefore:
     """What is different in the source since then; it is told, and not written."""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlan:
+class ImportPlan(msgspec.Struct, frozen=True):
     """What an import makes, and what it does not."""
 
     form: Form
@@ -58,7 +56,7 @@ def plan(journal: Journal, form: Form, batch: Batch, *, with_done: bool, drops_m
     if len(make) > MOST:
         raise invalid(form.title, f"it has {len(make)} pieces of work, and {MOST} are imported at once", "Divide it.")
     done = [SkippedItem(item.id, item.title, _DONE) for item in new if item.is_done and not with_done]
-    firsts = _first_entries(journal, [ticket.id for ticket in before.values()])
+    firsts = journal.first_entries([ticket.id for ticket in before.values()])
     machine = journal.current(MACHINE)
     with journal.projected(TICKETS) as sql:  # the journal itself is not read meanwhile: it would wait for this
         cards = {id_: card_of(sql, ticket.id) for id_, ticket in before.items()}
@@ -78,11 +76,6 @@ def find(journal: Journal | Transaction, form: Form, id_: str) -> Instance | Non
 def alias_of(form: Form, id_: str) -> str:
     """What a ticket is known by that was made of this."""
     return f"{form.name}:{id_}"
-
-
-def _first_entries(journal: Journal, tickets: list[str]) -> dict[str, Entry]:
-    some = [tickets[start : start + _MOST_ASKED] for start in range(0, len(tickets), _MOST_ASKED)]
-    return {id_: entry for part in some for id_, entry in journal.first_entries(part).items()}
 
 
 def _known(

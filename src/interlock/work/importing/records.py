@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.work.importing.imported import MAX_ID, invalid, one_line, plain
 
@@ -43,8 +44,7 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number of JSON")
 
 
-@dataclass(frozen=True, slots=True)
-class JsonRecord:
+class JsonRecord(msgspec.Struct, frozen=True):
     """An object of JSON or YAML, each value of which is asked for as what it must be."""
 
     values: dict[str, Any]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile, one_line, plain, scoped
@@ -29,14 +31,13 @@ _STORY: Final = re.compile(r"\[(US[0-9]{1,4})\]")
 _SAID: Final = re.compile(r"\*\*(Goal|Purpose|Independent Test|Checkpoint)[^*]*\*\*:?[ \t]*(.*)")
 
 
-@dataclass(slots=True)
-class _Phase:
+class _Phase(msgspec.Struct):
     id: str
     title: str
     line: int
     kind: str
-    said: dict[str, str] = field(default_factory=dict)
-    tasks: list[Imported] = field(default_factory=list)
+    said: dict[str, str] = msgspec.field(default_factory=dict)
+    tasks: list[Imported] = msgspec.field(default_factory=list)
     waits: tuple[str, ...] = ()
 
     @property

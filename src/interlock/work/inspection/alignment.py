@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise, zip_longest
 from typing import Final
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.work.formats.times import seconds_of
@@ -17,16 +18,14 @@ _TOLD: Final = ("actor_kind", "reason", "command", "off_path")
 """What may differ between two entries that are the same step."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedEntry:
+class TimedEntry(msgspec.Struct, frozen=True):
     """An entry, and how many seconds after the first one it was written."""
 
     entry: Entry
     after: float
 
 
-@dataclass(frozen=True, slots=True)
-class StepPair:
+class StepPair(msgspec.Struct, frozen=True):
     """What stands beside each other: the same step on both sides, another, or a step on one side only."""
 
     left: TimedEntry | None
@@ -37,8 +36,7 @@ class StepPair:
     """Of the same step: what is not the same about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class StateDuration:
+class StateDuration(msgspec.Struct, frozen=True):
     """A state, and how long and how often each was in it."""
 
     state: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -39,16 +38,14 @@ _RELATED: Final = ("child", "thread", "ticket")
 Kept = TypeVar("Kept")
 
 
-@dataclass(frozen=True, slots=True)
-class Led:
+class Led(msgspec.Struct, frozen=True):
     """What happened to the instance above or below, that is the cause of an entry."""
 
     of: Reference
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(msgspec.Struct, frozen=True):
     """What an entry rests on."""
 
     approval: Approval | None = None
@@ -57,8 +54,7 @@ class Basis:
     commit: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Kin:
+class Kin(msgspec.Struct, frozen=True):
     """The instance above, or one below."""
 
     of: Reference
@@ -68,8 +64,7 @@ class Kin:
     """How a thread and its ticket differ."""
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(msgspec.Struct, frozen=True):
     """Why an instance is where it is."""
 
     of: Reference

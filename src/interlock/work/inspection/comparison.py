@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Final
+
+import msgspec
 
 from interlock.world.characters import marked
 
@@ -17,8 +18,7 @@ _MOST: Final = 4000
 """More lines are compared by position: what follows would take a time that grows with the square."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinePair:
+class LinePair(msgspec.Struct, frozen=True):
     """A line of each text, or of one of them; where both numbers are missing, lines that are the same are left out."""
 
     kind: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
@@ -17,8 +17,7 @@ _SHORTEST_END = 4
 """So many digits can be the end of an id as well as a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True):
     """An instance, as people speak of it."""
 
     machine: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.errors import NotFound, Tampered
 from interlock.journal import Entry, Instance, Journal
@@ -16,8 +17,7 @@ _SHOWN: Final = 40
 """So many of the moves that led to a moment are told, the last ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
+class Proven(msgspec.Struct, frozen=True):
     """A gate or a receipt that was valid, and the entry that gave it."""
 
     name: str
@@ -25,8 +25,7 @@ class Proven:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(msgspec.Struct, frozen=True):
     """Something that an entry changed; what was not there before, or is not there after, is None."""
 
     kind: str
@@ -36,8 +35,7 @@ class FieldChange:
     after: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(msgspec.Struct, frozen=True):
     """An instance as it stood after one of its entries."""
 
     instance: Instance

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import LeaseHeld
@@ -67,8 +67,7 @@ def plain_trouble(why: str) -> str:
     return redacted(sayable(why))[:_TROUBLE]
 
 
-@dataclass(slots=True)
-class Courier(Generic[Item]):
+class Courier(msgspec.Struct, Generic[Item]):
     """One channel's way out."""
 
     journal: Journal

@@ -8,8 +8,9 @@ to all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine import ActorKind, Evidence, Machine, Snapshot
@@ -32,8 +33,7 @@ _RESTS: Final = frozenset({"paused", "stopped"})
 """The notes with which a loop and a run rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewsItem:
+class NewsItem(msgspec.Struct, frozen=True):
     """What is worth telling of one entry."""
 
     kind: Kind

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
@@ -47,8 +46,7 @@ class ComplaintKind(StrEnum):
     EXAMPLE = "example"
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
+class Complaint(msgspec.Struct, frozen=True):
     """Why what was said is no answer."""
 
     trouble: ComplaintKind
@@ -110,8 +108,7 @@ def _complaint(trouble: ComplaintKind, path: str, wrong: str, expected: str) -> 
     return Complaint(trouble, (Fault(path, wrong, expected),))
 
 
-@dataclass(slots=True)
-class _Search:
+class _Search(msgspec.Struct):
     """Goes through a text once: what was read, or broke off, is never read again."""
 
     text: str
@@ -123,7 +120,7 @@ class _Search:
     """Whether that is after the best."""
     twice: str = ""
     is_too_deep: bool = False
-    _doubles: list[str] = field(default_factory=list)
+    _doubles: list[str] = msgspec.field(default_factory=list)
 
     def run(self) -> None:
         decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_int=_integer, strict=False)

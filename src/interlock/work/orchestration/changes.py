@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -90,8 +89,7 @@ Change = Unticked | Closed | Added | Changed | Noted | Reordered | Answered | Re
 """These go into an entry of the journal."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotTaken:
+class NotTaken(msgspec.Struct, frozen=True):
     """An edit that does not count, and why; a line is counted from 1."""
 
     file: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +35,7 @@ __all__ = ["RoleAnswer", "RunStep"]
 _KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd", 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class RoleAnswer:
+class RoleAnswer(msgspec.Struct, frozen=True):
     """What a role answered, with what to write down of its run; written together with what is concluded of it."""
 
     role: str
@@ -48,8 +46,7 @@ class RoleAnswer:
     is_network: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RunStep:
+class RunStep(msgspec.Struct, frozen=True):
     """A run in one state."""
 
     context: DriverContext

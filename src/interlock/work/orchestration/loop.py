@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
@@ -38,8 +39,7 @@ def drive(context: DriverContext, id_: str) -> Run:
         return driver.drive(_RunSystem(cache), context, right).run
 
 
-@dataclass(slots=True)
-class _RunSystem:
+class _RunSystem(msgspec.Struct):
     """One run, as the driver's loop drives it."""
 
     cache: RunCache

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.work.orchestration.tally import RoleUsage, Tally, Tried
 from interlock.work.orchestration.values import Mark
@@ -22,8 +23,7 @@ ENDS: Final = {Mark.DONE: "qualified", Mark.FAILED: "failed", Mark.CLOSED: "clos
 """How a task stands, by its mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskMetrics:
+class TaskMetrics(msgspec.Struct, frozen=True):
     """What became of a task: in a run, or over all runs of a session."""
 
     id: str
@@ -46,8 +46,7 @@ class TaskMetrics:
         return max(0, self.attempts - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class RunMetrics:
+class RunMetrics(msgspec.Struct, frozen=True):
     """One run."""
 
     id: str
@@ -123,8 +122,7 @@ def _task(id_: str, tried: Tried) -> TaskMetrics:
 # Sessions
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMetrics:
+class SessionMetrics(msgspec.Struct, frozen=True):
     """A session: every run on one directory, from the first on."""
 
     runs: tuple[RunMetrics, ...]
@@ -181,29 +179,28 @@ def sessions_of(runs: Iterable[RunMetrics]) -> list[SessionMetrics]:
 # All of it
 
 
-@dataclass(frozen=True, slots=True)
-class Overall:
+class Overall(msgspec.Struct, frozen=True):
     """What runs add up to."""
 
     runs: int = 0
-    outcomes: Mapping[str, int] = field(default_factory=dict)
+    outcomes: Mapping[str, int] = msgspec.field(default_factory=dict)
     """How many runs ended how: `success`, `failure`, `superseded`; and those that are `open`."""
-    states: Mapping[str, int] = field(default_factory=dict)
-    entered: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, int] = msgspec.field(default_factory=dict)
+    entered: Mapping[str, int] = msgspec.field(default_factory=dict)
     rested: int = 0
     between: int = 0
     """How long sessions waited between two of their runs."""
-    ends: Mapping[str, int] = field(default_factory=dict)
+    ends: Mapping[str, int] = msgspec.field(default_factory=dict)
     """How many tasks stand how; see `ENDS`."""
     qualified: int = 0
     failed: int = 0
     blocked: int = 0
     rework: int = 0
-    attempts: Mapping[int, int] = field(default_factory=dict)
+    attempts: Mapping[int, int] = msgspec.field(default_factory=dict)
     """How many tasks needed so many attempts, of those that had any."""
     reworked: tuple[tuple[str, TaskMetrics], ...] = ()
     """The tasks that needed the most attempts, with their sessions."""
-    cycles: Mapping[int, int] = field(default_factory=dict)
+    cycles: Mapping[int, int] = msgspec.field(default_factory=dict)
     """How many runs had so many Q&A cycles."""
     sessions: tuple[tuple[str | None, int], ...] = ()
     """Of each session: how its last run ended, and how long it took end to end, in the order of their beginnings."""
@@ -211,7 +208,7 @@ class Overall:
     """Of each run that ended: how, and its duration."""
     session_ends: tuple[tuple[str, int], ...] = ()
     """The same, from the beginning of its session on."""
-    used: Mapping[tuple[str, str], RoleUsage] = field(default_factory=dict)
+    used: Mapping[tuple[str, str], RoleUsage] = msgspec.field(default_factory=dict)
 
     @property
     def worked(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine import Evidence
@@ -34,8 +35,7 @@ class Cause(StrEnum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class RunNeed:
+class RunNeed(msgspec.Struct, frozen=True):
     """What a run needs of a person."""
 
     cause: Cause

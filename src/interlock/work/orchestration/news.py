@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
@@ -16,8 +17,7 @@ Data = dict[str, Any]
 _ABOUT = 300
 
 
-@dataclass(frozen=True, slots=True)
-class AtWork:
+class AtWork(msgspec.Struct, frozen=True):
     """A role that is asked now: who plays it, and on what."""
 
     role: str
@@ -34,8 +34,7 @@ def words_of(asked: AtWork | ActiveRole) -> str:
     return f"{asked.role} {asked.agent}{about}"
 
 
-@dataclass(frozen=True, slots=True)
-class RunNews:
+class RunNews(msgspec.Struct, frozen=True):
     """Something that happened in a run: what, to which task, and in words."""
 
     event: str

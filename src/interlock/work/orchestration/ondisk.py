@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.work.orchestration.edits import PLAN, QUESTIONS
@@ -22,8 +22,7 @@ __all__ = ["OnDisk", "read_session"]
 _AGAIN = frozenset({Mark.OPEN, Mark.WORKING})
 
 
-@dataclass(frozen=True, slots=True)
-class OnDisk:
+class OnDisk(msgspec.Struct, frozen=True):
     """What the files say, where the session goes on, and what in them cannot be right."""
 
     plan: Plan

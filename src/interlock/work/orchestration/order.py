@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 from interlock.work.orchestration.values import Mark, Task
 
@@ -34,8 +35,7 @@ _OVER: Final = frozenset({Mark.DONE, Mark.CLOSED})
 _STARTABLE: Final = frozenset({Mark.OPEN, Mark.WORKING})
 
 
-@dataclass(frozen=True, slots=True)
-class OrderFault:
+class OrderFault(msgspec.Struct, frozen=True):
     """What is wrong: an id that is there twice, a dependency that is no task, or tasks that wait for each other."""
 
     kind: FaultKind

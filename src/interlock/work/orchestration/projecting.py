@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.work.driver.file_hashes import FileHashes
 from interlock.work.formats.hashing import sha256_of
@@ -44,8 +45,7 @@ def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside
     )
 
 
-@dataclass(frozen=True, slots=True)
-class FileEdits:
+class FileEdits(msgspec.Struct, frozen=True):
     """What somebody wrote into the files, and what it means."""
 
     edits: Edits
@@ -67,19 +67,18 @@ class FileEdits:
         return self.edits[1]
 
 
-@dataclass(slots=True)
-class Papers:
+class Papers(msgspec.Struct):
     """The files of one session."""
 
     files: Final[SessionFiles]
     session: Final[str]
-    _texts: dict[str, str] = field(default_factory=dict)
+    _texts: dict[str, str] = msgspec.field(default_factory=dict)
     """What each was last made to be from here."""
-    _beside: dict[str, tuple[str, Mapping[str, Beside]]] = field(default_factory=dict)
+    _beside: dict[str, tuple[str, Mapping[str, Beside]]] = msgspec.field(default_factory=dict)
     """What people wrote between our lines of each, and the text that it was read in."""
-    _known: Known = field(default_factory=dict)
-    _hashes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    _seen: FileHashes = field(default_factory=FileHashes)
+    _known: Known = msgspec.field(default_factory=dict)
+    _hashes: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
+    _seen: FileHashes = msgspec.field(default_factory=FileHashes)
     _place: str = ""
     _logged: tuple[str, object] = ("", None)
     """What the log was made to be, and the file as it was then."""

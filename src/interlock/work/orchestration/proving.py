@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
@@ -19,8 +19,7 @@ from interlock.world.git import diff
 __all__ = ["changes", "rehearsed", "require_ready", "verified"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Verifiers:
+class _Verifiers(msgspec.Struct, frozen=True):
     """The one criterion that is ours to decide here; those of a task are the reviewer's."""
 
     number: int = 1

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from interlock.work.budget.books import Books
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
@@ -14,8 +15,7 @@ OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
 """Of tasks that are still to be done."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveRole:
+class ActiveRole(msgspec.Struct, frozen=True):
     """Who is at work for a run, as far as its entries tell: asked, and not heard of since."""
 
     role: str
@@ -26,8 +26,7 @@ class ActiveRole:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(msgspec.Struct, frozen=True):
     """One run of one role, as it was paid for."""
 
     role: str
@@ -42,8 +41,7 @@ class Invocation:
     at: str
 
 
-@dataclass(slots=True)
-class Run:
+class Run(msgspec.Struct):
     """A run as its entries tell it."""
 
     id: str = ""
@@ -61,18 +59,18 @@ class Run:
     updated: str = ""
     version: int = 0
     entered: int = 0
-    roles: dict[str, str] = field(default_factory=dict)
+    roles: dict[str, str] = msgspec.field(default_factory=dict)
     """Which agent plays which role, `name` or `name:model`."""
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = msgspec.field(default_factory=dict)
     """The hashes of the roles' files that a person began or went on with."""
     chosen: tuple[str, ...] = ()
     """The roles whose agents a person named, whatever their files and the settings say."""
     base: str = ""
     """The commit that the work began on."""
-    plan: Plan = field(default_factory=lambda: Plan(""))
-    cycles: list[Cycle] = field(default_factory=list)
-    reports: dict[str, list[TaskReport]] = field(default_factory=dict)
-    planning: dict[str, Mark] = field(default_factory=dict)
+    plan: Plan = msgspec.field(default_factory=lambda: Plan(""))
+    cycles: list[Cycle] = msgspec.field(default_factory=list)
+    reports: dict[str, list[TaskReport]] = msgspec.field(default_factory=dict)
+    planning: dict[str, Mark] = msgspec.field(default_factory=dict)
     """Where the steps of planning stand."""
     mode: str = "INITIALIZE"
     """What the planner is asked for next."""
@@ -85,7 +83,7 @@ class Run:
     why: str = ""
     """Why it is planned again: what blocked, what is missing, what a person wants."""
     task: str | None = None
-    before: dict[str, str] = field(default_factory=dict)
+    before: dict[str, str] = msgspec.field(default_factory=dict)
     """The tree that each task was begun on."""
     complaint: str = ""
     unusable: int = 0
@@ -95,24 +93,24 @@ class Run:
     receipt: dict[str, Any] | None = None
     """What our verifiers saw of the task that is reviewed."""
     at_work: ActiveRole | None = None
-    invocations: list[Invocation] = field(default_factory=list)
-    books: Books = field(default_factory=Books)
-    limited: dict[str, float] = field(default_factory=dict)
-    wishes: list[str] = field(default_factory=list)
+    invocations: list[Invocation] = msgspec.field(default_factory=list)
+    books: Books = msgspec.field(default_factory=Books)
+    limited: dict[str, float] = msgspec.field(default_factory=dict)
+    wishes: list[str] = msgspec.field(default_factory=list)
     """What a person has added to the goal."""
     told: int = 0
     """How many of these a plan was made with."""
     discovered: int = 0
     """How many tasks were found on the way and added."""
-    projected: dict[str, str] = field(default_factory=dict)
+    projected: dict[str, str] = msgspec.field(default_factory=dict)
     """The hash of what each file was last made to be."""
-    left: dict[str, set[str]] = field(default_factory=dict)
+    left: dict[str, set[str]] = msgspec.field(default_factory=dict)
     """The hashes of what else may be in a file as long as it is not known that it was written: what was there before
     it, and edits that were taken in."""
-    found: dict[str, str] = field(default_factory=dict)
+    found: dict[str, str] = msgspec.field(default_factory=dict)
     """The hashes of the files of a directory that no run is known of, until they were written for the first time: they
     are nobody's edits, and kept as they were."""
-    beside: dict[str, str] = field(default_factory=dict)
+    beside: dict[str, str] = msgspec.field(default_factory=dict)
     """The files as people last wrote them, where something of theirs stands between our lines."""
     is_foreign: bool = False
     """Whether an agent, or what it wrote, was let run, and it is not known that it has ended."""
@@ -125,7 +123,7 @@ class Run:
     stopped: str | None = None
     is_overdrawn: bool = False
     """Whether it rests because it may use no more."""
-    moves: list[tuple[str, str, str]] = field(default_factory=list)
+    moves: list[tuple[str, str, str]] = msgspec.field(default_factory=list)
     """Every state that was entered: from, to, when."""
 
     def find(self, id_: str) -> Task | None:

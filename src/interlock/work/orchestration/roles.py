@@ -18,10 +18,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from interlock.errors import UsageError
@@ -38,8 +38,7 @@ _MAX_TOOLS: Final = 200
 _AGENT: Final = re.compile(r"[a-z]{1,40}")
 
 
-@dataclass(frozen=True, slots=True)
-class RoleFile:
+class RoleFile(msgspec.Struct, frozen=True):
     """One role, as its file says it."""
 
     role: Role

@@ -6,7 +6,6 @@ Nothing here makes work be done again: every fault is one of words, and is mende
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -36,8 +35,7 @@ _MAX_QUESTIONS: Final = 100
 _SHOWN: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What is known of an invocation, and an answer has to agree with."""
 
     plan: Plan | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.journal import Entry, Journal
 from interlock.machine import Machine
@@ -20,8 +21,7 @@ from interlock.world.git import Repository
 __all__ = ["RunCache", "opened"]
 
 
-@dataclass(slots=True)
-class RunCache:
+class RunCache(msgspec.Struct):
     """A run with its files, as they are known so far."""
 
     context: Final[DriverContext]
@@ -30,7 +30,7 @@ class RunCache:
     _transitions: TransitionLog
     log: str = ""
     """The lines of the moves so far."""
-    git: Final[OpenRepository] = field(default_factory=OpenRepository)
+    git: Final[OpenRepository] = msgspec.field(default_factory=OpenRepository)
 
     def take_in(self) -> Run:
         """The run as its entries tell it now: only those are read that are new, whoever wrote them."""

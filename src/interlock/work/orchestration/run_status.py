@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.journal import Journal
 from interlock.journal.leases import Lease
@@ -16,8 +16,7 @@ from interlock.work.sessions.record import record_of
 __all__ = ["Counts", "Driver", "RunStatus", "counts_of", "standing_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """How often something was done that may not be done forever, each with its limit; 0 is no limit."""
 
     cycle: int = 0
@@ -28,16 +27,14 @@ class Counts:
     """How many attempts a task has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Driver:
+class Driver(msgspec.Struct, frozen=True):
     """The process that drives a run, and since when."""
 
     name: str
     since: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class RunStatus:
+class RunStatus(msgspec.Struct, frozen=True):
     """A run, and all that is so around it."""
 
     run: Run

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from interlock.work.orchestration.edits import PLAN, QUESTIONS
 from interlock.work.orchestration.run_files.instructions import instructions_name, render_instructions
@@ -30,8 +31,7 @@ __all__ = ["Known", "SessionContent", "beside_of", "rendered"]
 _TITLE: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class SessionContent:
+class SessionContent(msgspec.Struct, frozen=True):
     """What is so of a session."""
 
     id: str
@@ -46,7 +46,7 @@ class SessionContent:
     """The lines of the log."""
     rules: str = ""
     """What every agent of the session must keep to."""
-    beside: Mapping[str, Mapping[str, Beside]] = field(default_factory=dict)
+    beside: Mapping[str, Mapping[str, Beside]] = msgspec.field(default_factory=dict)
     """What people wrote between our lines, by the file; see `beside_of`."""
     words: int = 0
     """Another number where what the tasks say, or their order, is another: their marks aside."""

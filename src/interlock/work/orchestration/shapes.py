@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from types import NoneType
@@ -26,8 +25,7 @@ _SHOWN: Final = 60
 _NAMES: Final = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object", list: "a list"}
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(msgspec.Struct, frozen=True):
     """One thing that is wrong: where, what, and what is expected there."""
 
     path: str
@@ -38,12 +36,11 @@ class Fault:
         return f"`{self.path}` {self.wrong}. {self.expected}."
 
 
-@dataclass(slots=True)
-class Fitted:
+class Fitted(msgspec.Struct):
     """What was given, with what its type wants; it is worth something only where there are no faults."""
 
     value: Any = None
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = msgspec.field(default_factory=list)
 
     @property
     def is_full(self) -> bool:

@@ -6,8 +6,9 @@ None means that nothing came of it: it was stopped or has to wait; the next pass
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
+
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence

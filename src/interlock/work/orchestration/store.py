@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
@@ -35,8 +36,7 @@ _UNREADABLE: Final = frozenset({"file_unsafe", "file_unreadable"})
 _ADVICE: Final = "Agents report by their answers; people may edit plan.md, tasks.md, progress.md and answers"
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
+class Restored(msgspec.Struct, frozen=True):
     """A file that says again what is so, where the edit of it is kept, and a sentence to tell."""
 
     file: str

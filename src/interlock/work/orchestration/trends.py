@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
+
+import msgspec
 
 from interlock.work.orchestration.metrics import Overall, RunMetrics, over, rate, sessions_of
 
 __all__ = ["Day", "by_day"]
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(msgspec.Struct, frozen=True):
     """The sessions that began on a day, with all their runs: so a task is counted once, on one day."""
 
     date: str

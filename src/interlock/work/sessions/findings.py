@@ -6,8 +6,9 @@ A finding accuses nobody. It says what was seen, when, and in which state, so th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
+
+import msgspec
 
 from interlock.machine import Machine
 from interlock.work.formats.times import seconds_of
@@ -20,8 +21,7 @@ _SHOWN = 5
 _SLACK = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFinding:
+class SessionFinding(msgspec.Struct, frozen=True):
     """One disagreement: a stable code, a sentence, and the state it was seen in."""
 
     code: str
@@ -29,8 +29,7 @@ class SessionFinding:
     state: str
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
+class WrittenFile(msgspec.Struct, frozen=True):
     """A file of the work tree and when it was last written, in seconds since 1970."""
 
     path: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
@@ -19,8 +20,7 @@ TYPES = ("thinking", "tool_start", "tool_end", "file_change", "progress", "state
 """The kinds of events that a session can be told of; `denied` and `finding` are ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedState:
+class ReportedState(msgspec.Struct, frozen=True):
     """One state that was reported, from when on, and with what."""
 
     state: str
@@ -33,8 +33,7 @@ class ReportedState:
         return max(0.0, until - seconds_of(self.since))
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(msgspec.Struct, frozen=True):
     """Something that was told or seen during a session, or a change of its state."""
 
     seq: int
@@ -55,8 +54,7 @@ class Note:
         return f"{tool}: {about}" if tool and about else tool or about or str(data.get("state") or "")
 
 
-@dataclass(slots=True)
-class SessionRecord:
+class SessionRecord(msgspec.Struct):
     """A session as its entries tell it. Entries are taken in order; it may begin in the middle."""
 
     id: str = ""
@@ -71,17 +69,17 @@ class SessionRecord:
     started: str = ""
     updated: str = ""
     completed: str | None = None
-    stays: list[ReportedState] = field(default_factory=list)
-    counts: dict[str, int] = field(default_factory=dict)
-    tools: dict[str, int] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)
-    findings: list[Note] = field(default_factory=list)
-    running: dict[str, Note] = field(default_factory=dict)
+    stays: list[ReportedState] = msgspec.field(default_factory=list)
+    counts: dict[str, int] = msgspec.field(default_factory=dict)
+    tools: dict[str, int] = msgspec.field(default_factory=dict)
+    files: list[str] = msgspec.field(default_factory=list)
+    findings: list[Note] = msgspec.field(default_factory=list)
+    running: dict[str, Note] = msgspec.field(default_factory=dict)
     last: Note | None = None
     tests_seen: int = 0
     tests_reported: bool = False
     # Since the last change of state:
-    written: list[str] = field(default_factory=list)
+    written: list[str] = msgspec.field(default_factory=list)
     last_test: bool | None = None
     silence: float = 0.0
     heard: float = 0.0

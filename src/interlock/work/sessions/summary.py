@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.machine import Machine
 from interlock.work.sessions.record import SessionRecord
@@ -15,8 +15,7 @@ _LEAST_OPEN = 0.06
 """How much of the bar the state has that a session is in: it is there, however short."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSummary:
+class SessionSummary(msgspec.Struct, frozen=True):
     """A session in a line."""
 
     id: str
@@ -49,8 +48,7 @@ class SessionSummary:
         return self.usual is not None and self.quiet > self.usual
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """A part of a session's time."""
 
     state: str

@@ -7,7 +7,6 @@ await journal.transact_async(update(id, "testing", ...))  the MCP server
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -52,8 +51,7 @@ TIMEOUT_SECONDS = 3600.0
 """For how long a session without a known process may be silent, before it counts as gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(msgspec.Struct, frozen=True):
     """Who asks for a session: the actor, its agent's process where it is known, and where it works."""
 
     actor: Actor

@@ -7,14 +7,16 @@ the rules are, so a change of it is shown and waits until a person has accepted 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from difflib import unified_diff
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal, UsageError
 from interlock.journal import Journal
 from interlock.machine import Event, Evidence
-from interlock.work.gates import Presence, approval
+from interlock.work.gates.approval import approval
+from interlock.work.gates.presence import Presence
 from interlock.work.gates.statement import digest_of
 from interlock.work.gates.trust import trust_instance
 from interlock.work.settings.values import FILE, Settings, read, read_file
@@ -25,8 +27,7 @@ ACCEPTED = "settings_accepted"
 _ACCEPT = "In a terminal, `ralph config accept` shows it and asks you."
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsStatus:
+class SettingsStatus(msgspec.Struct, frozen=True):
     """What is in force in a repository, and what its file says."""
 
     accepted: str | None
@@ -74,6 +75,8 @@ class SettingsStatus:
     @property
     def change(self) -> str:
         """What accepting the file would change."""
+        from difflib import unified_diff
+
         lines = unified_diff(_lines(self.accepted), _lines(self.file), "in force", FILE, lineterm="")
         return "\n".join(lines)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from interlock.errors import InterlockError, Refusal, UsageError
 from interlock.journal import Journal
-from interlock.work.gates import Presence
+from interlock.work.gates.presence import Presence
 from interlock.work.gates.trust import trust_of
 from interlock.work.settings.accepted import SettingsStatus, standing
 from interlock.work.settings.values import Settings

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["SETTINGS", "SettingSpec"]
 
 
-@dataclass(frozen=True, slots=True)
-class SettingSpec:
+class SettingSpec(msgspec.Struct, frozen=True):
     """One setting: its key, what it is where nothing is said, and what it means."""
 
     key: str

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 from interlock.work.settings.table import SETTINGS, SettingSpec
@@ -20,12 +19,11 @@ FILE = "ralph.toml"
 _DEFAULTS = {setting.key: setting.default for setting in SETTINGS}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """What is in force, by key."""
 
-    values: Mapping[str, str | int | tuple[str, ...]] = field(default_factory=lambda: _DEFAULTS)
-    pending: InterlockError | None = field(default=None, compare=False)
+    values: Mapping[str, str | int | tuple[str, ...]] = msgspec.field(default_factory=lambda: _DEFAULTS)
+    pending: InterlockError | None = None
     """Why no agent may be started with these settings: a change of them waits, or cannot be read."""
 
     @classmethod
@@ -82,6 +80,9 @@ def _quoted(text: str) -> str:
 
 def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
     """The settings that a text sets, by key; what is not known is an error."""
+    import tomllib
+    from difflib import get_close_matches
+
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
+
+import msgspec
 
 from interlock.world.agents.registration import (
     CLAUDE_EVENTS,
@@ -44,15 +45,14 @@ EVENTS: Final[dict[SetupTarget, Mapping[str, int]]] = {
 """The events whose hook is ours, and how many seconds it may take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Supplies:
+class Supplies(msgspec.Struct, frozen=True):
     """What this installation brings: how its programs are called, and its texts."""
 
     ralph: str
     hook: str
     settings: str
     guide: str
-    claude: Mapping[str, str] = field(default_factory=dict)
+    claude: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Claude Code's files that are ours as a whole, by their paths: the ticket commands as skills and agents."""
 
 

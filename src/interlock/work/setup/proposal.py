@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.setup.agents import SetupTarget
@@ -20,8 +21,7 @@ __all__ = ["FileChange", "Proposal", "conflict", "propose", "propose_undo"]
 _RECORD = "init.json"
 
 
-@dataclass(frozen=True, slots=True)
-class FileChange:
+class FileChange(msgspec.Struct, frozen=True):
     """One file: what happens to it, and the bytes before and after; None stands for no file."""
 
     file: str
@@ -33,8 +33,7 @@ class FileChange:
     after: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(msgspec.Struct, frozen=True):
     """All that would be written."""
 
     start: Path

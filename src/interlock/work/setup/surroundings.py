@@ -7,8 +7,9 @@ import shutil
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.sessions.prompt import progress_reporting
@@ -70,8 +71,7 @@ def called(program: str, environment: Mapping[str, str]) -> str:
     return program if found and Path(found).resolve() == own.resolve() else str(own)
 
 
-@dataclass(frozen=True, slots=True)
-class FileContent:
+class FileContent(msgspec.Struct, frozen=True):
     """A file as it is: where it really is, behind links, and what is in it; None stands for no file."""
 
     real: Path

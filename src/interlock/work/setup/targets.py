@@ -6,7 +6,6 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Protocol
 
@@ -55,8 +54,7 @@ class Target(Protocol):
         """How the file is before our part is put in; None if it is in already and nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(msgspec.Struct, frozen=True):
     """A file that we make, and that is a person's once they changed it."""
 
     file: str
@@ -87,8 +85,7 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Fenced:
+class Fenced(msgspec.Struct, frozen=True):
     """A block in a text of others."""
 
     file: str
@@ -134,8 +131,7 @@ def _left(text: str, trace: Trace | None) -> str | None:
     return None if is_blank and (trace is None or trace.created) else text
 
 
-@dataclass(frozen=True, slots=True)
-class FencedTable:
+class FencedTable(msgspec.Struct, frozen=True):
     """A block in TOML that is one table, at the end."""
 
     file: str
@@ -194,14 +190,13 @@ def _holds(found: object, wanted: object) -> bool:
     return isinstance(found, dict) and isinstance(wanted, dict) and wanted.items() <= {**found}.items()
 
 
-@dataclass(frozen=True, slots=True)
-class Json:
+class Json(msgspec.Struct, frozen=True):
     """JSON in which a server or hooks are ours."""
 
     file: str
     trail: Trail = ()
-    server: dict[str, Any] = field(default_factory=dict)
-    hooks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    server: dict[str, Any] = msgspec.field(default_factory=dict)
+    hooks: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     new: str = "{}\n"
     """What the file begins as."""
 

@@ -1,7 +1,7 @@
 """The story loop: one subtask at a time, tested, judged and committed, until the stories are done.
 
 progress     `progress.txt`: where the stories stand (PURE, as all that is below it)
-  document     its YAML, with where everything stands in it; `simple` reads the form that the loop writes
+  yaml_tree    its values, with their places; `simple` reads what the loop writes, `yaml_reader` any other YAML
   edits        what is changed in it, and nothing besides; `sheet` keeps it from one step to the next
   changes      what a person changed in it, and what of that counts
 stories      what a story is (PURE)

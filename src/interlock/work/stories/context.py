@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,7 @@ _MAX_NAME = 500
 _MAX_FILE = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """How long things may take, and how much may be spent; 0 is no limit."""
 
     iterations: int = 100
@@ -81,8 +79,7 @@ class Limits:
     """How many tasks may fail alike, one after the other."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoryContext:
+class StoryContext(msgspec.Struct, frozen=True, eq=False):
     """One repository with a loop in it."""
 
     journal: Journal
@@ -111,11 +108,11 @@ class StoryContext:
     commits: bool = True
     test_files: tuple[str, ...] = ()
     """Globs of the files that hold tests."""
-    promises: Mapping[str, str] = field(default_factory=lambda: PROMISES)
+    promises: Mapping[str, str] = msgspec.field(default_factory=lambda: PROMISES)
     """What a template calls its promises; one that is called `abort` is listened for."""
     keeps_words: bool = False
     """Whether the session of a run says what was asked and said: for traces with content."""
-    cache: LoopCache = field(default_factory=LoopCache, compare=False, repr=False)
+    cache: LoopCache = msgspec.field(default_factory=LoopCache)
 
     @property
     def pausing(self) -> StopSignal:
@@ -163,14 +160,13 @@ def note(
     context.journal.append(loop, noted(type_, actor, **data), lease=lease)
 
 
-@dataclass(slots=True)
-class StoryFiles:
+class StoryFiles(msgspec.Struct):
     """The stories, read when they are asked for."""
 
     root: Path
     _prd: dict[str, Story] | None = None
     _files: dict[str, Path] | None = None
-    lines: Mapping[str, StoryProgress] = field(default_factory=dict)
+    lines: Mapping[str, StoryProgress] = msgspec.field(default_factory=dict)
 
     def get(self, id_: str, otherwise: str = "there is no story file for it") -> Story | str:
         """A story, or why there is none."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.stories.stories import StoryCriterion
@@ -45,17 +46,15 @@ def _numbered(drafts: list[tuple[int | None, str]]) -> Iterable[StoryCriterion]:
         yield StoryCriterion(number, text)
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(msgspec.Struct):
     number: int | None
     parts: list[str]
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(msgspec.Struct):
     """Reads the lines of the section; the first criterion shows how the others begin."""
 
-    found: list[_Draft] = field(default_factory=list)
+    found: list[_Draft] = msgspec.field(default_factory=list)
     opens: str = ""
     """How criteria begin here: `number`, `bullet`, `label` or `given`; a heading that is no label starts over."""
     indent: int = 0

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Lease
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
@@ -15,8 +16,7 @@ from interlock.world.git import Repository, WorkTreeHash
 __all__ = ["StoryStep"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoryStep:
+class StoryStep(msgspec.Struct, frozen=True):
     """The loop in one state: where it works, what is known of it, and the right to drive it."""
 
     context: StoryContext

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from interlock.work.stories.document import Items, Node, Plain, Scalar, YamlEntry, YamlMapping
+import msgspec
+
+from interlock.work.stories.yaml_tree import Items, Node, Plain, Scalar, YamlEntry, YamlMapping
 
 __all__ = ["KeptItem", "Splice", "amend", "arrange", "ended", "nested", "spliced"]
 
@@ -22,8 +23,7 @@ _NEWLINE: Final = re.compile(r"\r\n|\n|\r")
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(msgspec.Struct, frozen=True):
     """What stands from `start` to `end` is replaced."""
 
     start: int
@@ -195,8 +195,7 @@ New = Mapping[str, Plain]
 """The fields of an item that the list does not have yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptItem:
+class KeptItem(msgspec.Struct, frozen=True):
     """An item that the list has: its place there, and what is changed in it."""
 
     place: int

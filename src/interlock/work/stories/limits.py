@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.work.budget import has_room
 from interlock.work.formats.times import day_of
@@ -23,8 +23,7 @@ LIMITS = ("iterations", "day_iterations", *(f"{span}_{kind}" for span in _SPANS 
 """What can be limited, and changed while a loop runs; 0 is no limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUsage:
+class LimitUsage(msgspec.Struct, frozen=True):
     """How much of a limit is used."""
 
     name: str

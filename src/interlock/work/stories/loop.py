@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
@@ -28,8 +29,7 @@ from interlock.work.stories.steps import STEPS
 __all__ = ["LoopResult", "begin", "drive"]
 
 
-@dataclass(frozen=True, slots=True)
-class LoopResult:
+class LoopResult(msgspec.Struct, frozen=True):
     """How far a loop was driven: to its end, or to where it was stopped, paused or has to wait."""
 
     loop: Loop
@@ -82,8 +82,7 @@ def drive(context: StoryContext, id_: str) -> LoopResult:
     return LoopResult(loop, loop.outcome is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class _LoopSystem:
+class _LoopSystem(msgspec.Struct, frozen=True):
     """One story loop, as the driver's loop drives it."""
 
     context: StoryContext

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from interlock.journal import Journal
 from interlock.work.driver.file_hashes import FileHashes
@@ -16,8 +16,7 @@ from interlock.work.stories.unsent import LoopMemory
 __all__ = ["LoopCache", "Owned"]
 
 
-@dataclass(slots=True)
-class Owned:
+class Owned(msgspec.Struct):
     """The loop's own files, with what they were found by: the stories, and the directories as they were."""
 
     stories: tuple[StoryProgress, ...]
@@ -26,18 +25,17 @@ class Owned:
     files: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
 class LoopCache(OpenRepository):
     """What need not be found out again, each with what tells whether it still holds."""
 
-    _loop: Loop = field(default_factory=Loop)
-    sheet: Sheet = field(default_factory=Sheet)
+    _loop: Loop = msgspec.field(default_factory=Loop)
+    sheet: Sheet = msgspec.field(default_factory=Sheet)
     """`progress.txt` as it was last."""
-    seen: FileHashes = field(default_factory=FileHashes)
-    copies: dict[str, str] = field(default_factory=dict)
+    seen: FileHashes = msgspec.field(default_factory=FileHashes)
+    copies: dict[str, str] = msgspec.field(default_factory=dict)
     """The hashes of the copies of guarded files that this driver has made."""
     own: Owned | None = None
-    memories: dict[str, LoopMemory] = field(default_factory=dict)
+    memories: dict[str, LoopMemory] = msgspec.field(default_factory=dict)
     """The memory events of each loop of the repository, as far as they were read."""
 
     def loop(self, journal: Journal, id_: str) -> Loop:

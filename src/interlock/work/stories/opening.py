@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal
@@ -35,8 +37,7 @@ _ALLOWING_ALL = {
 """How an agent is told that it may do everything; the others are asked nothing anyway."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
+class LoopOptions(msgspec.Struct, frozen=True):
     """What whoever starts a loop asks for, instead of what the settings say."""
 
     prompt: str = ""
@@ -50,11 +51,10 @@ class LoopOptions:
     allows_all: bool = False
     arguments: tuple[str, ...] = ()
     """Flags for the agents that work, and not for who judges."""
-    promises: Mapping[str, str] = field(default_factory=dict)
+    promises: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Tuned:
+class Tuned(msgspec.Struct, frozen=True):
     """An agent with a model and flags of its own."""
 
     agent: Agent

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final, Protocol
+
+import msgspec
 
 from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
 from interlock.work.stories.stories import Story, Subtask
@@ -26,43 +27,37 @@ __all__ = [
 _MAX_NAME: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """A subtask to work on."""
 
     story: Story
     task: Subtask
 
 
-@dataclass(frozen=True, slots=True)
-class StoryComplete:
+class StoryComplete(msgspec.Struct, frozen=True):
     """A story without open subtasks: it is complete."""
 
     story: Story
 
 
-@dataclass(frozen=True, slots=True)
-class Reprieved:
+class Reprieved(msgspec.Struct, frozen=True):
     """A story whose blocker may have passed: it is tried once more."""
 
     story: StoryProgress
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class OnlyBlocked:
+class OnlyBlocked(msgspec.Struct, frozen=True):
     """Nothing is left but what needs a person: blocked, or skipped."""
 
     stories: tuple[StoryProgress, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AllComplete:
+class AllComplete(msgspec.Struct, frozen=True):
     """Every story is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """A story that is to be worked on, and whose file is not there or says nothing."""
 
     story: StoryProgress

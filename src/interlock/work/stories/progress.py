@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from interlock.work.stories.document import FILE, Items, Node, Plain, YamlMapping, invalid
 from interlock.work.stories.edits import KeptItem, Splice, amend, arrange, ended, nested, spliced
 from interlock.work.stories.simple import read
+from interlock.work.stories.yaml_tree import FILE, Items, Node, Plain, YamlMapping, invalid
 
 __all__ = [
     "FILE",

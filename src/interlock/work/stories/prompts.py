@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.quoting import fenced
 from interlock.work.stories.stories import Story, StoryCriterion, Subtask
@@ -111,8 +112,7 @@ def judge(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """What was judged of one criterion."""
 
     criterion: StoryCriterion

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from typing import Any
 
-from msgspec.structs import replace
+import msgspec
+from msgspec.structs import asdict, replace
 
 from interlock.work.budget.books import Books
 from interlock.work.stories.progress import Progress
@@ -15,8 +15,7 @@ from interlock.world.agents.result import NO_ATTEMPTS
 __all__ = ["Attempt", "Loop", "StoryRunResult"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One run of an agent for a subtask, or for a judgement, as it was paid for."""
 
     number: int
@@ -34,8 +33,7 @@ class Attempt:
         return self.ending not in NO_ATTEMPTS
 
 
-@dataclass(frozen=True, slots=True)
-class StoryRunResult:
+class StoryRunResult(msgspec.Struct, frozen=True):
     """What a run came to: in the journal before anything is concluded of it, so that no crash asks for it twice."""
 
     ending: str
@@ -49,51 +47,50 @@ class StoryRunResult:
         return self.ending == "finished"
 
 
-@dataclass(slots=True)
-class Loop:
+class Loop(msgspec.Struct):
     """A loop as its entries tell it."""
 
     id: str = ""
     state: str = ""
     outcome: str | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-    progress: Progress = field(default_factory=Progress)
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    progress: Progress = msgspec.field(default_factory=Progress)
     story: str | None = None
     task: str | None = None
     base: str = ""
     """The tree that was there when the task was selected, without the loop's own files."""
     iteration: int = 0
-    attempts: list[Attempt] = field(default_factory=list)
+    attempts: list[Attempt] = msgspec.field(default_factory=list)
     worked: tuple[int, float] = (0, 0.0)
     """How many attempts at the work there were, and how many seconds they took."""
-    books: Books = field(default_factory=Books)
+    books: Books = msgspec.field(default_factory=Books)
     begun: int = 0
     """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
     ran: StoryRunResult | None = None
     """What the agent of this state came to, where nothing has been concluded of it yet."""
-    guarded: dict[str, str | None] = field(default_factory=dict)
+    guarded: dict[str, str | None] = msgspec.field(default_factory=dict)
     """The loop's own files, by hash, while something runs that must not change them."""
-    listed: dict[str, str | None] = field(default_factory=dict)
+    listed: dict[str, str | None] = msgspec.field(default_factory=dict)
     """The same, as they were when they were guarded last."""
     failure: str = ""
     """What went wrong in the last attempt at the task."""
-    facts: list[Facts] = field(default_factory=list)
+    facts: list[Facts] = msgspec.field(default_factory=list)
     """What was seen after each attempt at the task that failed."""
     way: str = ""
     """In what way the last attempt of all failed, by hash."""
     way_said: str = ""
     """And in words."""
-    alike: list[str] = field(default_factory=list)
+    alike: list[str] = msgspec.field(default_factory=list)
     """The tasks, one after the other and the last one last, that failed in that way."""
-    weakened: list[str] = field(default_factory=list)
+    weakened: list[str] = msgspec.field(default_factory=list)
     """What was done, for the task, to tests that were there before."""
     tests: str = ""
     tested: str = ""
     """The tree that passed the tests."""
-    judged: list[str] = field(default_factory=list)
-    known: list[str] = field(default_factory=list)
+    judged: list[str] = msgspec.field(default_factory=list)
+    known: list[str] = msgspec.field(default_factory=list)
     """What the memory knows, a line each."""
-    context: list[str] = field(default_factory=list)
+    context: list[str] = msgspec.field(default_factory=list)
     """What a person added, and no agent has been told yet."""
     let_go: int = 0
     """How much there was of it before: told to an agent, or taken back."""
@@ -102,19 +99,19 @@ class Loop:
     """Whether it paused by itself, and needs somebody to look at it."""
     is_overdrawn: bool = False
     """Whether it paused because it may use no more."""
-    skipped: set[str] = field(default_factory=set)
-    limits: dict[str, float] = field(default_factory=dict)
-    limited: dict[str, float] = field(default_factory=dict)
+    skipped: set[str] = msgspec.field(default_factory=set)
+    limits: dict[str, float] = msgspec.field(default_factory=dict)
+    limited: dict[str, float] = msgspec.field(default_factory=dict)
     """Until when an agent has reached a limit."""
-    unsent: dict[str, dict[str, Any]] = field(default_factory=dict)
+    unsent: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     """Memory events that the server has not."""
-    sent: set[str] = field(default_factory=set)
-    retried: set[str] = field(default_factory=set)
+    sent: set[str] = msgspec.field(default_factory=set)
+    retried: set[str] = msgspec.field(default_factory=set)
     """The blocked stories whose task has had its one reprieve."""
-    blocked_at: dict[str, int] = field(default_factory=dict)
-    projected: list[str] = field(default_factory=list)
+    blocked_at: dict[str, int] = msgspec.field(default_factory=dict)
+    projected: list[str] = msgspec.field(default_factory=list)
     """The hashes of what `progress.txt` was last made to be, the newest last."""
-    needs: dict[str, str] = field(default_factory=dict)
+    needs: dict[str, str] = msgspec.field(default_factory=dict)
     """What each blocked story needs, in the end."""
     explanation: str = ""
     """Why it ended in ERROR."""
@@ -134,8 +131,7 @@ class Loop:
 
     def copied(self) -> Loop:
         """The same, to be changed without changing this one."""
-        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
-        return Loop(**{name: _copied(value) for name, value in values.items()})
+        return Loop(**{name: _copied(value) for name, value in asdict(self).items()})
 
     @property
     def next_iteration(self) -> int:

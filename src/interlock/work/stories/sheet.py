@@ -7,19 +7,18 @@ with only those stories that change, by the same code that writes a whole one, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
-from interlock.work.stories.document import Items, YamlMapping
 from interlock.work.stories.progress import Progress, StoryProgress, progress_of, written
 from interlock.work.stories.simple import read
+from interlock.work.stories.yaml_tree import Items, YamlMapping
 
 __all__ = ["Sheet"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+class _Cut(msgspec.Struct, frozen=True):
     """A text, cut: what comes before the first story, each story with what follows it, and what comes after."""
 
     head: str
@@ -28,14 +27,13 @@ class _Cut:
     keys: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Sheet:
+class Sheet(msgspec.Struct):
     """The text that was read or written last."""
 
     _text: str | None = None
-    _says: Progress = field(default_factory=Progress)
+    _says: Progress = msgspec.field(default_factory=Progress)
     """What that text says."""
-    _meant: Progress = field(default_factory=Progress)
+    _meant: Progress = msgspec.field(default_factory=Progress)
     """What it was written for: a text shows less of a story than is known."""
     _cut: _Cut | None = None
 

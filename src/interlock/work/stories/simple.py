@@ -1,22 +1,22 @@
 """PURE. `progress.txt` in the form in which the loop itself writes it, read line by line.
 
 YAML in general takes some hundred times as long to read, and the loop reads the file at every step. What is not in
-this form is left to `document`: a key and its value on a line, mappings and lists of mappings below a key, no deeper.
+this form is left to `yaml_reader`: a key and its value on a line, mappings and lists of mappings below a key.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from interlock.work.stories.document import Items, Node, Scalar, YamlEntry, YamlMapping, is_allowed
-from interlock.work.stories.document import read as read_any
+import msgspec
+
+from interlock.work.stories.yaml_tree import Items, Node, Scalar, YamlEntry, YamlMapping, is_allowed
 
 __all__ = ["read", "simply"]
 
-_LINE: Final = re.compile(
+_LINE: Final = (
     r"(?P<before> *(?P<dash>- )?)(?P<key>[A-Za-z_]\w*):"
     r"(?: +(?:"
     r"(?P<plain>[\w./+](?:[^ :#]|:(?=[^ ])|(?<! )#| (?! *(?:#|$)))*)"
@@ -38,7 +38,11 @@ def read(text: str) -> YamlMapping:
 
 
 def _read(text: str) -> YamlMapping:
-    return (simply(text) if is_allowed(text) else None) or read_any(text)
+    if is_allowed(text) and (found := simply(text)) is not None:
+        return found
+    from interlock.work.stories.yaml_reader import read as read_any
+
+    return read_any(text)
 
 
 _read_short = lru_cache(maxsize=8)(_read)
@@ -49,24 +53,23 @@ def simply(text: str) -> YamlMapping | None:
     """The mapping that a text of allowed characters is; None where it is not of the simple form."""
     if not text.endswith("\n") or _OTHER.search(text):
         return None
-    page, at = _Page(), 0
+    page, at, matched = _Page(), 0, re.compile(_LINE).fullmatch
     for number, line in enumerate(text[:-1].split("\n"), 1):
         if _NOTHING.fullmatch(line) is None:
-            found = _LINE.fullmatch(line)
+            found = matched(line)
             if found is None or not page.take(found, at, number):
                 return None
         at += len(line) + 1
     return page.ended(at)
 
 
-@dataclass(slots=True)
-class _Mapping:
+class _Mapping(msgspec.Struct):
     """A mapping that is being read."""
 
     start: int
     line: int
     column: int
-    entries: dict[str, YamlEntry] = field(default_factory=dict)
+    entries: dict[str, YamlEntry] = msgspec.field(default_factory=dict)
 
     def add(self, key: Scalar, value: Node) -> bool:
         if key.text in self.entries:
@@ -78,8 +81,7 @@ class _Mapping:
         return YamlMapping(self.start, end, self.line, self.column, False, self.entries)
 
 
-@dataclass(slots=True)
-class _Page:
+class _Page(msgspec.Struct):
     """What was read so far; `above` is the key of the mapping or list that is being read, once there is one."""
 
     root: _Mapping | None = None

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 __all__ = ["Story", "StoryCriterion", "Subtask"]
 
 
-@dataclass(frozen=True, slots=True)
-class StoryCriterion:
+class StoryCriterion(msgspec.Struct, frozen=True):
     """One acceptance criterion: a number from 1, and what must be so, on one line."""
 
     number: int
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Subtask:
+class Subtask(msgspec.Struct, frozen=True):
     """One subtask: what it is called, what is to be done, whether it is, and which criteria it is for."""
 
     id: str
@@ -25,8 +23,7 @@ class Subtask:
     criteria: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+class Story(msgspec.Struct, frozen=True):
     """A story: at least one criterion, and at least one subtask, in the order in which they are done."""
 
     id: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.work.formats.markdown import MarkdownText, Section
@@ -64,8 +65,7 @@ def _invalid(message: str, hint: str) -> Refusal:
     return Refusal("story_invalid", message, hint)
 
 
-@dataclass(slots=True)
-class _Box:
+class _Box(msgspec.Struct):
     """A check box while the list is read: those above and below it are found as they come."""
 
     task: Subtask

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Final
 
@@ -19,26 +18,22 @@ __all__ = ["Facts", "NoProgress", "failing_tests", "fingerprint", "first_line", 
 _MOST: Final = 200
 _WIDTH: Final = 200
 _SHOWN: Final = 3
-_FAILING: Final = re.compile(
-    r"""^[ \t]*(?:
+_FAILING: Final = r"""(?mx)^[ \t]*(?:
         (?:FAILED|ERROR)\ (?P<pytest>[^\s:]+\.(?:py|pyx|txt|md|rst)(?:::.+?)?)(?:\ -\ .*)?
       | (?:FAIL|ERROR):\ (?P<unittest>\w+\ \([\w.]+\).*)
       | ---\ FAIL:\ (?P<go>\S+).*
       | test\ (?P<cargo>\S+)\ \.\.\.\ FAILED
       | not\ ok\ \d+\ (?:-\ )?(?P<tap>[^#]+?)(?:\ \#\ (?!SKIP|TODO).*)?
       | [✕✖×●]\ (?P<javascript>.+?)(?:\ \(?\d+(?:\.\d+)?\ ?m?s\)?)?
-    )[ \t]*$""",
-    re.VERBOSE | re.MULTILINE,
-)
-_PASSING_BY: Final = re.compile(
-    r"\x1b\[[0-9;]*[A-Za-z]"  # colours
+    )[ \t]*$"""
+_PASSING_BY: Final = (
+    r"(?i)\x1b\[[0-9;]*[A-Za-z]"  # colours
     r"|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?|\d\d:\d\d:\d\d(?:[.,]\d+)?"  # times
     r"|\b\d+(?:\.\d+)?\s?(?:ms|s|secs?|seconds?)\b"  # how long it took
     r"|0x[0-9a-fA-F]+"  # where an object lies
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}\b"
     r"|/tmp/[^\s:'\")]+"
-    r"|\bpid[ =:]+\d+",
-    re.IGNORECASE,
+    r"|\bpid[ =:]+\d+"
 )
 
 
@@ -67,8 +62,7 @@ class Facts(msgspec.Struct, frozen=True):
         return f"tree {self.tree[:12]}, {tests}{judged}"
 
 
-@dataclass(frozen=True, slots=True)
-class NoProgress:
+class NoProgress(msgspec.Struct, frozen=True):
     """Told when an attempt has failed: which facts are as they were."""
 
     attempt: int
@@ -130,11 +124,11 @@ def first_line(failure: str) -> str:
 def failing_tests(output: str) -> tuple[str, ...]:
     """The tests that failed, as pytest, unittest, Go, Cargo, TAP, Jest and Vitest tell it."""
     plain = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", output)
-    found = (next(filter(None, match.groups())).strip()[:_WIDTH] for match in _FAILING.finditer(plain))
+    found = (next(filter(None, match.groups())).strip()[:_WIDTH] for match in re.finditer(_FAILING, plain))
     return tuple(sorted(set(found))[:_MOST])
 
 
 def fingerprint(output: str) -> str:
     """An output by hash, without what is never the same twice: times, durations, addresses, temporary files."""
-    plain = " ".join(_PASSING_BY.sub("", output).split())
+    plain = " ".join(re.sub(_PASSING_BY, "", output).split())
     return sha256(plain.encode("utf-8", "replace")).hexdigest()

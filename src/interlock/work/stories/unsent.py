@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.work.driver.lease_holders import is_driven
@@ -11,13 +12,12 @@ from interlock.work.driver.lease_holders import is_driven
 __all__ = ["LoopMemory", "is_for_server", "waiting"]
 
 
-@dataclass(slots=True)
-class LoopMemory:
+class LoopMemory(msgspec.Struct):
     """The events that one loop has remembered and sent, up to a version of it."""
 
     version: int = 0
-    remembered: dict[str, tuple[int, dict[str, Any]]] = field(default_factory=dict)
-    sent: set[str] = field(default_factory=set)
+    remembered: dict[str, tuple[int, dict[str, Any]]] = msgspec.field(default_factory=dict)
+    sent: set[str] = msgspec.field(default_factory=set)
 
 
 def waiting(

@@ -8,7 +8,6 @@ tools, codes, numbers and ids.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -32,8 +31,7 @@ _MOMENTS: Final = 128
 Attributes = dict[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(msgspec.Struct, frozen=True):
     """An instance that has ended, and what is needed to tell of it."""
 
     instance: Instance

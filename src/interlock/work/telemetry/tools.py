@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.journal import Entry
 from interlock.machine import ActorKind, Channel
@@ -18,8 +19,7 @@ __all__ = ["Calls", "tool_spans"]
 _MOST: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Calls:
+class Calls(msgspec.Struct, frozen=True):
     """Where the calls of a session are told."""
 
     trace: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.journal import Journal
 from interlock.work.driver.system import StepResult
@@ -12,8 +13,7 @@ from interlock.work.threads.driver_step import ThreadStep
 __all__ = ["Child", "ChildPart", "ChildView"]
 
 
-@dataclass(frozen=True, slots=True)
-class ChildPart:
+class ChildPart(msgspec.Struct, frozen=True):
     """One piece of a child's work: a story or a task, and where it stands."""
 
     id: str
@@ -21,8 +21,7 @@ class ChildPart:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(msgspec.Struct, frozen=True):
     """One kind of child."""
 
     machine: str
@@ -40,8 +39,7 @@ class Child:
     """The state it is in, and its work."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChildView:
+class ChildView(msgspec.Struct, frozen=True):
     """A child as people see it."""
 
     machine: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.machine import ActorKind, Machine
 from interlock.work.threads.verbs import PersonNeed, need_of
@@ -41,8 +42,7 @@ _WITH_PAUSE: Final = "Verifying"
 """Where verification is stopped first, and that is part of pausing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """One thing that a person can do."""
 
     event: str

@@ -6,7 +6,6 @@ Lines are only ever added. One that cannot be read, such as half a line that a c
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
@@ -44,8 +43,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     model: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(msgspec.Struct, frozen=True):
     """What was said, as far as it can be read."""
 
     heading: ConversationHeader | None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.journal import Journal, Lease, Transaction
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
@@ -43,8 +43,7 @@ def default_config(settings: Settings) -> Config:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadStep:
+class ThreadStep(msgspec.Struct, frozen=True):
     """A thread in one state: where it is worked on, what is known of it, and the right to drive it."""
 
     context: DriverContext

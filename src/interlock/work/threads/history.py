@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
@@ -16,8 +16,7 @@ __all__ = ["Passing", "ThreadMove", "TryResult", "moves_of", "passings_of", "tri
 _VERDICTS = {"criteria_passed": True, "criteria_failed": False}
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadMove:
+class ThreadMove(msgspec.Struct, frozen=True):
     """A move from one state to another: by whom, and why."""
 
     seq: int
@@ -30,8 +29,7 @@ class ThreadMove:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Passing:
+class Passing(msgspec.Struct, frozen=True):
     """A gate that a person passed: for what, by its hash, over which channel, and signed with which key."""
 
     seq: int
@@ -45,8 +43,7 @@ class Passing:
     key: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class TryResult:
+class TryResult(msgspec.Struct, frozen=True):
     """One run of an agent, and what came of it."""
 
     number: int

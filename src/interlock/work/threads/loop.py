@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import Conflict, Refusal
 from interlock.journal import Lease, Transaction
@@ -32,8 +33,7 @@ def drive(context: DriverContext, id_: str) -> Thread:
         return driver.drive(_ThreadSystem(context, id_), context, right).thread
 
 
-@dataclass(frozen=True, slots=True)
-class _ThreadSystem:
+class _ThreadSystem(msgspec.Struct, frozen=True):
     """One thread, as the loop drives it."""
 
     context: DriverContext

@@ -5,8 +5,10 @@ What failed, or why a person sent the work back, is told to the planner of a new
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal
@@ -113,8 +115,7 @@ def _context(step: ThreadStep) -> DriverContext:
     return replace(step.context, root=step.root)
 
 
-@dataclass(slots=True)
-class _Purse:
+class _Purse(msgspec.Struct):
     """Lets a run rest when the thread may spend no more, or is to rest itself."""
 
     step: ThreadStep

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import asdict
 
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Transaction
@@ -51,8 +51,7 @@ OWNING = frozenset(
 """The states in which a thread has its work tree to itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One prerequisite: whether it holds, and if not, what to do."""
 
     name: str

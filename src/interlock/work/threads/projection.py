@@ -7,7 +7,8 @@ A file that says what we never wrote was edited. Nothing is ever read back from 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
@@ -23,8 +24,7 @@ def _never(_: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadProjection:
+class ThreadProjection(msgspec.Struct, frozen=True):
     """What is so of one thread, and with `ours` which other contents were once written by us, by their sha256.
 
     `ours` is asked only of a file that differs: the journal can tell, because what is written follows from its entries.
@@ -38,8 +38,7 @@ class ThreadProjection:
     ours: Callable[[str], bool] = _never
 
 
-@dataclass(frozen=True, slots=True)
-class EditedFile:
+class EditedFile(msgspec.Struct, frozen=True):
     """A file that somebody edited, where the edit is kept now, and a sentence to tell."""
 
     file: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +42,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
         return bool(self.iterations or self.budget_minutes or self.budget_usd or self.budget_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(msgspec.Struct, frozen=True):
     """One revision of the spec; it never changes."""
 
     number: int
@@ -54,8 +52,7 @@ class Revision:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class SpecMessage:
+class SpecMessage(msgspec.Struct, frozen=True):
     """One turn of the talk about the spec."""
 
     role: str
@@ -64,8 +61,7 @@ class SpecMessage:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(msgspec.Struct, frozen=True):
     """Where the work began: the branch and the commit to go back to, and since when it is recorded."""
 
     branch: str
@@ -73,8 +69,7 @@ class Baseline:
     at: str
 
 
-@dataclass(frozen=True, slots=True)
-class Iteration:
+class Iteration(msgspec.Struct, frozen=True):
     """One run of an agent, as it was paid for."""
 
     number: int
@@ -93,8 +88,7 @@ class Iteration:
     criteria_passed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadRunResult:
+class ThreadRunResult(msgspec.Struct, frozen=True):
     """What an agent's run came to, where nothing has been concluded of it yet."""
 
     ending: str
@@ -104,8 +98,7 @@ class ThreadRunResult:
     agent: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(msgspec.Struct, frozen=True):
     """Why an agent cannot be asked: how its last run ended, of which kind that is, and a sentence for people."""
 
     ending: str
@@ -113,8 +106,7 @@ class Failing:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftPlace:
+class LeftPlace(msgspec.Struct, frozen=True):
     """The place that a thread left when it went back to its spec: what a reset is to undo."""
 
     branch: str
@@ -148,8 +140,7 @@ class Diagnosis(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.best_criteria_passed}/{self.total_criteria} criteria ({tried})"
 
 
-@dataclass(slots=True)
-class Thread:
+class Thread(msgspec.Struct):
     """A thread as its entries tell it."""
 
     id: str = ""
@@ -165,13 +156,13 @@ class Thread:
     entered: int = 0
     """The entry by which it came to the state that it is in."""
     entered_at: str = ""
-    revisions: list[Revision] = field(default_factory=list)
-    messages: list[SpecMessage] = field(default_factory=list)
+    revisions: list[Revision] = msgspec.field(default_factory=list)
+    messages: list[SpecMessage] = msgspec.field(default_factory=list)
     assessment: str = ""
     is_assessed: bool = False
     """Whether the assessment of this state is there."""
     config: Config | None = None
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, Any]] = msgspec.field(default_factory=list)
     baseline: Baseline | None = None
     branch: str | None = None
     work_tree: str | None = None
@@ -197,17 +188,17 @@ class Thread:
     """Whether what came of the child was concluded."""
     is_heard: bool = False
     """Whether a child was told the feedback."""
-    children: dict[str, tuple[float, float, int]] = field(default_factory=dict)
+    children: dict[str, tuple[float, float, int]] = msgspec.field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
     ran: ThreadRunResult | None = None
-    iterations: list[Iteration] = field(default_factory=list)
-    limited: dict[str, float] = field(default_factory=dict)
+    iterations: list[Iteration] = msgspec.field(default_factory=list)
+    limited: dict[str, float] = msgspec.field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""
-    failing: dict[str, Failing] = field(default_factory=dict)
+    failing: dict[str, Failing] = msgspec.field(default_factory=dict)
     """The agents that could not be started since a person last decided."""
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""
-    context: list[str] = field(default_factory=list)
+    context: list[str] = msgspec.field(default_factory=list)
     receipt: dict[str, Any] | None = None
     """What verification last came to, passed or not."""
     best: tuple[int, str] = (-1, "")
@@ -220,9 +211,9 @@ class Thread:
     """Why it is in the state it is in, where the move said so."""
     message: str = ""
     commit: str | None = None
-    kept: list[str] = field(default_factory=list)
+    kept: list[str] = msgspec.field(default_factory=list)
     """What was put away, by the name under `refs/ralf/`, the newest last."""
-    refused: list[dict[str, Any]] = field(default_factory=list)
+    refused: list[dict[str, Any]] = msgspec.field(default_factory=list)
     """Attempts at a gate that were refused."""
 
     @property

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.gates.statement import digest_of
@@ -48,8 +49,7 @@ _MAX_PATH: Final = 500
 _SHOWN: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class SpecCriterion:
+class SpecCriterion(msgspec.Struct, frozen=True):
     """One thing that has to be true, and the command that says so, if the spec gives one."""
 
     number: int
@@ -57,8 +57,7 @@ class SpecCriterion:
     command: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(msgspec.Struct, frozen=True):
     """What a spec says."""
 
     title: str
@@ -173,20 +172,18 @@ def faults(spec: Spec) -> list[str]:
 # Lists
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(msgspec.Struct):
     indent: int
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = msgspec.field(default_factory=list)
     command: str | None = None
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(msgspec.Struct):
     """Reads the sections of a spec line by line."""
 
-    drafts: list[_Draft] = field(default_factory=list)
-    protected: list[str] = field(default_factory=list)
-    oddities: list[str] = field(default_factory=list)
+    drafts: list[_Draft] = msgspec.field(default_factory=list)
+    protected: list[str] = msgspec.field(default_factory=list)
+    oddities: list[str] = msgspec.field(default_factory=list)
 
     def read_criteria(self, lines: Iterable[MarkdownLine]) -> None:
         current: _Draft | None = None

@@ -14,10 +14,12 @@ whose file cannot be read stops nobody from working on the others.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Container
 from datetime import datetime
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from interlock.errors import InterlockError, NotFound
 from interlock.work.threads.conversation import Conversation, parse_conversation
@@ -33,16 +35,14 @@ _MAX_SPEC: Final = 1024 * 1024
 _MAX_ACTIVE: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableThread:
+class UnreadableThread(msgspec.Struct, frozen=True):
     """A thread whose file cannot be read, and why."""
 
     id: str
     error: InterlockError
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """Every thread that has files: the one that changed last comes first."""
 
     threads: tuple[ThreadView, ...]
@@ -91,11 +91,13 @@ class ThreadFiles:
             raise corrupt(name, f"it is about another thread, {view.id}")
         return view
 
-    def list_threads(self) -> Listing:
-        """All of them; what cannot be read is beside the others."""
+    def list_threads(self, beside: Container[str] = ()) -> Listing:
+        """All of them but for those that are known already; what cannot be read is beside the others."""
         found: list[ThreadView] = []
         unreadable: list[UnreadableThread] = []
         for name in self.folder.names("threads"):
+            if name in beside:
+                continue
             try:
                 found.append(self.load(name))
             except NotFound:

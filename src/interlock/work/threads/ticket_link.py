@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
@@ -43,8 +43,7 @@ def open_for(transaction: Transaction, *, event: Event, called: str | int | None
     return transaction.create(THREAD, event, parent=ticket.id).entry.instance
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(msgspec.Struct, frozen=True):
     """The ticket that a thread is for."""
 
     number: int

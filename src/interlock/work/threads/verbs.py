@@ -7,7 +7,6 @@ terminal, or one who passes a gate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from typing import Any
@@ -22,7 +21,8 @@ from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
-from interlock.work.gates import Presence, approval, question_of, refused_attempt
+from interlock.work.gates.approval import approval, question_of, refused_attempt
+from interlock.work.gates.presence import Presence
 from interlock.work.threads.active import ACTIVE, named_thread
 from interlock.work.threads.attending import look, step_of
 from interlock.work.threads.children import close_left
@@ -72,8 +72,7 @@ class PersonNeed(IntEnum):
     GATE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
+class Person(msgspec.Struct, frozen=True):
     """Whoever calls a verb, and how they can show that they are there."""
 
     actor: Actor
@@ -84,8 +83,7 @@ class Person:
     """Proves the person for one move of one instance, where a terminal proves nothing; raises otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(msgspec.Struct, frozen=True):
     """What a person is asked before a move is made: what is shown, the question, and the word that is yes."""
 
     shown: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from interlock.errors import Conflict, InterlockError, Refusal
 from interlock.journal import Entry, Instance, Journal
@@ -25,8 +25,7 @@ from interlock.work.tickets.threads import THREAD, open_thread
 __all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "is_told"]
 
 
-@dataclass(frozen=True, slots=True)
-class TicketResult:
+class TicketResult(msgspec.Struct, frozen=True):
     """Where a ticket is when nothing goes on by itself any more, and why."""
 
     ticket: TicketView

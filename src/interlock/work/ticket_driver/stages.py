@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from interlock.machine import Machine
 
@@ -34,16 +35,14 @@ class StageKind(StrEnum):
     """It has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(msgspec.Struct, frozen=True):
     """What a ticket needs next, and the command that does it, where one does."""
 
     what: StageKind
     command: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkStop:
+class WorkStop(msgspec.Struct, frozen=True):
     """Why nothing goes on by itself now, and what a person does next."""
 
     why: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal
@@ -41,8 +41,7 @@ _ONWARD = {"Finalized": "run", "Configuring": "start", "Implemented": "ready"}
 _RESTS = {"Paused": "the thread rests", "Stuck": "the thread is stuck", "PreflightFailed": "the thread cannot begin"}
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(msgspec.Struct, frozen=True):
     """What was chosen for this walk."""
 
     agent: str | None = None

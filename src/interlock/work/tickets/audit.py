@@ -16,14 +16,13 @@ from interlock.journal import Entry
 __all__ = ["Trail", "comment_of", "disarmed", "is_move", "marker", "parse", "trail_of"]
 
 _UNKNOWN = "(unknown)"
-_HIDDEN = re.compile(r"^<!-- ralph-transition: (\{.*\}) -->$", re.MULTILINE)
-_VISIBLE = re.compile(
-    r"^\*\*State transition\*\*: (?P<from>.+?) → (?P<to>[^()\n]+?)(?: \(intent: (?P<intent>[a-z_]+)\))?\n"
+_HIDDEN = r"(?m)^<!-- ralph-transition: (\{.*\}) -->$"
+_VISIBLE = (
+    r"(?m)^\*\*State transition\*\*: (?P<from>.+?) → (?P<to>[^()\n]+?)(?: \(intent: (?P<intent>[a-z_]+)\))?\n"
     r"\*\*Command\*\*: (?P<command>.+)\n"
-    r"\*\*Reason\*\*: (?P<reason>.*(?:\n(?!<!--).*)*)",
-    re.MULTILINE,
+    r"\*\*Reason\*\*: (?P<reason>.*(?:\n(?!<!--).*)*)"
 )
-_FORGERY = re.compile(r"(?im)^([\s>]*)(\*\*(?:state transition|command|reason)\*\*)|(<!--\s*ralph)")
+_FORGERY = r"(?im)^([\s>]*)(\*\*(?:state transition|command|reason)\*\*)|(<!--\s*ralph)"
 
 
 class Trail(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "from"}):
@@ -83,18 +82,18 @@ def marker(trail: Trail) -> str:
 
 def disarmed(text: str) -> str:
     """Anybody's text, made so that no part of it can be taken for an audit comment; people read the same."""
-    return _FORGERY.sub(lambda found: f"{found[1]}\\{found[2]}" if found[2] else f"&lt;{found[3][1:]}", text)
+    return re.sub(_FORGERY, lambda found: f"{found[1]}\\{found[2]}" if found[2] else f"&lt;{found[3][1:]}", text)
 
 
 def parse(text: str) -> Trail | None:
     """The move that an audit comment tells: by its hidden line, else by the lines that people read; None for others."""
-    hidden = _HIDDEN.search(text)
+    hidden = re.search(_HIDDEN, text)
     if hidden is not None:
         try:
             return _from_hidden(msgspec.json.decode(hidden[1]))
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
-    seen = _VISIBLE.search(text)
+    seen = re.search(_VISIBLE, text)
     if seen is None:
         return None
     source = None if seen["from"] == _UNKNOWN else seen["from"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from graphlib import CycleError, TopologicalSorter
 
 import msgspec
 
@@ -83,6 +82,7 @@ def circles(sql: Sql) -> list[Circle]:
     for whole, part in sql.rows(_PARTS):
         waits.setdefault(whole, set()).add(part)
     found: list[Circle] = []
+    waits = _without_ends(waits)
     while len(found) < _MOST and (way := _circle(waits)) is not None:
         known = by_ids(sql, way)
         message = f"{worded(sql, way)}, so none of them is offered"
@@ -92,7 +92,28 @@ def circles(sql: Sql) -> list[Circle]:
     return found
 
 
+def _without_ends(waits: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Leave out every ticket that in the end waits for nothing: what is left are circles, and what waits for them."""
+    left = {one: sum(other in waits for other in others) for one, others in waits.items()}
+    waiting: dict[str, list[str]] = {}
+    for one, others in waits.items():
+        for other in others & waits.keys():
+            waiting.setdefault(other, []).append(one)
+    free = [one for one, count in left.items() if not count]
+    for one in free:
+        for above in waiting.get(one, ()):
+            left[above] -= 1
+            if not left[above]:
+                free.append(above)
+    gone = set(free)
+    return {one: others for one, others in waits.items() if one not in gone}
+
+
 def _circle(waits: dict[str, set[str]]) -> list[str] | None:
+    from graphlib import CycleError, TopologicalSorter
+
+    if not waits:
+        return None
     try:
         TopologicalSorter({one: sorted(others) for one, others in sorted(waits.items())}).prepare()
     except CycleError as error:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
+
+import msgspec
 
 from interlock.errors import Refusal
 from interlock.machine import Machine
@@ -52,8 +53,7 @@ _READERS: Final = ("Read", "Grep", "Glob")
 _WRITERS: Final = ("Write", "Edit")
 
 
-@dataclass(frozen=True, slots=True)
-class Skill:
+class Skill(msgspec.Struct, frozen=True):
     """A command as a text that an agent follows."""
 
     name: str

@@ -9,7 +9,6 @@ for a person (`settle`), and the board stays as it is until then.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -61,19 +60,18 @@ class SyncFailure(msgspec.Struct, frozen=True, rename="camel"):
     message: str
 
 
-@dataclass(slots=True)
-class SyncReport:
+class SyncReport(msgspec.Struct):
     """What a synchronisation did."""
 
-    made: list[int] = field(default_factory=list)
+    made: list[int] = msgspec.field(default_factory=list)
     """Tickets that came from the board."""
-    moved: list[int] = field(default_factory=list)
+    moved: list[int] = msgspec.field(default_factory=list)
     """Tickets that were moved as their cards were."""
-    edited: list[int] = field(default_factory=list)
-    shown: list[int] = field(default_factory=list)
+    edited: list[int] = msgspec.field(default_factory=list)
+    shown: list[int] = msgspec.field(default_factory=list)
     """Tickets that the board now shows as they are."""
-    waiting: list[BoardDifference] = field(default_factory=list)
-    trouble: list[SyncFailure] = field(default_factory=list)
+    waiting: list[BoardDifference] = msgspec.field(default_factory=list)
+    trouble: list[SyncFailure] = msgspec.field(default_factory=list)
 
 
 def tracker_of(settings: Settings, environment: Mapping[str, str], *, quick: bool = False) -> GitHub | None:
@@ -146,8 +144,7 @@ def _names(item: BoardItem) -> tuple[str, ...]:
     return (f"github:{item.issue}",)
 
 
-@dataclass(slots=True)
-class _Sync:
+class _Sync(msgspec.Struct):
     journal: Journal
     board: Board
     machine: Machine

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.work.formats.quoting import shown
 from interlock.work.verification.receipt import COMMAND, CommandRun, Judged
@@ -22,8 +23,7 @@ _NOT_OURS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "RALPH_SESSION_ID")
 """What must not reach a verifier: it would work on another repository, or speak for an agent."""
 
 
-@dataclass(slots=True)
-class Runner:
+class Runner(msgspec.Struct):
     """Runs commands in one place, and numbers their logs."""
 
     request: Request

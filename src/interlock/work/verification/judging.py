@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.quoting import fenced
 from interlock.work.verification.receipt import CommandRun, Judged
@@ -33,8 +34,7 @@ _FORM: Final = re.compile(r"(criterion)([\s*_]+#?)(?=[0-9])", re.IGNORECASE)
 _TAKEN_BACK: Final = re.compile(r"[\s*_`]*FAIL(?:ED)?\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class CriterionVerdict:
+class CriterionVerdict(msgspec.Struct, frozen=True):
     """What one line says."""
 
     number: int

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.work.formats.quoting import shown
 from interlock.work.verification import runners
@@ -26,8 +27,7 @@ _WHY = 200
 _HOW = {"A": "added", "D": "deleted"}
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(msgspec.Struct, frozen=True):
     """A path that differs from the baseline, with what it held and holds; None where there is no file."""
 
     path: str

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 __all__ = [
     "COMMAND",
@@ -39,8 +39,7 @@ How = Literal["passed", "failed", "missing", "timed_out", "killed", "lost"]
 Place = Literal["checkout", "work tree"]
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRun:
+class CommandRun(msgspec.Struct, frozen=True):
     """One command that we ran, and our own account of it."""
 
     name: str
@@ -61,8 +60,7 @@ class CommandRun:
         return self.how == "passed"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(msgspec.Struct, frozen=True):
     """One criterion, whether it is met, and who says so."""
 
     number: int
@@ -74,8 +72,7 @@ class Judged:
     ran: CommandRun | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeRun:
+class JudgeRun(msgspec.Struct, frozen=True):
     """The run of the agent that judged."""
 
     agent: str
@@ -90,8 +87,7 @@ class JudgeRun:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectedEdit:
+class ProtectedEdit(msgspec.Struct, frozen=True):
     """A protected path that is not as it was at the baseline."""
 
     path: str
@@ -101,8 +97,7 @@ class ProtectedEdit:
     """What protects it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(msgspec.Struct, frozen=True):
     """An ignored path that was taken along into the checkout, as it was."""
 
     path: str
@@ -111,8 +106,7 @@ class Carried:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """What became of the tests that were there at the baseline."""
 
     deleted: tuple[str, ...] = ()
@@ -131,8 +125,7 @@ class Counted:
     """Checks of the baseline's tests that no test makes any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(msgspec.Struct, frozen=True):
     """What was seen of one tree: the only key to Implemented, and void as soon as the tree is another."""
 
     tree: str

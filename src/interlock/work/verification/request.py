@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+
+import msgspec
 
 from interlock.errors import UsageError
 from interlock.work.settings.values import Settings
@@ -26,8 +27,7 @@ _RUNS_SCRIPTS: Final = frozenset(
 """What is told apart by its second word."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verifier:
+class Verifier(msgspec.Struct, frozen=True):
     """A command that must exit with 0."""
 
     name: str
@@ -50,8 +50,7 @@ class Criterion(Protocol):
         """What decides it: exit 0 is met. Without one, the judge does."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeAnswer:
+class JudgeAnswer(msgspec.Struct, frozen=True):
     """What a judge said in its own words, and how its run went."""
 
     said: str
@@ -62,8 +61,7 @@ Judge = Callable[[str, Path], JudgeAnswer | None]
 """Asks a second agent: the prompt, and the directory it looks at; None where it was stopped."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerificationPlan:
+class VerificationPlan(msgspec.Struct, frozen=True):
     """How this repository is verified."""
 
     verifiers: tuple[Verifier, ...] = ()
@@ -86,8 +84,7 @@ class VerificationPlan:
         return bool(self.prepare or self.carry)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """One verification."""
 
     root: Path
@@ -107,7 +104,7 @@ class Request:
     title: str = ""
     own_tree: Path | None = None
     """The repository's own work tree, where `root` is another one: ignored paths are carried from there, too."""
-    vouched: Mapping[str, str] = field(default_factory=dict)
+    vouched: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Protected paths that a person has accepted as they are now: the SHA-256 of the content of each."""
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.work.formats.quoting import shown
@@ -90,15 +92,14 @@ def require_found(request: Request, receipt: Receipt, tell: Callable[[object], N
         raise InterlockError("verifiers_missing", message, hint)
 
 
-@dataclass(slots=True)
-class _Verification:
+class _Verification(msgspec.Struct):
     """One verification under way."""
 
     request: Request
     tell: Callable[[object], None]
     stop: StopSignal
-    troubles: list[str] = field(default_factory=list)
-    meddled: list[str] = field(default_factory=list)
+    troubles: list[str] = msgspec.field(default_factory=list)
+    meddled: list[str] = msgspec.field(default_factory=list)
 
     def receipt(self) -> Receipt:
         request = self.request
@@ -248,8 +249,7 @@ _MET = Judged(0, "", True, "", "")
 """Stands for the criteria that are yet to be judged, where it is asked whether all else is well."""
 
 
-@dataclass(slots=True)
-class _Watch:
+class _Watch(msgspec.Struct):
     """Sees whether the files are still those of the tree."""
 
     request: Request

@@ -8,8 +8,9 @@ A question for permission is answered by policy; files and terminals are not off
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock import __version__
 from interlock.world.agents import failures
@@ -29,8 +30,7 @@ _NO_SUCH_METHOD = -32601
 _KINDS = {"allow": ("allow_once", "allow_always"), "reject": ("reject_once", "reject_always")}
 
 
-@dataclass(frozen=True, slots=True)
-class Acp:
+class Acp(msgspec.Struct, frozen=True):
     """An agent of the Agent Client Protocol, by its command."""
 
     command: tuple[str, ...]

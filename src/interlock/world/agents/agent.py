@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
+
+import msgspec
 
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Happening
@@ -17,8 +18,7 @@ Now = Callable[[], datetime]
 """The time of day, with its zone: agents say when a limit ends in the local time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(msgspec.Struct, frozen=True):
     """How a process is started."""
 
     argv: tuple[str, ...]
@@ -26,16 +26,15 @@ class Launch:
     """What it reads first; None is nothing at all."""
     stays_open: bool = False
     """Whether its stdin stays open behind that, for replies, until it has finished."""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = msgspec.field(default_factory=dict)
     """What it needs besides the assignment's."""
-    files: Mapping[Path, str] = field(default_factory=dict)
+    files: Mapping[Path, str] = msgspec.field(default_factory=dict)
     """What is written before it starts and taken away once it has ended; only its owner may read them."""
     linger: float = 30.0
     """How many silent seconds it may take to exit, once it has said that it finished."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(msgspec.Struct, frozen=True):
     """What is written to the agent's stdin."""
 
     data: bytes

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.world.agents.lines import LONGEST
 
 __all__ = ["AgentTools", "Assignment", "TimeOuts"]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeOuts:
+class TimeOuts(msgspec.Struct, frozen=True):
     """How many seconds a run may take, be silent, and be silent at its beginning; None is for ever."""
 
     wall: float | None = None
@@ -21,8 +21,7 @@ class TimeOuts:
     first_output: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTools:
+class AgentTools(msgspec.Struct, frozen=True):
     """What of ours an agent works with. A part that it has already, by the files of its repository, is empty here."""
 
     server: tuple[str, ...] = ()
@@ -33,8 +32,7 @@ class AgentTools:
     """The hooks of ours in its files that the run leaves out, because they count only where a person trusts them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(msgspec.Struct, frozen=True):
     """One iteration of one agent."""
 
     prompt: str
@@ -43,7 +41,7 @@ class Assignment:
     """Where everything it prints is written as it comes, without secrets."""
     environment: Mapping[str, str]
     """All of it: nothing is taken from our own. `RALPH_SESSION_ID` and `RALPH_ROOT` are in it."""
-    time_outs: TimeOuts = field(default_factory=TimeOuts)
+    time_outs: TimeOuts = msgspec.field(default_factory=TimeOuts)
     model: str | None = None
     arguments: tuple[str, ...] = ()
     """A person's own flags, behind ours."""

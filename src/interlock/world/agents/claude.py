@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
@@ -37,8 +38,7 @@ _ANSWERS = {"StructuredOutput": "structured_output", "structured_output": "struc
 """The tool that takes an answer of a given schema, and where it is in the result: of Claude Code, and of Qwen Code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claude:
+class Claude(msgspec.Struct, frozen=True):
     """Claude Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
 
     program: str = "claude"
@@ -76,8 +76,7 @@ def _answering(assignment: Assignment) -> Iterator[str]:
         yield from ("--json-schema", json.dumps(assignment.schema))
 
 
-@dataclass(frozen=True, slots=True)
-class Qwen:
+class Qwen(msgspec.Struct, frozen=True):
     """Qwen Code, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
 
     program: str = "qwen"

@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
@@ -27,8 +28,7 @@ _FLAGS = "/<session-flags>/config.toml"
 _BYPASS = ("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto")
 
 
-@dataclass(frozen=True, slots=True)
-class Codex:
+class Codex(msgspec.Struct, frozen=True):
     """Codex, headless. Unless a person's flags say otherwise, it may write in its directory alone."""
 
     program: str = "codex"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment
@@ -14,8 +15,7 @@ from interlock.world.agents.transcript import Stretch
 __all__ = ["CommandAgent", "PlainReader"]
 
 
-@dataclass(frozen=True, slots=True)
-class CommandAgent:
+class CommandAgent(msgspec.Struct, frozen=True):
     """A command line; `{prompt}`, `{prompt_file}` and `{model}` in it are filled in.
 
     Where it has neither of the first two, the prompt is on stdin. An argument holds 128 KiB at the most.

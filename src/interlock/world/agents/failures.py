@@ -8,22 +8,20 @@ failed run. The kinds, the banners and a corpus of samples are in `failures.toml
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from interlock.world.agents.happenings import Cure, Failure, FailureKind
 from interlock.world.agents.wire import count, decoded, words
 
 __all__ = ["banner", "corpus", "cure_of", "failure_of", "told", "until"]
 
-_IN_TEXT = re.compile(
-    r"(?:API Error: |unexpected status |exceeded retry limit, last status: |failed with HTTP )(?P<status>[45]\d\d)\b",
-    re.IGNORECASE,
+_IN_TEXT = (
+    r"(?i)(?:API Error: |unexpected status |exceeded retry limit, last status: |failed with HTTP )"
+    r"(?P<status>[45]\d\d)\b"
 )
 """The HTTP status in an agent's error text."""
 _DEEPEST = 4
@@ -34,16 +32,15 @@ _LONGEST = 500
 _PAST = timedelta(hours=1)
 """A time of day that was less than this ago is meant as it is, and not as tomorrow's."""
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-_EPOCH = re.compile(r"\|(\d{10})\b")
-_CLOCK = re.compile(
-    r"(?:resets?|again)[ ]+(?:at[ ]+|on[ ]+)?"
+_EPOCH = r"\|(\d{10})\b"
+_CLOCK = (
+    r"(?i)(?:resets?|again)[ ]+(?:at[ ]+|on[ ]+)?"
     r"(?:(?P<month>[A-Z][a-z]{2})[a-z]*\.?[ ]+(?P<day>\d{1,2})(?:st|nd|rd|th)?,?[ ]+"
     r"(?:(?P<year>\d{4}),?[ ]+)?(?:at[ ]+)?)?"
-    r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?[ ]?(?P<half>[ap]m)?(?:[ ]\((?P<zone>[A-Za-z0-9_+/-]{1,40})\))?",
-    re.IGNORECASE,
+    r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?[ ]?(?P<half>[ap]m)?(?:[ ]\((?P<zone>[A-Za-z0-9_+/-]{1,40})\))?"
 )
-_WAIT = re.compile(r"(?:resets?|again|retry)[ ]+in[ ]+((?:[\d.]+[ ]?[a-z]+[, ]*(?:and )?){1,5})", re.IGNORECASE)
-_PIECE = re.compile(r"([\d.]+) ?(ms|[smhd])[a-z]*", re.IGNORECASE)
+_WAIT = r"(?i)(?:resets?|again|retry)[ ]+in[ ]+((?:[\d.]+[ ]?[a-z]+[, ]*(?:and )?){1,5})"
+_PIECE = r"(?i)([\d.]+) ?(ms|[smhd])[a-z]*"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
@@ -59,7 +56,7 @@ def failure_of(
         texts += [words(quoted.get(name)) for name in ("message", "detail")]
         codes += [words(quoted.get(name)) for name in ("code", "type", "status", "reason")]
         statuses += [count(quoted.get("status")), count(quoted.get("code"))]
-    statuses += [int(one["status"]) for one in _IN_TEXT.finditer(said)]
+    statuses += [int(one["status"]) for one in re.finditer(_IN_TEXT, said)]
     table = corpus()
     found = next((one for text in reversed(texts) for line in text.splitlines() if (one := banner(line, now))), None)
     kind: str | None = found.kind if found else None
@@ -104,12 +101,12 @@ def banner(line: str, now: datetime) -> Failure | None:
 
 def until(text: str, now: datetime) -> float | None:
     """When a limit ends, from what is said of it, in seconds since 1970; None where nothing is."""
-    if found := _EPOCH.search(text):
+    if found := re.search(_EPOCH, text):
         return float(found[1])
-    if found := _WAIT.search(text):
-        seconds = sum(_SECONDS[unit.lower()] * _number(amount) for amount, unit in _PIECE.findall(found[1]))
+    if found := re.search(_WAIT, text):
+        seconds = sum(_SECONDS[unit.lower()] * _number(amount) for amount, unit in re.findall(_PIECE, found[1]))
         return now.timestamp() + seconds if seconds else None
-    for found in _CLOCK.finditer(text):
+    for found in re.finditer(_CLOCK, text):
         if (moment := _moment(found, now)) is not None:
             return moment.timestamp()
     return None
@@ -124,6 +121,8 @@ def _number(text: str) -> float:
 
 def _moment(found: re.Match[str], now: datetime) -> datetime | None:
     """The moment that a time of day means, with or without its date; None where there is no such time."""
+    from zoneinfo import ZoneInfo
+
     if not (found["half"] or found["minute"]):
         return None  # a bare number is no time of day
     try:
@@ -143,7 +142,9 @@ def _moment(found: re.Match[str], now: datetime) -> datetime | None:
 @cache
 def corpus() -> Mapping[str, Any]:
     """What is in `failures.toml`."""
-    return tomllib.loads(files("interlock.world.agents").joinpath("failures.toml").read_text(encoding="utf-8"))
+    import tomllib
+
+    return tomllib.loads(Path(__file__).with_name("failures.toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -6,8 +6,9 @@ A run cannot be given a server: there is no flag, and a file that a variable nam
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
@@ -20,8 +21,7 @@ from interlock.world.agents.wire import count, decoded, inner, words
 __all__ = ["Gemini", "GeminiReader"]
 
 
-@dataclass(frozen=True, slots=True)
-class Gemini:
+class Gemini(msgspec.Struct, frozen=True):
     """Gemini CLI, headless. Unless a person's flags say otherwise, it may edit files without being asked."""
 
     program: str = "gemini"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
 
 from interlock.world.redaction import redacted
 
@@ -63,23 +65,20 @@ class FailureKind(StrEnum):
     """The prompt or the conversation is longer than the model takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(msgspec.Struct, frozen=True):
     """The agent's own words: a whole message, or a line where it prints plain text."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsedTool:
+class UsedTool(msgspec.Struct, frozen=True):
     """The agent called a tool, on what."""
 
     name: str
     about: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True):
     """Tokens that were used since the last time it was told."""
 
     input: int = 0
@@ -90,22 +89,19 @@ class Usage:
         return Usage(self.input + other.input, self.output + other.output, self.cached + other.cached)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """What was spent since the last time it was told, in dollars."""
 
     usd: float
 
 
-@dataclass(frozen=True, slots=True)
-class ContextUsed:
+class ContextUsed(msgspec.Struct, frozen=True):
     """How full the model's context is."""
 
     percent: float
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """Why the work stopped, and until when (seconds since 1970) where that is known."""
 
     kind: FailureKind
@@ -113,15 +109,13 @@ class Failure:
     said: str
 
 
-@dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(msgspec.Struct, frozen=True):
     """Something that a person should know, and that stops nothing."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(msgspec.Struct, frozen=True):
     """The agent said that it has ended, and how; what it said last, or what went wrong."""
 
     ok: bool
@@ -133,6 +127,6 @@ Happening = Said | UsedTool | Usage | Cost | ContextUsed | Failure | Warned | Fi
 
 def without_secrets(happening: Happening) -> Happening:
     """The same happening with every text in it redacted."""
-    values = {one.name: getattr(happening, one.name) for one in fields(happening)}
+    values = asdict(happening)
     clean: dict[str, Any] = {name: redacted(value) for name, value in values.items() if type(value) is str}
     return replace(happening, **clean) if clean else happening

@@ -6,9 +6,10 @@ It says nothing while it waits for a limit that it may ask again after; a time-o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from interlock.world import jsonc
 from interlock.world.agents import failures
@@ -25,8 +26,7 @@ _CONTENT = "OPENCODE_CONFIG_CONTENT"
 """Settings in a text, which OpenCode adds to those of its files."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenCode:
+class OpenCode(msgspec.Struct, frozen=True):
     """OpenCode, headless. What it may do is in its own `opencode.json`."""
 
     program: str = "opencode"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from interlock.world.agents.happenings import Failure, Usage
 
@@ -35,8 +36,7 @@ NO_ATTEMPTS: Final = UNUSABLE | {Ending.LIMITED, Ending.STOPPED}
 """Endings that say nothing of the work, and cost no iteration and no attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What came of a run. A promise is what the agent said, whatever the ending; believing it is not done here."""
 
     ending: Ending

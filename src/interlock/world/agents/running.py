@@ -14,10 +14,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from interlock.world.agents import tree
 from interlock.world.agents.account import Account

@@ -12,8 +12,9 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.ancestry import MARKER, ancestors
 
@@ -26,8 +27,7 @@ _KILLING = 2.0
 _POLL = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     pid: int
     parent: int
     group: int

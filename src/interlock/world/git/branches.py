@@ -9,8 +9,9 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.kept import OURS
@@ -39,8 +40,7 @@ __all__ = [
 _PREFIX = "ralf/"
 
 
-@dataclass(frozen=True, slots=True)
-class StartingPoint:
+class StartingPoint(msgspec.Struct, frozen=True):
     """Where a thread began: the branch that was checked out, and its commit then."""
 
     branch: str

@@ -9,9 +9,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from interlock.errors import InterlockError
 
@@ -36,8 +37,7 @@ _QUIET = {
 _NOBODYS = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class GitOutput:
+class GitOutput(msgspec.Struct, frozen=True):
     """What git answered: its status, its output, what it said on stderr, and whether the output was cut."""
 
     status: int

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.locks import end_dead_locks, locked
@@ -18,15 +19,13 @@ __all__ = ["Identity", "Signing", "commit", "commit_tree", "find_commit", "ident
 _FORMATS = ("openpgp", "ssh", "x509")
 
 
-@dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(msgspec.Struct, frozen=True):
     """How the user signs commits: settings of git, all from the user's own configuration."""
 
     settings: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Who commits, read once and passed on."""
 
     name: str

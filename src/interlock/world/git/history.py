@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.objects import TreeDifference, differences, parents_and_tree, tree_of
@@ -20,16 +21,14 @@ __all__ = ["Commit", "Diff", "PathChange", "changed_between", "changed_by", "dif
 _FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
 
-@dataclass(frozen=True, slots=True)
-class PathChange:
+class PathChange(msgspec.Struct, frozen=True):
     """A path that differs between two trees: `A`dded, `M`odified, `D`eleted, or another `T`ype of file."""
 
     path: str
     status: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True):
     """One commit; `at` is when it was committed, in seconds since the epoch."""
 
     hash: str
@@ -40,8 +39,7 @@ class Commit:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(msgspec.Struct, frozen=True):
     """A patch as text, and whether its end was cut off."""
 
     text: str

@@ -18,8 +18,9 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.locks import IndexLock, locked
@@ -54,8 +55,7 @@ _GITLINK = "160000"
 _LINK = "120000"
 
 
-@dataclass(frozen=True, slots=True)
-class KeptWork:
+class KeptWork(msgspec.Struct, frozen=True):
     """What is kept: under which ref, as which commit, made on which HEAD, and the paths that differed or had to go."""
 
     ref: str
@@ -69,8 +69,7 @@ class KeptWork:
         return self.ref.removeprefix("refs/ralf/")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(msgspec.Struct, frozen=True):
     mode: str
     hash: str
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.world.git.entries import entries_only
 from interlock.world.git.private import Place, Repository, opened
@@ -21,16 +23,14 @@ from interlock.world.git.trees import below, leave_out, take_up
 __all__ = ["Looking", "WorkTreeHash"]
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeHash:
+class WorkTreeHash(msgspec.Struct, frozen=True):
     """A work tree as it is now, without what was excluded: its hash, and every path that is not as HEAD has it."""
 
     tree: str
     changed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Basis:
+class _Basis(msgspec.Struct, frozen=True):
     """What an index of ours was made of; where it is another, so must the index be."""
 
     index: bytes
@@ -39,8 +39,7 @@ class _Basis:
     settings: tuple[GitSetting, ...]
 
 
-@dataclass(slots=True)
-class Looking:
+class Looking(msgspec.Struct):
     """Looks at one work tree."""
 
     _basis: _Basis | None = None

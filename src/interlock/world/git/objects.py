@@ -11,7 +11,8 @@ import hashlib
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.private import Repository
@@ -36,8 +37,7 @@ _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _AT_ONCE = 1 << 26
 
 
-@dataclass(frozen=True, slots=True)
-class GitObject:
+class GitObject(msgspec.Struct, frozen=True):
     """An object whose content matches its hash; `content` is None if it is too large for memory."""
 
     kind: str
@@ -50,16 +50,14 @@ class GitObject:
         return self.content or b""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(msgspec.Struct, frozen=True):
     """One entry of a tree."""
 
     mode: str
     hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class TreeDifference:
+class TreeDifference(msgspec.Struct, frozen=True):
     """A path that differs between two trees; a side is None if that tree does not have the path."""
 
     path: bytes

@@ -11,8 +11,9 @@ import re
 import shutil
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.characters import decoded, marked
@@ -46,8 +47,7 @@ def patch(repository: Repository, found: Sequence[TreeDifference]) -> bytes:
     return "".join(parts).encode("utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
+class _Sides(msgspec.Struct, frozen=True):
     """The contents of the two sides of each difference."""
 
     blobs: Mapping[str, GitObject]

@@ -13,8 +13,9 @@ import struct
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.call import GitOutput, call, verb_of
@@ -53,8 +54,7 @@ _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"
 """Attributes by which every file is stored and written exactly as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True):
     """A repository that git can be asked about and told to change."""
 
     root: Path | None

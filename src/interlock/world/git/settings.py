@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.call import call
@@ -14,8 +15,7 @@ __all__ = ["GitSetting", "find", "settings", "user_email", "user_signing_key"]
 _MAX_POINTER = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class GitSetting:
+class GitSetting(msgspec.Struct, frozen=True):
     """One line of git's configuration, and whether it is the user's own or the repository's."""
 
     scope: str

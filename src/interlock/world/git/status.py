@@ -6,9 +6,10 @@ import os
 import re
 import shutil
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.private import Place, Repository, opened
@@ -49,8 +50,7 @@ _MARKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class WorkTreeStatus:
+class WorkTreeStatus(msgspec.Struct, frozen=True):
     """A work tree as it is now. Paths are relative to it, and every byte of a name survives in them."""
 
     head: str | None
@@ -73,8 +73,7 @@ class WorkTreeStatus:
         return not (self.conflicts or self.staged or self.unstaged or self.untracked)
 
 
-@dataclass(frozen=True, slots=True)
-class PathStatus:
+class PathStatus(msgspec.Struct, frozen=True):
     """How one path differs: in the index from HEAD, and in the work tree from the index; `.` is not at all."""
 
     path: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.kept import entries_of, refuse_half_done
@@ -30,8 +31,7 @@ from interlock.world.repository import STATE_DIRECTORY
 __all__ = ["Switch", "prepare", "tracked_changes"]
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(msgspec.Struct, frozen=True):
     """What is ready: the files on the stage, the new index, and what has to go from the work tree."""
 
     repository: Repository

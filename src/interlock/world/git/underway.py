@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+
+import msgspec
+from msgspec.structs import asdict
 
 from interlock.world.git.private import Repository
 
@@ -19,8 +21,7 @@ _NAME = "ralph-move"
 _MOST = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class MoveInProgress:
+class MoveInProgress(msgspec.Struct, frozen=True):
     """A verb that has begun: on which branch, with which commit, and under which ref everything was kept first."""
 
     verb: str

@@ -13,8 +13,9 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.branches import (
@@ -40,8 +41,7 @@ __all__ = ["Removed", "add_work_tree", "remove_work_tree"]
 _MAKING = "ralph is making it\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Removed:
+class Removed(msgspec.Struct, frozen=True):
     """A work tree that is gone: what was kept of it, and what was left at its place because nobody keeps it."""
 
     kept: KeptWork | None

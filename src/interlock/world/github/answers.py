@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+import msgspec
 
 from interlock.errors import TrackerError
 from interlock.world.redaction import redacted
@@ -26,8 +27,7 @@ _LOOK = "Look at it on GitHub, and call again."
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseObject:
+class ResponseObject(msgspec.Struct, frozen=True):
     """An object of an answer. What is asked of it is there and has the type, or `tracker_failed` is raised."""
 
     members: Mapping[str, object]
@@ -62,22 +62,19 @@ class ResponseObject:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Limited:
+class Limited(msgspec.Struct, frozen=True):
     """GitHub takes no more for now; `seconds` where it says how long."""
 
     seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Unwell:
+class Unwell(msgspec.Struct, frozen=True):
     """GitHub could not answer; what was asked of it may have been done all the same."""
 
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class InvalidResponse:
+class InvalidResponse(msgspec.Struct, frozen=True):
     """Something answered, and it is no answer of GitHub's."""
 
     why: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from interlock.errors import TrackerError
 
@@ -16,8 +17,7 @@ _REPO = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
 _PROJECT = re.compile(r"[1-9][0-9]{0,8}")
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """A value that a field may have; its colour is one of GitHub's: GRAY, BLUE, GREEN, YELLOW and so on."""
 
     name: str
@@ -25,16 +25,14 @@ class Option:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A single-select field of a board, as it should be."""
 
     name: str
     options: tuple[Option, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BoardItem:
+class BoardItem(msgspec.Struct, frozen=True):
     """One issue on the board, as it was when it was read."""
 
     id: str
@@ -55,8 +53,7 @@ class BoardItem:
     """Whether it was not closed as not planned."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoardAddress:
+class BoardAddress(msgspec.Struct, frozen=True):
     """A repository, and a project of a user or an organisation, on GitHub."""
 
     owner: str
@@ -65,8 +62,7 @@ class BoardAddress:
     project: int
 
 
-@dataclass(frozen=True, slots=True)
-class SetUp:
+class SetUp(msgspec.Struct, frozen=True):
     """What setting up changed: the fields that were made, and the options that others got besides theirs."""
 
     project_url: str

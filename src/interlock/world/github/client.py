@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Self
+
+import msgspec
 
 from interlock.errors import TrackerError
 from interlock.world.github import documents
@@ -38,8 +39,7 @@ def connect(place: BoardAddress, environment: Mapping[str, str], *, quick: bool 
     return GitHub(Transport(token, url=address), place)
 
 
-@dataclass(frozen=True, slots=True)
-class _Home:
+class _Home(msgspec.Struct, frozen=True):
     """What GitHub calls the repository and the project of a place."""
 
     repository: str
@@ -47,8 +47,7 @@ class _Home:
     project_url: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Comment:
+class _Comment(msgspec.Struct, frozen=True):
     id: str
     url: str
     is_ours: bool

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from interlock.errors import TrackerError
 from interlock.world.github import documents
@@ -17,16 +18,14 @@ __all__ = ["Ids", "ProjectFields"]
 _SETUP = "Run `ralph ticket sync --setup`, or give it its name back on GitHub."
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
+class Ids(msgspec.Struct, frozen=True):
     """What GitHub calls a field, and an option of it where one is meant."""
 
     field: str
     option: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True):
     """A field as GitHub has it: its options as it takes them back, by name; None where it is no single-select field."""
 
     id: str

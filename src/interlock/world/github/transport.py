@@ -10,11 +10,11 @@ import json
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
 import httpx
+import msgspec
 
 from interlock import __version__
 from interlock.errors import TrackerError
@@ -36,8 +36,7 @@ _UNSURE_HINT = "Call it again: what is there already is not made twice."
 _UNREACHABLE_HINT = "Look at https://www.githubstatus.com and your network, then try again."
 
 
-@dataclass(frozen=True, slots=True)
-class _Setback:
+class _Setback(msgspec.Struct, frozen=True):
     """Why a call was not answered, and how long to wait before it is made again; None where it must not be."""
 
     error: TrackerError

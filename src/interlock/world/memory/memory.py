@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeVar
+
+import msgspec
 
 from interlock.errors import InterlockError, UsageError
 
@@ -33,8 +34,7 @@ class EventType(StrEnum):
     CODE_PATTERN_REUSE = "CODE_PATTERN_REUSE"
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(msgspec.Struct, frozen=True):
     """What an event of a type brings, and how its node is called."""
 
     name: str
@@ -55,8 +55,7 @@ _FORMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEvent:
+class MemoryEvent(msgspec.Struct, frozen=True):
     """Something that happened. Its id is made before it happens, so that it is remembered once.
 
     `at` is UTC, RFC 3339 with `Z`. Refuses data that its type does not bring, or that no node can hold.
@@ -67,7 +66,7 @@ class MemoryEvent:
     at: str
     story: str | None = None
     task: str | None = None
-    data: Mapping[str, Value] = field(default_factory=dict)
+    data: Mapping[str, Value] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         form = _FORMS[self.type]
@@ -89,8 +88,7 @@ def _is_value(value: object) -> bool:
     return isinstance(value, str | int | float | bool)
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryNode:
+class MemoryNode(msgspec.Struct, frozen=True):
     """A node of the memory's graph: its labels and its properties."""
 
     labels: tuple[str, ...]

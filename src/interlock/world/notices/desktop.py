@@ -6,8 +6,9 @@ import html
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.world.notices.notice import DeliveryFailure, Kind, Notice, text_of
 
@@ -19,8 +20,7 @@ _SCRIPT: Final = ("on run argv", "display notification (item 2 of argv) with tit
 """The texts are arguments of it, so that nothing in them can be read as a script."""
 
 
-@dataclass(frozen=True, slots=True)
-class Desktop:
+class Desktop(msgspec.Struct, frozen=True):
     """The desktop of whoever runs this process."""
 
     environment: Mapping[str, str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
@@ -43,8 +42,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     """How many are told as one."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryFailure:
+class DeliveryFailure(msgspec.Struct, frozen=True):
     """Why a notice did not go out. No address and no secret stands in it."""
 
     why: str

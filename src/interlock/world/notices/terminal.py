@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from interlock.world.characters import is_hidden
 from interlock.world.notices.notice import DeliveryFailure, Notice
@@ -30,8 +31,7 @@ _SEQUENCES: Final[Mapping[str, Callable[[Notice], str]]] = {
 """How a terminal is told: by the names of the setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terminal:
+class Terminal(msgspec.Struct, frozen=True):
     """The controlling terminal, where there is one."""
 
     sequence: str

@@ -25,8 +25,7 @@ _ANSWER: Final = 64 * 1024
 """So much of an answer is read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(msgspec.Struct, frozen=True):
     """Spans that arrived, and how many of them the collector would not have."""
 
     rejected: int = 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -30,17 +29,15 @@ def span_id(of: str) -> str:
     return hashlib.sha256(f"span:{of}".encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class SpanEvent:
+class SpanEvent(msgspec.Struct, frozen=True):
     """Something that happened within a span. Times are nanoseconds since 1970."""
 
     name: str
     at: int
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Attributes = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(msgspec.Struct, frozen=True):
     """Something that took time."""
 
     trace: str

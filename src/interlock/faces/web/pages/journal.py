@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
+
+import msgspec
 
 from interlock.errors import NotFound
 from interlock.faces.web.lines import HOMES, line_of
@@ -22,8 +23,7 @@ _HIGHEST: Final = 2**62
 _FIELDS: Final = ("machine", "instance", "event", "actor", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class _Ways:
+class _Ways(msgspec.Struct, frozen=True):
     """Where the page leads: each an address, or None where there is nothing there."""
 
     newest: str

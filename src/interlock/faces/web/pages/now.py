@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from interlock.faces.web.looks import StateStyle, look_of
 from interlock.faces.web.page import NEEDED, PageKind, PageRequest, Sight
@@ -17,8 +18,7 @@ _ASKING: Final = frozenset({"thread", "ticket", "story", "orchestrator", "trust"
 _LONGEST: Final = 80
 
 
-@dataclass(frozen=True, slots=True)
-class _Amount:
+class _Amount(msgspec.Struct, frozen=True):
     """What was used of one thing, and of how much."""
 
     words: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.faces.web.looks import StateStyle, look_of
 from interlock.faces.web.page import PageKind, PageRequest, Sight
@@ -24,8 +25,7 @@ _MOST_FILES = 100
 _ID_LENGTH = 26
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(msgspec.Struct, frozen=True):
     """A session in a list: what it does, how it looks, and whose it is."""
 
     session: SessionSummary
@@ -56,8 +56,7 @@ def _list(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
 # One session
 
 
-@dataclass(frozen=True, slots=True)
-class _Stay:
+class _Stay(msgspec.Struct, frozen=True):
     """One state that was reported."""
 
     look: StateStyle
@@ -69,8 +68,7 @@ class _Stay:
     off_path: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(msgspec.Struct, frozen=True):
     """Something that was told or seen."""
 
     seq: int
@@ -82,8 +80,7 @@ class _Event:
     is_off_path: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Bar:
+class _Bar(msgspec.Struct, frozen=True):
     """One state's share of the bar."""
 
     look: StateStyle

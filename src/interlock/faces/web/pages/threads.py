@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from interlock.errors import InterlockError, NotFound
 from interlock.faces.web.lists import folded, machine_of, newest, rows_of, topic
@@ -128,8 +129,7 @@ def _number(asked: PageRequest, name: str) -> int | None:
 # Where it stands
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """A phase on the way of a thread."""
 
     state: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from interlock.faces.web.looks import StateStyle, look_of
 from interlock.faces.web.page import PageKind, PageRequest, Sight
@@ -67,8 +68,7 @@ def _in_order(board: Dashboard, machine: Machine) -> list[PipelineStage]:
 # One ticket
 
 
-@dataclass(frozen=True, slots=True)
-class _Happened:
+class _Happened(msgspec.Struct, frozen=True):
     """Something that happened to a ticket."""
 
     time: str
@@ -82,8 +82,7 @@ class _Happened:
     """The command and the intent of a move."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(msgspec.Struct, frozen=True):
     """A move that is possible now."""
 
     to: StateStyle

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.orchestration.run_files.text import block, guarded, indent_of, is_code, unguarded
@@ -36,8 +38,7 @@ _ITEM: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _INLINE: Final = re.compile(r"<!--.*?-->")
 
 
-@dataclass(frozen=True, slots=True)
-class Chapter:
+class Chapter(msgspec.Struct, frozen=True):
     """A heading of the first or second level, and the lines up to the next one; level 0 is before the first."""
 
     level: int
@@ -55,8 +56,7 @@ def chapters(page: MarkdownText) -> Iterator[Chapter]:
         yield Chapter(one.level, one.name, page.lines[one.start], page.lines[one.start + 1 : end])
 
 
-@dataclass(frozen=True, slots=True)
-class ListItem:
+class ListItem(msgspec.Struct, frozen=True):
     """An item of a list: its line, what that says behind the sign, and the lines that belong to it."""
 
     line: MarkdownLine
@@ -128,8 +128,7 @@ def below_of(item: ListItem) -> tuple[MarkdownLine, ...]:
 # What is written beside our parts
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(msgspec.Struct, frozen=True):
     """What a person wrote beside a part: comments on its line, and lines below it."""
 
     tail: str = ""
@@ -140,13 +139,12 @@ class Beside:
     """or behind it."""
 
 
-@dataclass(slots=True)
-class LineCollector:
+class LineCollector(msgspec.Struct):
     """Takes the lines of a file in their order, and keeps for each part what is not ours."""
 
-    found: dict[str, Beside] = field(default_factory=dict)
+    found: dict[str, Beside] = msgspec.field(default_factory=dict)
     _key: str = "#start"
-    _lines: list[MarkdownLine] = field(default_factory=list)
+    _lines: list[MarkdownLine] = msgspec.field(default_factory=list)
 
     def part(self, key: str, tail: str = "") -> None:
         """From here on, what is not ours belongs to this part."""
@@ -203,8 +201,7 @@ def _ours(chapter: Chapter, names: Sequence[str]) -> str | None:
     return next((one for one in names if name.startswith(one)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class FilePart:
+class FilePart(msgspec.Struct, frozen=True):
     """Lines of ours. A `spaced` part has an empty line before it; one without lines is a place for what is others'."""
 
     key: str

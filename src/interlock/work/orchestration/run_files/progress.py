@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
+
+import msgspec
 
 from interlock.work.formats.markdown import MarkdownText
 from interlock.work.orchestration.run_files.outline import (
@@ -54,8 +55,7 @@ _PLANNING: Final = "## Planning Progress"
 _TASKS: Final = "## Implementation Progress"
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressRow:
+class ProgressRow(msgspec.Struct, frozen=True):
     """A line of the file. What no mark is known for has None."""
 
     id: str
@@ -67,8 +67,7 @@ class ProgressRow:
     """What stands in the box, as it is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Oddity:
+class Oddity(msgspec.Struct, frozen=True):
     """A line that nothing can be made of, counted from 1, and why."""
 
     line: int
@@ -76,14 +75,13 @@ class Oddity:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressSheet:
+class ProgressSheet(msgspec.Struct, frozen=True):
     """What `progress.md` says, and what people wrote beside it."""
 
     planning: tuple[ProgressRow, ...] = ()
     tasks: tuple[ProgressRow, ...] = ()
     oddities: tuple[Oddity, ...] = ()
-    beside: Mapping[str, Beside] = field(default_factory=dict)
+    beside: Mapping[str, Beside] = msgspec.field(default_factory=dict)
 
 
 def render_progress(

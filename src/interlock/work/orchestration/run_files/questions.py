@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeVar
+
+import msgspec
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.orchestration.run_files.outline import (
@@ -45,8 +46,7 @@ class AskingState(StrEnum):
     COMPLETE = "Complete"
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionsHeader:
+class QuestionsHeader(msgspec.Struct, frozen=True):
     """What stands at the head of the file."""
 
     session: str
@@ -55,8 +55,7 @@ class QuestionsHeader:
     state: AskingState = AskingState.ACTIVE
 
 
-@dataclass(frozen=True, slots=True)
-class FileQuestion:
+class FileQuestion(msgspec.Struct, frozen=True):
     """A question of the file: its cycle, and its line, counted from 1."""
 
     cycle: int
@@ -64,14 +63,13 @@ class FileQuestion:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionSheet:
+class QuestionSheet(msgspec.Struct, frozen=True):
     """What `plan.questions.md` says, and what people wrote beside it."""
 
     overview: QuestionsHeader | None = None
     cycles: tuple[Cycle, ...] = ()
     asked: tuple[FileQuestion, ...] = ()
-    beside: Mapping[str, Beside] = field(default_factory=dict)
+    beside: Mapping[str, Beside] = msgspec.field(default_factory=dict)
 
 
 _INSIGHTS: Final = (

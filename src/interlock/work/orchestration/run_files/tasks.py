@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from dataclasses import replace as replace_item
+from msgspec.structs import replace as replace_item
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
@@ -93,14 +93,13 @@ _PLAIN_NAME: Final = re.compile(r"[^\s,`\[\]<>]+(?: [^\s,`\[\]<>]+)*")
 _NONE: Final = "None"
 
 
-@dataclass(frozen=True, slots=True)
-class TaskSheet:
+class TaskSheet(msgspec.Struct, frozen=True):
     """What `tasks.md` says: its tasks with their lines, counted from 1, and what people wrote beside them."""
 
     tasks: tuple[Task, ...] = ()
     lines: tuple[int, ...] = ()
     oddities: tuple[Oddity, ...] = ()
-    beside: Mapping[str, Beside] = field(default_factory=dict)
+    beside: Mapping[str, Beside] = msgspec.field(default_factory=dict)
 
 
 # Writing

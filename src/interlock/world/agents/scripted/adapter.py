@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment
@@ -27,8 +28,7 @@ __all__ = ["Scripted", "ScriptedReader"]
 _PLAYER = str(Path(__file__).with_name("__main__.py"))
 
 
-@dataclass(frozen=True, slots=True)
-class Scripted:
+class Scripted(msgspec.Struct, frozen=True):
     """The agent that plays a script."""
 
     script: Path

@@ -1,4 +1,4 @@
-"""PURE. The text of `progress.txt` as a tree in which every value knows where it stands.
+"""PURE. Any YAML in `progress.txt`, read by ruamel's parser.
 
 Only what is needed of YAML is read: no anchors, aliases, tags, directives or second documents, and nothing deep.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec.structs import replace
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.events import (
@@ -23,111 +23,18 @@ from ruamel.yaml.events import (
     ScalarEvent,
 )
 
-from interlock.errors import Refusal
+from interlock.work.stories.yaml_tree import Items, Node, Scalar, YamlEntry, YamlMapping, check_text, invalid
 
-__all__ = ["FILE", "Items", "Node", "Plain", "Scalar", "YamlEntry", "YamlMapping", "invalid", "is_allowed", "read"]
+__all__ = ["read"]
 
-FILE: Final = "progress.txt"
-Plain = str | int | bool | None
-"""What a scalar can mean."""
-
-_MAX_BYTES: Final = 1024 * 1024
 _MAX_DEPTH: Final = 12
-_FORBIDDEN: Final = re.compile(
-    "[^\\t\\n\\r\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]"
-)
 _COLON: Final = re.compile(r"[ \t]*:")
 _LINE_BEFORE_KEY: Final = re.compile(r"[ \t]*(?:-[ \t]+)*")
-_WORDS: Final[dict[str, bool | None]] = {"": None, "~": None, "null": None, "true": True, "false": False}
-_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,18}")
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A single value; an empty one stands where its text would."""
-
-    start: int
-    end: int
-    line: int
-    column: int
-    text: str
-    style: str | None
-    """How it is quoted: a quotation mark, `|` or `>`; None if it is not."""
-
-    @property
-    def plain(self) -> Plain:
-        """What it means: as few words as YAML 1.2 has mean something, the rest is text as it is written."""
-        if self.style in ("|", ">"):
-            return self.text.rstrip("\n")
-        if self.style is not None:
-            return self.text
-        lowered = self.text.lower()
-        if lowered in _WORDS and self.text in (lowered, lowered.upper(), lowered.capitalize()):
-            return _WORDS[lowered]
-        return int(self.text) if _WHOLE.fullmatch(self.text) else self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Items:
-    """A list; a `flow` one stands in brackets."""
-
-    start: int
-    end: int
-    line: int
-    column: int
-    flow: bool
-    items: tuple[Node, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class YamlEntry:
-    """A key with its value."""
-
-    key: Scalar
-    value: Node
-
-
-@dataclass(frozen=True, slots=True)
-class YamlMapping:
-    """A mapping, in the order of the text; a `flow` one stands in braces."""
-
-    start: int
-    end: int
-    line: int
-    column: int
-    flow: bool
-    entries: dict[str, YamlEntry]
-
-    def get(self, name: str) -> Plain | Items | YamlMapping:
-        """What a key says; None too if it is not there."""
-        entry = self.entries.get(name)
-        if entry is None:
-            return None
-        return entry.value.plain if isinstance(entry.value, Scalar) else entry.value
-
-    def line_of(self, name: str) -> int:
-        """The line of a key; of the mapping if it has no such key."""
-        return self.entries[name].key.line if name in self.entries else self.line
-
-
-Node = Scalar | Items | YamlMapping
-
-
-def invalid(what: str, line: int | None) -> Refusal:
-    """The refusal of a text, with the line that is wrong."""
-    where = f"{FILE}, line {line}" if line else FILE
-    hint = "Mend it by hand; nothing was changed."
-    return Refusal("progress_invalid", f"{where}: {what}.", hint, {"line": line})
 
 
 def read(text: str) -> YamlMapping:
     """The mapping that a text is, or `progress_invalid`."""
-    if len(text) > _MAX_BYTES:
-        raise invalid(f"it has more than {_MAX_BYTES} bytes", None)
-    if bad := _FORBIDDEN.search(text):
-        raise invalid(f"the character U+{ord(bad[0]):04X} may not be in it", _line_at(text, bad.start()))
-    if len(text.encode()) > _MAX_BYTES:
-        raise invalid(f"it has more than {_MAX_BYTES} bytes", None)
+    check_text(text)
     try:
         return _Reader(text).document()
     except YAMLError as error:
@@ -136,15 +43,6 @@ def read(text: str) -> YamlMapping:
         raise invalid(f"it is no YAML: {said}", mark.line + 1 if mark else None) from None
     except (ValueError, OverflowError) as error:
         raise invalid(f"it is no YAML: {error}", None) from None
-
-
-def is_allowed(text: str) -> bool:
-    """Whether a text is not too long and holds no character that may not be in it."""
-    return len(text) <= _MAX_BYTES and not _FORBIDDEN.search(text) and len(text.encode()) <= _MAX_BYTES
-
-
-def _line_at(text: str, index: int) -> int:
-    return len(re.findall(r"\r\n|\n|\r", text[:index])) + 1
 
 
 class _Reader:
