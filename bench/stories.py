@@ -21,6 +21,7 @@ from interlock.work.stories.context import Limits, StoryContext
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress import template
 from interlock.work.stories.record import Loop
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EmbeddedMemory
 
@@ -86,8 +87,8 @@ class Field(msgspec.Struct, frozen=True):
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
-            agents=(CommandAgent(("/bin/sh", "-c", self.agent), "shell"),),
-            judge=CommandAgent(("/bin/echo", "AC-1: They are there - ✓ work.txt:1"), "judge"),
+            agents=(ChosenAgent(CommandAgent(("/bin/sh", "-c", self.agent), "shell")),),
+            judge=ChosenAgent(CommandAgent(("/bin/echo", "AC-1: They are there - ✓ work.txt:1"), "judge")),
             tests=(_TEST,),
             limits=Limits(iterations=0),
             memory=EmbeddedMemory(),
@@ -96,6 +97,7 @@ class Field(msgspec.Struct, frozen=True):
             settings=Settings(),
             tell=hear,
             stop=stop,
+            pausing=stop,
             wait=lambda seconds: None,
         )
         driven = drive(context, begin(context))

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agents.drivers import AGENTS, Agent, Place, Unavailable
 from agents.fakes import Call, ModelServer, Say, Script
+from interlock.work.driver.agent_run import AgentRequest, run_agent
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.catalogue import find_agent
@@ -140,7 +141,8 @@ def test_a_real_agent_that_reports_keeps_the_promise_that_it_ended_with(
             context = replace(bench.context(journal), environment=env)
             parent = begin(context, "Work", "261115-120000", roles_of(context.settings, {}, context.root))
             log = bench.state_directory / "runs" / "log"
-            heard = context.send(name, "implementer", "Write work.txt.", parent=parent, log=log, reports=True)
+            request = AgentRequest(context.agent(name), "implementer", "Write work.txt.", parent, log, reports=True)
+            heard = run_agent(context, request)
     finally:
         journal.close()
     assert server.failures == []

@@ -208,14 +208,25 @@ def test_a_loop_is_paused_and_steered_from_elsewhere_and_goes_on(project: Path, 
     assert run("--status", "--json", cwd=project, env=environment).data["context"] == []
 
 
-def test_ctrl_c_stops_the_agent_and_loses_nothing(project: Path, environment: dict[str, str]) -> None:
-    _script(project, "agent", [[{"say": "waiting"}, {"wait": str(project / "never")}], WRITES])
-    with followed("story", "run", "--json", cwd=project, env=environment) as stream:
-        while json.loads(stream.line()).get("text") != "waiting":
-            pass
-        ended = stream.interrupt()
-    assert ended.code == 130
-    assert run("--status", "--json", cwd=project, env=environment).data["state"] == "IMPLEMENT"
+def test_ctrl_c_lets_it_rest_after_what_runs_and_a_second_one_stops_the_agent(
+    project: Path, environment: dict[str, str]
+) -> None:
+    waits = [{"say": "I begin"}, {"wait": str(project / "go")}]
+    _script(project, "agent", [waits, [*waits, *WRITES]])
+
+    def go() -> str:
+        (project / "go").touch()
+        return ""
+
+    stopped = (("I begin", "\x03"), ("resting after this", "\x03"))
+    code, screen = run_in_terminal("story", "run", cwd=project, env=environment, answers=stopped)
+    assert code == 130, screen
+    status = run("--status", "--json", cwd=project, env=environment).data
+    assert (status["state"], status["paused"]) == ("IMPLEMENT", "it was interrupted")
+    rests = (("I begin", "\x03"), ("resting after this", go))
+    code, screen = run_in_terminal("story", "run", cwd=project, env=environment, answers=rests)
+    assert code == 130, screen
+    assert run("--status", "--json", cwd=project, env=environment).data["state"] == "TEST", "its work counts"
     assert run("story", "run", cwd=project, env=environment).code == 0
 
 

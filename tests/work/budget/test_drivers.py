@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,8 +11,8 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.journal.ids import time_text
 from interlock.work.attention import attention
-from interlock.work.budget import Amount, standing
-from interlock.work.driver.agent_run import end_orphaned_runs
+from interlock.work.budget import standing
+from interlock.work.driver.agent_run import AgentRequest, end_orphaned_runs, run_agent
 from interlock.work.driver.notes import noted
 from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.notifying.news import news_of
@@ -89,9 +88,9 @@ def test_a_thread_whose_child_may_use_no_more_is_stuck_for_that_reason(bench: Be
 
 def test_a_story_loop_pauses_and_no_attempt_is_counted(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
-    most = Amount(microdollars=1_000_000)
+    most = Settings({**Settings().values, SETTING: 1})
     agent = ground.agent([*DOLLAR, *WORK])
-    paused = ground.drive(agents=[agent], budget=most).loop
+    paused = ground.drive(agents=[agent], settings=most).loop
     assert paused.paused is not None
     assert SETTING in paused.paused
     assert (paused.is_overdrawn, paused.is_halted, ground.runs_of(), ground.runs_of("judge")) == (True, True, 1, 0)
@@ -133,7 +132,7 @@ def _spend(way: Way, journal: Journal) -> None:
     way.play(IDLE)
     context = way.context(journal)
     ticket = journal.instances("ticket")[0].id
-    context.send("scripted", "other", "Work.", parent=ticket, log=way.state_directory / "log")
+    run_agent(context, AgentRequest(context.agent("scripted"), "other", "Work.", ticket, way.state_directory / "log"))
 
 
 def test_a_walk_stops_where_the_ticket_is_and_holds_nothing(way: Way) -> None:
@@ -167,13 +166,14 @@ def test_a_run_whose_driver_died_costs_what_was_reserved_for_it_once(way: Way) -
         context, ticket = way.context(journal), journal.instances("ticket")[0].id
         day = time_text(int(journal.now() * 1e9))[:10]
 
-        def died(work: Any) -> str:
-            journal.transact(work)
+        def died() -> None:
             raise KeyboardInterrupt
 
+        log = way.state_directory / "log"
+        request = AgentRequest(context.agent("scripted"), "died", "Work.", ticket, log, on_start=died)
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
-                context.send("scripted", "died", "Work.", parent=ticket, log=way.state_directory / "log", begin=died)
+                run_agent(context, request)
             end_orphaned_runs(journal, ticket, way.state_directory)
             end_orphaned_runs(journal, ticket, way.state_directory)
         assert (standing(journal, day).used.usd, standing(journal, day).runs) == (3.0, 3)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.driver.agent_run import DRIVER, KEEPS, AgentRun, end_orphaned_runs
+from interlock.work.driver.agent_run import DRIVER, KEEPS, AgentRequest, AgentRun, end_orphaned_runs, run_agent
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.work.sessions.runs import DIED, UNKNOWN, RunSummary, ran_of
 from interlock.work.sessions.verbs import Caller, complete, create
@@ -78,7 +78,8 @@ def _send(bench: Bench, journal: Journal, name: str = "command", keeps: int = KE
     log = bench.state_directory / "runs" / "log"
     roles = roles_of(context.settings, {}, context.root)
     parent = begin(context, "Answer", "261115-120000", roles)
-    return context.send(name, "planner", "Answer.", parent=parent, log=log, schema=SCHEMA, keeps=keeps)
+    request = AgentRequest(context.agent(name), "planner", "Answer.", parent, log, schema=SCHEMA, keeps=keeps)
+    return run_agent(context, request)
 
 
 def _printing(bench: Bench, code: str) -> None:
@@ -136,7 +137,8 @@ def test_our_stop_hook_does_not_cost_an_agent_the_promise_that_it_ended_with(ben
     context = replace(context, environment={**context.environment, "PATH": path})
     parent = begin(context, "Answer", "261115-120000", roles_of(context.settings, {}, context.root))
     log = bench.state_directory / "runs" / "log"
-    heard = context.send("claude", "implementer", "Build it.", parent=parent, log=log, reports=True)
+    request = AgentRequest(context.agent("claude"), "implementer", "Build it.", parent, log, reports=True)
+    heard = run_agent(context, request)
     assert (heard.result.ending, heard.result.promise) == (Ending.FINISHED, "COMPLETE"), heard
     assert heard.said.endswith("<promise>COMPLETE</promise>"), "nothing was asked of it after its last message"
 
@@ -192,7 +194,7 @@ def test_no_agent_is_started_while_settings_wait(bench: Bench, journal: Journal)
     context = replace(context, settings=replace(context.settings, pending=pending))
     head, log = journal.head(), bench.state_directory / "runs" / "log"
     with pytest.raises(Refusal) as caught:
-        context.send("scripted", "planner", "Answer.", parent=parent, log=log)
+        run_agent(context, AgentRequest(context.agent("scripted"), "planner", "Answer.", parent, log))
     assert caught.value.code == "settings_waiting"
     assert journal.head() == head
     assert not log.exists()

@@ -21,7 +21,6 @@ from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from journal.histories import AGENT, HUMAN, created, reports
 
 PATH = ("idle", "analyzing", "implementing", "testing", "committing")
-PAID = noted("invoked", usd=1.0)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -70,9 +69,6 @@ class Walk(msgspec.Struct):
     def overspent(self, step: Step, refusal: Refusal) -> StepResult:
         return noted("overspent")
 
-    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
-        return [one for one in events if one is PAID]
-
     def append(self, transaction: Transaction, step: Step, events: Sequence[Event]) -> Callable[[], None]:
         for event in events:
             transaction.append(self.id, event, lease=step.lease)
@@ -118,7 +114,7 @@ def test_what_came_of_a_step_is_dropped_where_someone_moved_the_instance_meanwhi
     def slow(step: Step) -> StepResult:
         tries.append(step.snapshot.state)
         walk.journal.append(walk.id, reports("testing"))  # a report from elsewhere
-        return [PAID, reports("implementing")]
+        return [noted("made"), reports("implementing")]
 
     walk.steps = {**walk.steps, "analyzing": slow}
     assert walk.drive(tmp_path) == PATH[-1]
@@ -126,7 +122,6 @@ def test_what_came_of_a_step_is_dropped_where_someone_moved_the_instance_meanwhi
     assert walk.events() == [
         ("update_session_state", "analyzing"),
         ("update_session_state", "testing"),
-        (NOTED, "testing"),  # what was paid counts all the same
         ("update_session_state", "committing"),
     ]
 

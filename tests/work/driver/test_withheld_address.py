@@ -13,6 +13,7 @@ import pytest
 from faces.journals import trusting
 from faces.programs import HOOK, RALPH, run
 from interlock.journal import Journal, open_journal
+from interlock.work.driver.agent_run import AgentRequest, run_agent
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.world.agents.result import Ending
 from work.threads.benches import Bench
@@ -80,7 +81,8 @@ def test_an_agent_finds_no_address_and_its_programs_find_the_journal(
     monkeypatch.setattr(Bench, "environment", property(lambda self: environment))
     context = bench.context(journal)
     parent = begin(context, "Answer", "261115-120000", roles_of(context.settings, {}, context.root))
-    heard = context.send("command", "planner", "Answer.", parent=parent, log=bench.state_directory / "runs" / "log")
+    log = bench.state_directory / "runs" / "log"
+    heard = run_agent(context, AgentRequest(context.agent("command"), "planner", "Answer.", parent, log))
     assert heard.result.ending is Ending.FINISHED, heard.said
     told = json.loads((tmp_path / "dump").read_text())
     found = json.dumps([told["environment"], told["arguments"]])

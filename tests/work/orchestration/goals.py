@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine import Actor, ActorKind, Channel
-from interlock.work.orchestration.loop import begin, drive
+from interlock.work.orchestration.loop import begin
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.verbs import resume
-from work.orchestration.playing import ROLES, says
+from work.orchestration.playing import ROLES, gone_on, says
 from work.threads.benches import Bench, Steps
 
 __all__ = ["ANN", "SESSION", "Goal", "answers", "asks", "echoed", "is_between", "question"]
@@ -93,7 +93,7 @@ class Goal(msgspec.Struct):
 
         self.bench.hear = hear
         try:
-            return drive(self.bench.context(journal), self.id)
+            return gone_on(self.bench.context(journal), self.id)
         finally:
             self.bench.hear = heard
             self.bench.pausing.clear()

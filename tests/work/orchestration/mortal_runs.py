@@ -20,6 +20,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
@@ -99,7 +101,7 @@ def _drive(options: dict[str, Any], fate: Fate) -> None:
     watch(fate)
     id_ = _say(context, options)
     if id_ and options["verb"] != "stop":
-        drive(context, id_)
+        drive(replace(context, is_child=True), id_)  # that it is paused here and gone on with is not recorded
 
 
 def _child(options: dict[str, Any], told: Path) -> None:

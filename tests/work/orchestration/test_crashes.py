@@ -11,7 +11,9 @@ import shutil
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -232,8 +234,16 @@ def _differing(stage: Stage, leg: int) -> dict[str, object]:
     told = stage.run(leg)
     if told["code"]:
         return {"failed": told["error"][-3000:]}
-    result, expected = stage.result(), stage.results[leg]
+    result, expected = _once(stage.result()), _once(stage.results[leg])
     return {key: (result[key], one) for key, one in expected.items() if result[key] != one}
+
+
+def _once(result: dict[str, Any]) -> dict[str, Any]:
+    """Who was asked twice for one answer, because the first was lost with its driver, counts once here.
+
+    Both were paid, and both are in the journal; `asked` holds that it was only who was at work.
+    """
+    return {**result, "invocations": [[key for key, _ in groupby(one)] for one in result["invocations"]]}
 
 
 def _were_at_work(again: Counter[str], interrupted: Counter[str]) -> bool:

@@ -24,7 +24,7 @@ from interlock.work.orchestration.tally import Tally, take, tally_of
 from interlock.work.orchestration.values import Task
 from interlock.work.orchestration.verbs import resume
 from journal.histories import Clock
-from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
+from work.orchestration.playing import MET, ROLES, done, gone_on, plan, qualified, says, task
 from work.orchestration.runs_made import Made, note
 from work.orchestration.ways import Journeys
 from work.threads.benches import Bench
@@ -143,11 +143,11 @@ def test_time_without_a_driver_is_rest(bench: Bench, clock: Clock) -> None:
     try:
         context = bench.context(journal)
         id_ = begin(context, "All parts are there", "261115-120000", ROLES)
-        assert drive(context, id_).outcome is None
+        assert gone_on(context, id_).outcome is None
         clock.forward(20_000)
         bench.pausing.clear()
         bench.hear = heard
-        assert drive(context, id_).outcome == "success"
+        assert gone_on(context, id_).outcome == "success"
         run = _found(journal, id_)
     finally:
         journal.close()

@@ -16,9 +16,10 @@ from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
+from interlock.work.driver.system import INTERRUPTED
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
-from interlock.work.stories.context import Limits, StoryContext
+from interlock.work.stories.context import Limits, StoryContext, note
 from interlock.work.stories.loop import LoopResult, begin, drive
 from interlock.work.stories.progress import Progress, StoryProgress, parse, template
 from interlock.work.stories.reading import open_loop
@@ -26,6 +27,7 @@ from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.world.agents.agent import Launch
 from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.scripted.adapter import Scripted
 from interlock.world.memory import EmbeddedMemory, Memory, MemoryEvent, MemoryNode
 from journal.histories import Clock
@@ -205,18 +207,18 @@ class Ground(msgspec.Struct):
             journal=journal,
             root=self.root,
             state_directory=self.root / ".ralf",
-            agents=tuple(agents) or (self.agent(WORK),),
-            judge=judge or self.agent(MET, name="judge"),
+            agents=tuple(map(ChosenAgent, agents or (self.agent(WORK),))),
+            judge=ChosenAgent(judge or self.agent(MET, name="judge")),
             tests=tests,
             limits=limits or Limits(),
             memory=memory or EmbeddedMemory(),
             is_server=isinstance(memory, UnsteadyMemory) if is_server is None else is_server,
             environment=self.environment,
-            settings=Settings(),
             tell=self.hear or self._hear,
             stop=self.stop,
+            pausing=self.stop,
             wait=self._wait,
-            **{"test_files": Settings().texts("verify.tests"), **more},
+            **{"settings": Settings(), "test_files": Settings().texts("verify.tests"), **more},
         )
 
     def _hear(self, happening: object) -> None:
@@ -234,7 +236,10 @@ class Ground(msgspec.Struct):
         journal = self.journal()
         try:
             context = self.context(journal, **options)
-            return drive(context, begin(context))
+            id_ = begin(context)
+            if loop_of(journal.history(id_)).paused == INTERRUPTED:
+                note(context, id_, None, "resumed")  # as `ralph story run` does
+            return drive(context, id_)
         finally:
             journal.close()
 

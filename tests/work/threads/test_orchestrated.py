@@ -340,7 +340,7 @@ def test_what_a_run_costs_is_charged_to_its_thread_and_its_budget_ends_the_run(b
     bench.judge([*costs, *qualified(1)], MET, PASS)
     _, thread = begun(bench)
     assert thread.state == "Stuck"
-    assert "$2 are used up" in thread.reason
+    assert "$3.00 of $2.00 are used" in thread.reason
     assert thread.spent[1:] == (3.0, 200)
     assert [one.role for one in runs(journal)[0].invocations] == ["planner", "executor"]
 

@@ -210,7 +210,6 @@ def test_a_story_loop_that_nothing_could_prove_is_not_begun(bench: Bench, settin
     with closing(bench.open()) as journal:
         context = bench.context(journal)
         (bench.root / "progress.txt").write_text("stories: []\n")
-        args = (journal, bench.root, bench.state_directory, context.settings, bench.environment)
         with pytest.raises(InterlockError) as caught:
-            make_story_context(*args, LoopOptions(), context, context.tell)
+            make_story_context(context, LoopOptions())
     assert caught.value.code == code

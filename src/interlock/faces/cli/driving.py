@@ -54,9 +54,16 @@ class DriverSession(msgspec.Struct, frozen=True):
 
 @contextmanager
 def open_driver_session(
-    call: CommandCall, *, writes: bool = True, starts_agents: bool = False
+    call: CommandCall,
+    *,
+    writes: bool = True,
+    starts_agents: bool = False,
+    streams: bool = True,
+    is_verbose: bool = False,
 ) -> Iterator[DriverSession]:
     """Open the driver's context of the repository that the command is called in.
+
+    `streams` and `is_verbose` say how much of what agents do is shown.
 
     With `starts_agents`, waiting settings are accepted or refused before anything else. Without it, the run of an
     agent itself is refused.
@@ -71,7 +78,7 @@ def open_driver_session(
         if place.work_tree is None:
             raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
         interrupts = Interrupts(place.journal, lambda entry: False, patience=2)
-        teller = Reporter(call.output)
+        teller = Reporter(call.output, streams=streams, is_verbose=is_verbose)
         context = DriverContext(
             journal=place.journal,
             root=place.work_tree,

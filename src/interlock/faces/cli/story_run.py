@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec.structs import replace
-
-from interlock.errors import InterlockError, Refusal, UsageError
+from interlock.errors import InterlockError, Refusal
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.interrupts import interruptible
+from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Workspace, caller_of, writable
+from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.story_flags import asked
 
 if TYPE_CHECKING:
@@ -65,28 +63,14 @@ def _go_on(
     is_verbose: bool = False,
 ) -> None:
     """Drive the loop that is chosen, until it ends or is stopped."""
-    from interlock.faces.cli.console import Reporter
-    from interlock.faces.cli.notify import telling
-    from interlock.work.driver.interrupts import Interrupts
     from interlock.work.stories.loop import drive
     from interlock.work.stories.opening import make_story_context, pauses
-    from interlock.work.stories.reading import open_loop
-    from interlock.world.agents.adopting import adopting
 
-    with writable(call, starts_agents=True) as place:
-        if place.work_tree is None:
-            raise UsageError("usage", "A loop needs a work tree, and this repository is bare.", "Clone it first.")
-        interrupts = Interrupts(
-            place.journal, lambda entry: entry.instance == open_loop(place.journal) and pauses(entry)
-        )
-        teller = Reporter(call.output, streams=streams, is_verbose=is_verbose)
-        environment = dict(call.environment)
-        args = (place.journal, place.work_tree, place.state_directory, place.settings, environment)
-        context = replace(make_story_context(*args, wishes, interrupts, teller.tell), refresh=interrupts.listen_again)
-        loop = chosen(place, context)
-        with interruptible(interrupts.press, patience=2), teller, adopting(), telling(call, place):
-            driven = drive(context, loop)
-    _end(call, driven, place, pressed=interrupts.presses > 0)
+    with open_driver_session(call, starts_agents=True, streams=streams, is_verbose=is_verbose) as here:
+        context = make_story_context(here.context, wishes)
+        loop = chosen(here.place, context)
+        driven = here.drive(lambda: drive(context, loop), lambda entry: entry.instance == loop and pauses(entry))
+    _end(call, driven, pressed=here.interrupts.presses > 0)
 
 
 def _must_be_clean(root: Path) -> None:
@@ -112,7 +96,7 @@ def _must_be_clean(root: Path) -> None:
         )
 
 
-def _end(call: CommandCall, driven: LoopResult, place: Workspace, *, pressed: bool) -> None:
+def _end(call: CommandCall, driven: LoopResult, *, pressed: bool) -> None:
     """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
     loop = driven.loop
     data = loop_data(loop)

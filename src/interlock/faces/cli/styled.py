@@ -64,6 +64,9 @@ class Text:
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
+    def __str__(self) -> str:
+        return self.plain
+
     @property
     def plain(self) -> str:
         """The text without its styles."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-
-import msgspec
+from collections.abc import Iterator
 
 from interlock.journal import Journal
 from interlock.work.demo.project import Project, Steps
 from interlock.work.demo.scenes import Saw, Scene, SceneHeading, moves_since
+from interlock.work.driver.context import DriverContext
 from interlock.work.formats.times import text_of
 from interlock.work.stories.context import known_stories
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, template
-from interlock.world.agents.running import StopSignal
 from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["play_stories"]
@@ -57,13 +55,6 @@ def _writes(path: str, text: str) -> Steps:
     return [{"write": {"path": path, "text": text}}, {"finish": True}]
 
 
-class _Undisturbed(msgspec.Struct, frozen=True):
-    """Nobody steers the loop of the play."""
-
-    stop: StopSignal = msgspec.field(default_factory=threading.Event)
-    wait: Callable[[float], None] = lambda seconds: None
-
-
 def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
     """One story of two subtasks, from its file to its commits."""
     yield SceneHeading(
@@ -81,9 +72,19 @@ def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
     settings = project.settings(agent__script=agent, agent__judge_script=judge, story__tests=(project.tests,))
     before, head = project.git("rev-parse", "HEAD"), journal.head()
     state = project.root / STATE_DIRECTORY
-    context = make_story_context(
-        journal, project.root, state, settings, project.environment, LoopOptions(), _Undisturbed(), lambda what: None
+    nobody = threading.Event()
+    driver = DriverContext(
+        journal=journal,
+        root=project.root,
+        state_directory=state,
+        settings=settings,
+        environment=project.environment,
+        tell=lambda what: None,
+        stop=nobody,
+        pausing=nobody,
+        wait=lambda seconds: None,
     )
+    context = make_story_context(driver, LoopOptions())
     drive(context, begin(context))
     for move in moves_since(journal, head):
         if move.machine == "story":

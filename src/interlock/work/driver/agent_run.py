@@ -7,14 +7,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError, JournalError
-from interlock.journal import Entry, Journal, Transaction
-from interlock.work.budget import NOTHING, Amount, reserve
+from interlock.journal import Entry, Journal, Lease, Transaction
+from interlock.machine import Event
+from interlock.work.budget import limits_of, reserve
 from interlock.work.driver.agent_failures import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
 from interlock.work.formats.times import day_of
 from interlock.work.sessions.findings import WrittenFile, of_others
@@ -24,8 +25,8 @@ from interlock.work.sessions.upkeep import take_in, written_beside, written_sinc
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
 from interlock.work.settings.values import Settings
 from interlock.work.setup.agent_tools import tools_for
-from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import AgentTools, Assignment, TimeOuts
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.refusing import refuses_schema
@@ -40,9 +41,9 @@ from interlock.world.repository import WORK_TREES
 __all__ = [
     "DRIVER",
     "KEEPS",
+    "AgentContext",
     "AgentRequest",
     "AgentRun",
-    "Begin",
     "end_orphaned_runs",
     "not_answered",
     "orphaned_runs",
@@ -58,41 +59,33 @@ _LEFT = 8
 _OUTCOMES = {Ending.FINISHED: "success", **dict.fromkeys(NO_ATTEMPTS, "cancelled")}
 
 
-Begin = Callable[[Callable[[Transaction], str]], str]
-"""How a run is begun: the work that gives its session, in a transaction, with whatever else belongs to it."""
-
-
 class AgentRequest(msgspec.Struct, frozen=True):
-    """What an agent is sent for, by whom, and where."""
+    """What an agent is asked to do, for which instance, and what is written down of it there."""
 
-    agent: Agent
+    agent: ChosenAgent
     role: str
     prompt: str
     parent: str
     """The instance that it works for; every process of it carries this as its mark."""
-    root: Path
-    """The repository that its journal is of."""
-    directory: Path
     log: Path
-    environment: Mapping[str, str]
-    time_outs: TimeOuts
-    state_directory: Path
-    settings: Settings
-    """Those that were in force when its driver began."""
-    budget: Amount = NOTHING
-    """What all work of a day may use."""
-    model: str | None = None
-    arguments: tuple[str, ...] = ()
+    directory: Path | None = None
+    """Where it works, unless in the repository's root."""
     reports: bool = False
     """Whether it is told how to report what it does; who only reads has nothing to report."""
     schema: Mapping[str, Any] | None = None
     """The JSON Schema of its answer, for an agent with an option for that; the prompt asks for it as well."""
     keeps: int = KEEPS
     """How many characters of what it says are kept, from the end."""
-    wait_seconds: float = 21_600.0
-    """Maximum seconds to wait for a failure without a reset time."""
-    keeps_words: bool = False
-    """Whether its session says what it was asked and said, and what its tools were called on."""
+    lease: Lease | None = None
+    """The right to drive the instance, for the notes on it."""
+    started: tuple[Event, ...] = ()
+    """Notes on the instance, in the transaction that begins the run."""
+    settled: Callable[[AgentRun], Sequence[Event]] = lambda heard: ()
+    """Notes on the instance, in the transaction that ends the run: what it cost and how it ended."""
+    on_start: Callable[[], None] = lambda: None
+    """Called once the run has begun, before the agent is started."""
+    repository: Callable[[], Repository] | None = None
+    """Gives an open one for the look at what it wrote, where somebody has one."""
 
 
 class AgentRun(msgspec.Struct, frozen=True):
@@ -106,65 +99,80 @@ class AgentRun(msgspec.Struct, frozen=True):
     """How long to wait after a temporary failure; None once the maximum is reached."""
 
 
-def run_agent(
-    journal: Journal,
-    request: AgentRequest,
-    tell: Callable[[object], None],
-    stop: StopSignal,
-    repository: Callable[[], Repository] | None = None,
-    begin: Begin | None = None,
-) -> AgentRun:
-    """Send an agent once. It is a session from its first moment to its last, whatever becomes of it.
+class AgentContext(Protocol):
+    """The part of a driver's context that a run of an agent needs."""
+
+    @property
+    def journal(self) -> Journal: ...
+    @property
+    def root(self) -> Path: ...
+    @property
+    def state_directory(self) -> Path: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+    @property
+    def tell(self) -> Callable[[object], None]: ...
+    @property
+    def stop(self) -> StopSignal: ...
+    @property
+    def time_outs(self) -> TimeOuts: ...
+
+
+def run_agent(context: AgentContext, request: AgentRequest) -> AgentRun:
+    """Run an agent once. It is a session from its first moment to its last, whatever becomes of it.
 
     Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
     So it is where the settings wait to be accepted. Every run of every agent passes here.
-    `repository` gives an open one for the look at what it wrote, where somebody has one; `begin` is the transaction in
-    which it begins, where more is written in that.
     """
-    request.settings.must_allow_agents()
-    session = (begin or journal.transact)(_opening(journal, request))
-    ear = _Ear(tell, request.keeps, Tools(journal.now, keeps_words=request.keeps_words))
-    outfit = tools_for(request.agent.name, request.directory, request.environment) if request.reports else None
+    journal, settings, agent = context.journal, context.settings, request.agent
+    settings.must_allow_agents()
+    directory = request.directory or context.root
+    session = journal.transact(_opening(context, request, directory))
+    request.on_start()
+    keeps_words = settings.text("telemetry.content") == "on"
+    ear = _Ear(context.tell, request.keeps, Tools(journal.now, keeps_words=keeps_words))
+    outfit = tools_for(agent.name, directory, context.environment) if request.reports else None
     given = {
         "RALPH_SESSION_ID": session,
-        "RALPH_ROOT": str(request.root),
+        "RALPH_ROOT": str(context.root),
         "RALPH_REPORTING": "optional" if request.reports else "expected",
         **({MARK: BY_SESSION} if journal.url else {}),
     }
     assignment = Assignment(
-        prompt=_with_reporting(journal, request, session, outfit) if request.reports else request.prompt,
-        directory=request.directory,
+        prompt=_with_reporting(context, request.prompt, session, outfit) if request.reports else request.prompt,
+        directory=directory,
         log=request.log,
-        environment={**request.environment, **given},
-        time_outs=request.time_outs,
-        model=request.model,
-        arguments=request.arguments,
+        environment={**context.environment, **given},
+        time_outs=context.time_outs,
         marker=request.parent,
         line_limit=max(LONGEST, _LINE * request.keeps),
         schema=request.schema,
         outfit=outfit,
     )
-    before = last_run(journal, request.parent, request.agent.name)
-    with _address_kept(journal, request, session):
-        result = run(request.agent, assignment, ear.hear, stop)
+    before = last_run(journal, request.parent, agent.name)
+    with _address_kept(journal, context.environment, session):
+        result = run(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
-            tell(Warned(f"{request.agent.name} takes no schema for its answer; it is asked by the prompt alone."))
-            result = run(request.agent, replace(assignment, schema=None), ear.hear, stop)
-    take_in(journal, request.state_directory)  # everything that its hooks saw, before the session ends
-    written = written_since(journal, session, repository() if repository is not None else None)
+            context.tell(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+            result = run(agent, replace(assignment, schema=None), ear.hear, context.stop)
+    take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
+    written = written_since(journal, session, request.repository() if request.repository is not None else None)
     if not ear.has_begun and not written and _is_idle(result):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
         result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
     said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-request.keeps :])
-    words = (request.prompt, said) if request.keeps_words else None
-    is_limited = result.ending is Ending.LIMITED
-    wait = wait_for(result.failure, before, journal.now(), request.wait_seconds) if is_limited else None
-    why = end_text(request.agent.name, result) if result.ending in NO_ATTEMPTS - {Ending.STOPPED} else ""
+    words = (request.prompt, said) if keeps_words else None
+    is_limited, most = result.ending is Ending.LIMITED, settings.number("agent.wait_minutes") * 60.0
+    wait = wait_for(result.failure, before, journal.now(), most) if is_limited else None
+    why = end_text(agent.name, result) if result.ending in NO_ATTEMPTS - {Ending.STOPPED} else ""
     span = (wait.until, wait.since) if wait is not None else None
-    ran = result_of(result, request.agent.name, request.model, ear.tools, words, span, why)
-    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran)
-    _look_beside(journal, session, request, tell)
-    return AgentRun(result, said, ran, wait)
+    ran = result_of(result, agent.name, agent.model, ear.tools, words, span, why)
+    heard = AgentRun(result, said, ran, wait)
+    _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran, request=request, heard=heard)
+    _look_beside(context, session, directory)
+    return heard
 
 
 def _is_idle(result: Result) -> bool:
@@ -188,13 +196,13 @@ def not_answered(agent: str, heard: AgentRun, hint: str) -> InterlockError:
 
 
 @contextmanager
-def _address_kept(journal: Journal, request: AgentRequest, session: str) -> Iterator[None]:
+def _address_kept(journal: Journal, environment: Mapping[str, str], session: str) -> Iterator[None]:
     """Let the programs of a session find a journal that is on a server: the agent's environment does not say where."""
     if journal.url is None:
         yield
         return
     try:
-        keep_address(request.environment, session, complete_address(journal.url, request.environment))
+        keep_address(environment, session, complete_address(journal.url, environment))
     except OSError as error:
         message = f"The journal's address cannot be kept for the agent: {error.strerror} ({error.filename})."
         hint = "Make your state directory writable: ~/.local/state/interlock, or below $XDG_STATE_HOME."
@@ -202,7 +210,7 @@ def _address_kept(journal: Journal, request: AgentRequest, session: str) -> Iter
     try:
         yield
     finally:
-        remove_address(request.environment, session)
+        remove_address(environment, session)
 
 
 def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> None:
@@ -238,21 +246,24 @@ def _left(journal: Journal, session: str, ending: str) -> RunSummary | None:
     return RunSummary(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
 
 
-def _with_reporting(journal: Journal, request: AgentRequest, session: str, outfit: AgentTools | None) -> str:
+def _with_reporting(context: AgentContext, prompt: str, session: str, outfit: AgentTools | None) -> str:
     """The prompt with how to report, where the agent has our server: from this run, or from `ralph init`."""
-    if outfit is None and not (request.state_directory / "init.json").is_file():
-        return request.prompt
-    machine = journal.machine_of(journal.instance(session))
-    return f"{request.prompt}\n{progress_reporting(machine, session)}"
+    if outfit is None and not (context.state_directory / "init.json").is_file():
+        return prompt
+    machine = context.journal.machine_of(context.journal.instance(session))
+    return f"{prompt}\n{progress_reporting(machine, session)}"
 
 
-def _opening(journal: Journal, request: AgentRequest) -> Callable[[Transaction], str]:
-    """The run's session, and in the same transaction what the run may use of the day's budget."""
-    caller = Caller(DRIVER, request.agent.name, None, str(request.directory))
+def _opening(context: AgentContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:
+    """The run's session, what the run may use of the day's budget, and what its instance notes, as one."""
+    caller = Caller(DRIVER, request.agent.name, None, str(directory))
 
     def work(transaction: Transaction) -> str:
-        kept = reserve(transaction, day_of(journal.now()), request.budget)
-        return create(caller, parent=request.parent, role=request.role, kept=kept)(transaction).session_id
+        kept = reserve(transaction, day_of(context.journal.now()), limits_of(context.settings))
+        session = create(caller, parent=request.parent, role=request.role, kept=kept)(transaction).session_id
+        for event in request.started:
+            transaction.append(request.parent, event, lease=request.lease)
+        return session
 
     return work
 
@@ -264,8 +275,14 @@ def _end(
     written: Sequence[WrittenFile],
     ran: RunSummary | None,
     why: str | None = None,
+    *,
+    request: AgentRequest | None = None,
+    heard: AgentRun | None = None,
 ) -> None:
-    """Write down what came of a run, and end its session where it did not end itself."""
+    """Write down what came of a run, in its session and for its instance, and end the session if it did not itself.
+
+    Where the right to drive the instance was lost, what the run cost is still written in its session.
+    """
 
     def work(transaction: Transaction) -> None:
         if ran is not None:
@@ -273,19 +290,30 @@ def _end(
         if transaction.instance(session).outcome is None:
             complete(session, outcome, DRIVER, why, written=written)(transaction)
 
-    journal.transact(work)
+    def both(transaction: Transaction) -> None:
+        work(transaction)
+        if request is not None and heard is not None:
+            for event in request.settled(heard):
+                transaction.append(request.parent, event, lease=request.lease)
+
+    try:
+        journal.transact(both)
+    except InterlockError:
+        journal.transact(work)
+        raise
 
 
-def _look_beside(journal: Journal, session: str, request: AgentRequest, tell: Callable[[object], None]) -> None:
+def _look_beside(context: AgentContext, session: str, directory: Path) -> None:
     """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
-    if not request.directory.is_relative_to(request.state_directory / WORK_TREES):
+    journal, state_directory = context.journal, context.state_directory
+    if not directory.is_relative_to(state_directory / WORK_TREES):
         return
-    beside = written_beside(journal, session, request.state_directory.parent)
+    beside = written_beside(journal, session, state_directory.parent)
     found = of_others(journal.instance(session).state, beside)
     if found:
         journal.transact(lambda transaction: keep_findings(transaction, session, found))
     for one in found:
-        tell(Warned(one.message))
+        context.tell(Warned(one.message))
 
 
 class _Ear:

@@ -75,8 +75,9 @@ def _commit(system: System[S], context: LoopContext, step: S, since: int, events
     id_ = step.record.id
 
     def work(transaction: Transaction) -> AfterCommit | None:
-        kept = system.costs(events) if is_moved(transaction.history(id_, since)) else events
-        return system.append(transaction, step, kept) if kept else None
+        if is_moved(transaction.history(id_, since)):
+            return None
+        return system.append(transaction, step, events) if events else None
 
     try:
         after = context.journal.transact(work)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from interlock.errors import InterlockError
@@ -11,7 +11,7 @@ from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import Assignment
 from interlock.world.git import identity
 
-__all__ = ["missing_program", "nameless", "require_agents"]
+__all__ = ["missing_program", "nameless", "require_agent"]
 
 
 def missing_program(agent: Agent, root: Path, environment: Mapping[str, str]) -> str | None:
@@ -20,13 +20,12 @@ def missing_program(agent: Agent, root: Path, environment: Mapping[str, str]) ->
     return None if shutil.which(program, path=environment.get("PATH")) is not None else program
 
 
-def require_agents(agents: Iterable[Agent], root: Path, environment: Mapping[str, str]) -> None:
-    """Refuse with `agent_missing` where one of the agents is not installed."""
-    for agent in agents:
-        program = missing_program(agent, root, environment)
-        if program is not None:
-            message = f"The agent {agent.name} cannot be started: the program {program!r} is not there."
-            raise InterlockError("agent_missing", message, "Install it, or choose another agent.")
+def require_agent(agents: Sequence[Agent], root: Path, environment: Mapping[str, str]) -> None:
+    """Refuse with `agent_missing` where none of the agents is installed."""
+    missing = [missing_program(agent, root, environment) for agent in agents]
+    if None not in missing:
+        message = f"The agent {agents[0].name} cannot be started: the program {missing[0]!r} is not there."
+        raise InterlockError("agent_missing", message, "Install it, or choose another agent.")
 
 
 def nameless(root: Path) -> str | None:

@@ -11,7 +11,21 @@ from interlock.journal import Journal, Lease, Transaction
 from interlock.machine import Event, Snapshot
 from interlock.world.agents.running import StopSignal
 
-__all__ = ["AfterCommit", "DriverStep", "LoopContext", "NoEvent", "Record", "StepFunction", "StepResult", "System"]
+__all__ = [
+    "INTERRUPTED",
+    "AfterCommit",
+    "DriverStep",
+    "LoopContext",
+    "NoEvent",
+    "Record",
+    "StepFunction",
+    "StepResult",
+    "System",
+]
+
+
+INTERRUPTED = "it was interrupted"
+"""Why an instance is paused after Ctrl+C."""
 
 
 class NoEvent(Enum):
@@ -90,9 +104,6 @@ class System(Protocol[S]):
 
     def overspent(self, step: S, refusal: Refusal) -> StepResult:
         """What follows from a day's budget that is used up."""
-
-    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
-        """The events that count even if someone moved the instance meanwhile: what was paid."""
 
     def append(self, transaction: Transaction, step: S, events: Sequence[Event]) -> AfterCommit | None:
         """Append the events of a step."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from interlock.errors import Refusal
-from interlock.journal import Lease, Transaction
+from interlock.journal import Lease
 from interlock.machine import Event, Evidence, Machine, Snapshot
 from interlock.work.budget import has_room
-from interlock.work.driver.agent_failures import clock, prose, unavailable, unusable
-from interlock.work.driver.agent_run import DRIVER, AgentRun
+from interlock.work.driver.agent_failures import clock, prose
+from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
+from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.notes import noted
 from interlock.work.formats.quoting import sayable
@@ -28,20 +27,21 @@ from interlock.work.orchestration.run_cache import RunCache
 from interlock.work.orchestration.store import DIRECTORY, Restored
 from interlock.work.orchestration.values import TaskReport
 from interlock.world.agents.happenings import FailureKind
-from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
+from interlock.world.agents.result import NO_ATTEMPTS, Ending, Result
 
-__all__ = ["RoleAnswer", "RunStep"]
+__all__ = ["RELEASED", "RoleAnswer", "RunStep"]
 
+RELEASED = noted("released")
+"""The files are ours again, and what came of the last run is written."""
 _KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd", 1.0))
 
 
 class RoleAnswer(msgspec.Struct, frozen=True):
-    """What a role answered, with what to write down of its run; written together with what is concluded of it."""
+    """What a role answered."""
 
     role: str
     answer: Answer | None
     """None where it was none that could be used."""
-    invoked: Event
     complaint: str = ""
     is_network: bool = False
 
@@ -123,57 +123,50 @@ class RunStep(msgspec.Struct, frozen=True):
     # Asking
 
     def ask(self, role: Role, given: Input, known: Knowledge, rules: Context, mode: str = "") -> RoleAnswer | None:
-        """Ask a role once; what it cost is written with what is concluded of it.
-
-        None where nothing came of it: it was stopped, has to wait, or may not be asked.
-        """
-        run, name = self.run, self.run.roles[role.performer]
-        file = self._role(role)
-        if file is None or self._waits(name) or self._is_overdrawn():
+        """Ask a role once. None where nothing came of it: it was stopped, has to wait, or may not be asked."""
+        run, file = self.run, self._role(role)
+        if file is None or self._waits() or self._is_overdrawn():
             return None
-        context, attempt = self.context, self.attempt
-        asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": attempt, "agent": name}
-        try:
-            heard = context.send(
-                name,
-                str(role.performer),
-                prompt(role, file, given, known, run.complaint),
-                parent=run.id,
-                log=self.log(str(role)),
-                reports=role is Role.EXECUTOR,
-                judge=role.performer is Role.REVIEWER,
-                repository=lambda: self.cache.repository,
-                schema=schema_of(role),
-                keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
-                begin=lambda work: self._begun(work, noted("asked", **asked, reserved=run.books.likely().data)),
-            )
-        except Refusal as error:
-            if error.code != "budget_exhausted":
-                raise
-            self.rest(f"{error.message} {error.hint}".removesuffix("."), cause="budget")
+        agents = (self.context.agent(run.roles[role.performer], is_judge=role.performer is Role.REVIEWER),)
+        agent = choose(self.context, run, agents)
+        if agent is None:
             return None
+        if isinstance(agent, NoAgent):
+            raise agent.error(role.called)
+        asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": self.attempt, "agent": agent.title}
+        request = AgentRequest(
+            agent=agent,
+            role=str(role.performer),
+            prompt=prompt(role, file, given, known, run.complaint),
+            parent=run.id,
+            log=self.log(str(role)),
+            reports=role is Role.EXECUTOR,
+            schema=schema_of(role),
+            keeps=MAX_SAID + 1,  # one more, so that it shows where there was more
+            lease=self.lease,
+            started=(noted("asked", **asked, reserved=run.books.likely().data),),
+            settled=lambda heard: [
+                noted("invoked", **asked, **account(heard), prompt_file=file.sha256, guarded=True),
+                *([] if _is_network(heard.result) else resting(self.context, agents, agent, heard)),
+            ],
+            on_start=self._started,
+            repository=lambda: self.cache.repository,
+        )
+        heard = run_agent(self.context, request)
+        self.cache.take_in()
         self.project()  # what the agent wrote into them is not a person's
-        invoked = noted("invoked", **asked, **_account(heard.result), prompt_file=file.sha256)
-        if not self._has_answered(role, name, heard, invoked):
-            return None
+        if heard.result.ending in NO_ATTEMPTS and not _is_network(heard.result):
+            self.write(RELEASED)
+            return None  # a network that fails is a move of the machine, which bounds it
         read = read_answer(role, heard.said, rules)
         if isinstance(read, Complaint):
             is_network = _is_network(heard.result)
-            return RoleAnswer(role.called, None, invoked, self._complaint(read, heard, is_network), is_network)
-        return RoleAnswer(role.called, read, invoked)
+            return RoleAnswer(role.called, None, self._complaint(read, heard, is_network), is_network)
+        return RoleAnswer(role.called, read)
 
-    def _begun(self, work: Callable[[Transaction], str], asked: Event) -> str:
-        """The session of a role and that it was asked, as one; then it is told."""
-
-        def both(transaction: Transaction) -> str:
-            session = work(transaction)
-            transaction.append(self.run.id, asked, lease=self.lease)
-            return session
-
-        session = self.context.journal.transact(both)
+    def _started(self) -> None:
         self.context.tell(self.cache.take_in())
         self.cache.git.shut()
-        return session
 
     def _complaint(self, read: Complaint, heard: AgentRun, is_network: bool) -> str:
         """What was wrong with the answer; where the agent itself has failed, how."""
@@ -192,15 +185,12 @@ class RunStep(msgspec.Struct, frozen=True):
         self.rest(f"{file.where}, who the {role.performer} is, was changed while the run was under way")
         return None
 
-    def _waits(self, name: str) -> bool:
-        """Whether it is too early, because of a limit or a network that failed; then it was waited for."""
-        context, run = self.context, self.run
-        limited = run.limited.get(name.partition(":")[0], 0.0)
-        wait = max(limited, run.retry_at) - context.journal.now()
+    def _waits(self) -> bool:
+        """Whether it is too early, because the network failed; then it was waited for."""
+        context, wait = self.context, self.run.retry_at - self.context.journal.now()
         if wait <= 0:
             return False
-        why = f"{name} has reached a limit" if limited > run.retry_at else f"{name} could not be reached"
-        context.tell(f"{why}; waiting until {clock(context.journal.now() + wait)}")
+        context.tell(f"an agent could not be reached; waiting until {clock(self.run.retry_at)}")
         context.wait(wait)
         return True
 
@@ -222,21 +212,6 @@ class RunStep(msgspec.Struct, frozen=True):
         self.note("stopped", reason=why, **more)
         self.context.tell(f"It rests: {why}.")
 
-    def _has_answered(self, role: Role, name: str, heard: AgentRun, invoked: Event) -> bool:
-        """Whether the agent has come to an end of its own; what kept it from that is written down."""
-        result = heard.result
-        if result.ending not in NO_ATTEMPTS or _is_network(result):
-            return True  # a network that fails is a move of the machine, which bounds it
-        if result.ending is Ending.LIMITED and heard.wait is not None:
-            self.write(invoked, noted("limited", agent=name.partition(":")[0], until=heard.wait.until))
-            return False
-        self.write(invoked)
-        if result.ending is Ending.LIMITED:
-            raise unavailable(name, heard.ran)
-        if result.ending in UNUSABLE:
-            raise unusable(name, heard.ran, role.called)
-        return False
-
 
 def _is_network(result: Result) -> bool:
     return result.ending is Ending.LIMITED and result.failure is not None and result.failure.kind is FailureKind.NETWORK
@@ -249,14 +224,3 @@ def _name(restored: Restored) -> str:
 def _anew(restored: Restored) -> str:
     """What is told of a file that was there before it was ours to write."""
     return f"{DIRECTORY}/{restored.file} is written anew; what was there already is kept as {restored.kept}."
-
-
-def _account(result: Result) -> dict[str, Any]:
-    """What a run of an agent cost, and how it ended."""
-    return {
-        "ending": str(result.ending),
-        "seconds": round(result.seconds, 3),
-        "cost_usd": result.cost_usd,
-        "tokens": result.usage.input + result.usage.output,
-        "log_sha256": result.log_sha256,
-    }

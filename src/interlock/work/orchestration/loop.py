@@ -14,7 +14,7 @@ from interlock.work.driver import loop as driver
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_driver_lease
 from interlock.work.driver.notes import noted
-from interlock.work.driver.system import StepFunction, StepResult
+from interlock.work.driver.system import INTERRUPTED, NoEvent, StepFunction, StepResult
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.driver_step import RunStep
@@ -58,6 +58,8 @@ class _RunSystem(msgspec.Struct):
     def enter(self, step: RunStep) -> bool:
         if step.run.outcome is None:
             require_ready(step.context, step.run)
+            if step.run.failing:
+                step.note("tried_again")  # driving it again means that a person fixed its agents
         return True
 
     def settle(self, step: RunStep) -> bool:
@@ -68,13 +70,11 @@ class _RunSystem(msgspec.Struct):
         return step.run.stopped is not None
 
     def pause(self, step: RunStep) -> Sequence[Event]:
-        return ()  # an interrupt is not recorded: the next `drive` continues
+        return () if step.context.is_child else [noted("stopped", reason=INTERRUPTED)]
 
     def overspent(self, step: RunStep, refusal: Refusal) -> StepResult:
-        raise refusal
-
-    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
-        return [one for one in events if _is_account(one)]
+        step.rest(f"{refusal.message} {refusal.hint}".removesuffix("."), cause="budget")
+        return NoEvent.RETRY
 
     def append(self, transaction: Transaction, step: RunStep, events: Sequence[Event]) -> None:
         for event in events:
@@ -89,11 +89,6 @@ class _RunSystem(msgspec.Struct):
 
     def close(self) -> None:
         self.cache.git.shut()
-
-
-def _is_account(event: Event) -> bool:
-    """True if it says what an agent cost, which counts even if its answer does not."""
-    return event.name == NOTED and event.evidence is not None and event.evidence.data.get("type") == "invoked"
 
 
 # The files of the session

@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.readiness import require_agents
+from interlock.work.driver.readiness import require_agent
 from interlock.work.orchestration.driver_step import RunStep
 from interlock.work.orchestration.record import Run
 from interlock.work.settings.accepted import vouched
@@ -32,7 +32,8 @@ def require_ready(context: DriverContext, run: Run) -> None:
 
     The verifiers of a run that a thread drives may be those of the thread's criteria, and its preflight has seen them.
     """
-    require_agents((context.agent(name) for name in set(run.roles.values())), context.root, context.environment)
+    for name in set(run.roles.values()):
+        require_agent((context.agent(name),), context.root, context.environment)
     if run.parent is None:
         plan = plan_of(context.settings)
         lost = [*missing_verifiers(plan, (), context.root, context.environment), *uncarried(plan, context.root)]

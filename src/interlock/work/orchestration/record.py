@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.work.budget.books import Books
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
+from interlock.world.agents.result import FailedAgent
 
 __all__ = ["OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
 
@@ -96,6 +97,8 @@ class Run(msgspec.Struct):
     invocations: list[Invocation] = msgspec.field(default_factory=list)
     books: Books = msgspec.field(default_factory=Books)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
+    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
+    """The agents that could not be started since the run was last gone on with."""
     wishes: list[str] = msgspec.field(default_factory=list)
     """What a person has added to the goal."""
     told: int = 0

@@ -17,6 +17,7 @@ from interlock.work.orchestration.changes import Answered, Change, Replanned, ap
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.record import ActiveRole, Invocation, Run
 from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, QuestionStatus, Task, TaskReport
+from interlock.world.agents.result import FailedAgent
 
 __all__ = ["change", "run_of", "take"]
 
@@ -235,7 +236,8 @@ def _invoked(run: Run, entry: Entry, data: Data) -> None:
     made = Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time)
     run.invocations.append(made)
     run.books.settle(made.task or "", entry.time[:10], Amount.of(made.seconds, made.tokens, made.cost_usd))
-    run.at_work, run.is_foreign = None, False
+    if not data.get("guarded"):  # else the files may hold what the agent wrote, until what came of it is written
+        run.at_work, run.is_foreign = None, False
 
 
 def _released(run: Run, entry: Entry, data: Data) -> None:
@@ -270,6 +272,14 @@ def _verified(run: Run, entry: Entry, data: Data) -> None:
 
 def _limited(run: Run, entry: Entry, data: Data) -> None:
     run.limited[data["agent"]] = float(data["until"])
+
+
+def _failing(run: Run, entry: Entry, data: Data) -> None:
+    run.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
+
+
+def _tried_again(run: Run, entry: Entry, data: Data) -> None:
+    run.failing = {}
 
 
 def _projected(run: Run, entry: Entry, data: Data) -> None:
@@ -353,6 +363,8 @@ _NOTES: Mapping[str, Tell] = {
     "verifying": _verifying,
     "verified": _verified,
     "limited": _limited,
+    "failing": _failing,
+    "tried_again": _tried_again,
     "projected": _projected,
     "read_back": _read_back,
     "beside": _beside,

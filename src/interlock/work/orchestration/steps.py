@@ -34,7 +34,7 @@ from interlock.work.orchestration.contracts import (
     ReviewerMode,
     Role,
 )
-from interlock.work.orchestration.driver_step import RoleAnswer, RunStep
+from interlock.work.orchestration.driver_step import RELEASED, RoleAnswer, RunStep
 from interlock.work.orchestration.order import next_task, resumed, waiting
 from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
@@ -97,7 +97,7 @@ def _planning(step: RunStep) -> StepResult:
         return _unusable(step, made, "planner_completed", "planner")
     answer = made.answer
     assert isinstance(answer, PlannerAnswer)
-    return [made.invoked, *_planned(step, answer, told, is_last)]
+    return [RELEASED, *_planned(step, answer, told, is_last)]
 
 
 def _planned(step: RunStep, answer: PlannerAnswer, told: int, is_last: bool) -> list[Event]:
@@ -141,7 +141,7 @@ def _questions(step: RunStep) -> StepResult:
     answer = made.answer
     assert answer is None or isinstance(answer, QuestionerAnswer)
     cycle = answer.cycle(number) if answer is not None else begun or Cycle(number, summary=_NO_ANSWER)
-    return [made.invoked, noted("cycle", cycle=cycle)]
+    return [RELEASED, noted("cycle", cycle=cycle)]
 
 
 _NO_ANSWER = "The questioner gave no answer that could be used."
@@ -170,7 +170,7 @@ def _executing(step: RunStep) -> StepResult:
         return _unusable(step, made, "executor_completed", "executor", **told, is_over=is_over)
     answer = made.answer
     assert isinstance(answer, ExecutorAnswer)
-    return [made.invoked, *_executed(step, answer, told)]
+    return [RELEASED, *_executed(step, answer, told)]
 
 
 def _executed(step: RunStep, answer: ExecutorAnswer, told: dict[str, object]) -> list[Event]:
@@ -250,9 +250,9 @@ def _reviewing(step: RunStep) -> StepResult:
     judged = step.event("reviewer_completed", reason, {"verdict": str(verdict)}, part2=answer.part2(), **told)
     found = _found(step, reports, answer) if verdict is Verdict.QUALIFIED else []
     if not found:
-        return [made.invoked, judged]
+        return [RELEASED, judged]
     added = step.event("tasks_discovered", None, None, tasks=found)
-    return [made.invoked, added, step.selects("review_pending", task.id), judged]
+    return [RELEASED, added, step.selects("review_pending", task.id), judged]
 
 
 def _looked_only(step: RunStep, made: RoleAnswer, receipt: Receipt) -> RoleAnswer:
@@ -319,11 +319,11 @@ def _complete(step: RunStep) -> StepResult:
     assert answer is None or isinstance(answer, HolisticAnswer)
     if answer is None:
         why = f"nobody could say whether the goal is met: {made.complaint}"
-        return [made.invoked, step.event("holistic_check_failed", _said(why))]
+        return [RELEASED, step.event("holistic_check_failed", _said(why))]
     if answer.met:
-        return [made.invoked, step.event("holistic_check_passed", answer.summary[:5000] or None)]
+        return [RELEASED, step.event("holistic_check_passed", answer.summary[:5000] or None)]
     gaps = "; ".join(f"{one.description} ({one.rationale})" for one in answer.gaps)
-    return [made.invoked, step.event("holistic_check_failed", _said(f"{answer.summary} Missing: {gaps}"))]
+    return [RELEASED, step.event("holistic_check_failed", _said(f"{answer.summary} Missing: {gaps}"))]
 
 
 # What cannot be used
@@ -337,12 +337,12 @@ def _unusable(step: RunStep, made: RoleAnswer, event: str = "", fact: str = "", 
     if made.is_network:
         until = step.context.journal.now() + _BACK_OFF * 2 ** step.counted("network")
         why = f"the {made.role} could not be reached: {made.complaint}"
-        return [made.invoked, step.event("network_failed", _said(why), until=until)]
+        return [RELEASED, step.event("network_failed", _said(why), until=until)]
     reason = _said(f"the {made.role}'s answer cannot be used:\n{made.complaint}")
     step.context.tell(reason)
     if not event:
-        return [made.invoked, noted("unusable", role=made.role, complaint=made.complaint)]
-    return [made.invoked, step.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
+        return [RELEASED, noted("unusable", role=made.role, complaint=made.complaint)]
+    return [RELEASED, step.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]
 
 
 STEPS: Mapping[str, StepFunction[RunStep]] = {

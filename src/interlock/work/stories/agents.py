@@ -14,7 +14,7 @@ from interlock.work.stories.context import named, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.limits import overdrawn
 from interlock.work.stories.record import StoryRunResult
-from interlock.work.stories.runs import free_agent, pause, ran
+from interlock.work.stories.runs import pause, ran
 from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 from interlock.work.stories.stuck import Facts, standstill
 from interlock.work.stories.testing import log_path
@@ -22,7 +22,7 @@ from interlock.work.verification.counting import counted
 from interlock.work.verification.globs import matching
 from interlock.work.verification.protecting import Touched
 from interlock.work.verification.receipt import losses
-from interlock.world.agents.agent import Agent
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.promise import promise
 from interlock.world.git import PathChange, Repository, changed_between, contents, diff
 
@@ -94,11 +94,10 @@ def _attempted(step: StoryStep) -> StoryRunResult | None:
     if why is not None:
         pause(step, why, **({"cause": "budget"} if over else {}))
         return None
-    agent = free_agent(step, _in_turn(step))
-    return ran(step, agent, "implementer", _prompt(step, story, task, _guide(step, agent))) if agent else None
+    return ran(step, step.context.agents, "implementer", lambda agent: _prompt(step, story, task, _guide(step, agent)))
 
 
-def _guide(step: StoryStep, agent: Agent) -> str:
+def _guide(step: StoryStep, agent: ChosenAgent) -> str:
     """What the project tells every agent; one that reads it by itself is not told twice."""
     if agent.name == "claude":
         return ""
@@ -129,13 +128,6 @@ def _why(made: StoryRunResult) -> str:
     how = "took too long" if made.ending.startswith("timed_out") else _HOW.get(made.ending, made.ending)
     said = prose(made.said).strip().splitlines()
     return f"the agent {how} (exit {made.exit_code})" + (f": {said[-1].strip()[:200]}" if said else "")
-
-
-def _in_turn(step: StoryStep) -> tuple[Agent, ...]:
-    """The agents, the one whose turn it is first: they have one attempt each."""
-    agents = step.context.agents
-    turn = step.loop.worked[0] % len(agents)
-    return agents[turn:] + agents[:turn]
 
 
 def _prompt(step: StoryStep, story: Story, task: Subtask, guide: str) -> str:
@@ -215,6 +207,5 @@ def _judgement(
     step: StoryStep, story: Story, task: Subtask, criteria: tuple[StoryCriterion, ...]
 ) -> StoryRunResult | None:
     patch = diff(step.repository(), step.loop.base, step.tree()).text[:_SHOWN]
-    agent = free_agent(step, (step.context.judge,))
     prompt = prompts.judge(story, task, criteria, patch, step.loop.tests, step.loop.weakened)
-    return ran(step, agent, "judge", prompt) if agent else None
+    return ran(step, (step.context.judge,), "judge", lambda agent: prompt)

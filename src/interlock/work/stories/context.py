@@ -12,21 +12,20 @@ from typing import Any
 import msgspec
 
 from interlock.errors import Refusal
-from interlock.journal import Journal, Lease
+from interlock.journal import Lease
 from interlock.machine import Actor
-from interlock.work.budget import NOTHING, Amount
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
 from interlock.work.driver.file_hashes import stamp
 from interlock.work.driver.notes import noted
 from interlock.work.formats.quoting import shown
-from interlock.work.settings.values import Settings
 from interlock.work.stories.loop_cache import LoopCache, Owned
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
 from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
-from interlock.world.agents.agent import Agent
-from interlock.world.agents.running import StopSignal
+from interlock.world.agents.assignment import TimeOuts
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.files import write_bytes
 from interlock.world.memory import Memory
 
@@ -73,36 +72,20 @@ class Limits(msgspec.Struct, frozen=True):
     task_usd: float = 0.0
     loop_usd: float = 0.0
     day_usd: float = 0.0
-    wait_seconds: float = 21_600.0
-    """Maximum seconds to wait for a failure without a reset time."""
     stuck_after: int = 3
     """How many tasks may fail alike, one after the other."""
 
 
-class StoryContext(msgspec.Struct, frozen=True, eq=False):
-    """One repository with a loop in it."""
+class StoryContext(DriverContext, frozen=True, eq=False, kw_only=True):
+    """A driver's context with what only a story loop has."""
 
-    journal: Journal
-    root: Path
-    state_directory: Path
-    agents: tuple[Agent, ...]
-    judge: Agent
+    agents: tuple[ChosenAgent, ...]
+    judge: ChosenAgent
     tests: tuple[str, ...]
     limits: Limits
     memory: Memory
     is_server: bool
     """Whether the memory is a server's, or the journal's own."""
-    environment: Mapping[str, str]
-    settings: Settings
-    tell: Callable[[object], None]
-    stop: StopSignal
-    wait: Callable[[float], None]
-    """Wait so many seconds, or until it is to stop."""
-    refresh: Callable[[], None] = lambda: None
-    """Before the journal is read: what was told elsewhere is read there."""
-    budget: Amount = NOTHING
-    """What all work of a day may use, whoever drives it."""
-    model: str | None = None
     template: str | None = None
     prompt: str = ""
     commits: bool = True
@@ -110,14 +93,11 @@ class StoryContext(msgspec.Struct, frozen=True, eq=False):
     """Globs of the files that hold tests."""
     promises: Mapping[str, str] = msgspec.field(default_factory=lambda: PROMISES)
     """What a template calls its promises; one that is called `abort` is listened for."""
-    keeps_words: bool = False
-    """Whether the session of a run says what was asked and said: for traces with content."""
     cache: LoopCache = msgspec.field(default_factory=LoopCache)
 
     @property
-    def pausing(self) -> StopSignal:
-        """A story loop has one signal for both."""
-        return self.stop
+    def time_outs(self) -> TimeOuts:
+        return TimeOuts(wall=self.limits.agent_seconds or None, idle=self.limits.idle_seconds or None)
 
     @property
     def progress(self) -> Path:

@@ -12,7 +12,8 @@ from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver import loop as driver
 from interlock.work.driver.driver_lease import hold_driver_lease
-from interlock.work.driver.system import AfterCommit, StepFunction, StepResult
+from interlock.work.driver.notes import noted
+from interlock.work.driver.system import INTERRUPTED, AfterCommit, NoEvent, StepFunction, StepResult
 from interlock.work.driver.thread_owned import refuse_on_a_threads_branch
 from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
@@ -24,6 +25,7 @@ from interlock.work.stories.progress import StoryStatus, parse
 from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
+from interlock.work.stories.runs import pause
 from interlock.work.stories.steps import STEPS
 
 __all__ = ["LoopResult", "begin", "drive"]
@@ -100,6 +102,8 @@ class _LoopSystem(msgspec.Struct, frozen=True):
 
     def enter(self, step: StoryStep) -> bool:
         sweep_up(self.context, step.loop)
+        if step.loop.failing and step.loop.outcome is None:
+            step.note("tried_again")  # driving it again means that a person fixed its agents
         return True
 
     def settle(self, step: StoryStep) -> bool:
@@ -109,13 +113,11 @@ class _LoopSystem(msgspec.Struct, frozen=True):
         return step.loop.paused is not None
 
     def pause(self, step: StoryStep) -> Sequence[Event]:
-        return ()  # an interrupt is not recorded: the next `drive` continues
+        return () if self.context.is_child else [noted("paused", reason=INTERRUPTED)]
 
     def overspent(self, step: StoryStep, refusal: Refusal) -> StepResult:
-        raise refusal
-
-    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
-        return ()  # a run is accounted for before anything is concluded of it
+        pause(step, f"{refusal.message} {refusal.hint}", cause="budget")
+        return NoEvent.RETRY
 
     def append(self, transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> AfterCommit | None:
         return move(transaction, self.context, step.loop, events, step.lease)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
-from interlock.work import budget
-from interlock.work.driver.readiness import nameless, require_agents
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.readiness import nameless, require_agent
 from interlock.work.settings.values import Settings
 from interlock.work.stories.context import PROMISES, Limits, StoryContext
 from interlock.work.stories.progress import FILE
 from interlock.work.verification.request import Criterion
 from interlock.work.verification.verifiers import require_tests, story_tests
-from interlock.world.agents.agent import Agent, Launch, Now, Reader
-from interlock.world.agents.assignment import Assignment
-from interlock.world.agents.catalogue import find_agent
-from interlock.world.agents.running import StopSignal
+from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.memory import EmbeddedMemory, EventType, Memory, MemoryEvent, connect
 
-__all__ = ["LoopOptions", "Steered", "limits_of", "make_story_context", "pauses"]
+__all__ = ["LoopOptions", "limits_of", "make_story_context", "pauses"]
 
 _ALLOWING_ALL = {
     "claude": ("--dangerously-skip-permissions",),
@@ -54,91 +48,42 @@ class LoopOptions(msgspec.Struct, frozen=True):
     promises: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-class Tuned(msgspec.Struct, frozen=True):
-    """An agent with a model and flags of its own."""
-
-    agent: Agent
-    model: str | None = None
-    arguments: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.agent.name
-
-    def launch(self, assignment: Assignment) -> Launch:
-        return self.agent.launch(self._own(assignment))
-
-    def reader(self, assignment: Assignment, now: Now) -> Reader:
-        return self.agent.reader(self._own(assignment), now)
-
-    def _own(self, assignment: Assignment) -> Assignment:
-        model, arguments = self.model or assignment.model, (*assignment.arguments, *self.arguments)
-        return replace(assignment, model=model, arguments=arguments)
-
-
-class Steered(Protocol):
-    """Who says whether the loop is to stop, and how it waits."""
-
-    @property
-    def stop(self) -> StopSignal: ...
-
-    @property
-    def wait(self) -> Callable[[float], None]: ...
-
-
 def pauses(entry: Entry) -> bool:
     """Whether an entry lets a loop rest: a person said so from elsewhere."""
     return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "paused"
 
 
-def make_story_context(
-    journal: Journal,
-    root: Path,
-    state_directory: Path,
-    settings: Settings,
-    environment: Mapping[str, str],
-    asked: LoopOptions,
-    steered: Steered,
-    tell: Callable[[object], None],
-    criteria: Sequence[Criterion] = (),
-) -> StoryContext:
+def make_story_context(context: DriverContext, asked: LoopOptions, criteria: Sequence[Criterion] = ()) -> StoryContext:
     """Everything that a loop needs, or an error that says what is missing: nothing of that is an agent's to fix.
 
     `criteria` are those of a thread's spec, whose commands prove the work where no others are configured.
     """
+    settings, root, environment = context.settings, context.root, context.environment
     tests = story_tests(settings, criteria)
     agent = asked.agent or settings.text("agent.name")
     names = asked.rotation or settings.texts("agent.rotation") or (agent,)
-    workers, judge = tuple(_worker(name, asked, settings, root) for name in names), _judge(agent, asked, settings, root)
+    workers, judge = tuple(_worker(context, name, asked) for name in names), _judge(context, agent, asked)
     if (root / FILE).exists():  # without it, the loop says so itself, and starts no agent
         require_tests(tests, root, environment)
-        require_agents((*workers, judge), root, environment)
+        require_agent(workers, root, environment)
+        require_agent((judge,), root, environment)
         unnamed = nameless(root) if asked.commits else None
         if unnamed is not None:
             raise InterlockError("setup_required", unnamed, "Then run the same command again.")
-    memory, is_server = _memory(journal, settings, environment)
+    memory, is_server = _memory(context.journal, settings, environment)
     return StoryContext(
-        journal=journal,
-        root=root,
-        state_directory=state_directory,
+        **{name: getattr(context, name) for name in DriverContext.__struct_fields__},
         agents=workers,
         judge=judge,
         tests=tests,
         test_files=settings.texts("verify.tests"),
         limits=limits_of(settings, asked.iterations),
-        budget=budget.limits_of(settings),
         memory=memory,
         is_server=is_server,
-        environment=environment,
-        settings=settings,
-        tell=tell,
-        stop=steered.stop,
-        wait=steered.wait,
         template=asked.template,
         prompt=asked.prompt,
         commits=asked.commits,
         promises={**PROMISES, **asked.promises},
-        keeps_words=settings.text("telemetry.content") == "on",
     )
 
 
@@ -159,32 +104,26 @@ def limits_of(settings: Settings, iterations: int | None = None) -> Limits:
         task_usd=settings.number("story.task_usd"),
         loop_usd=settings.number("story.budget_usd"),
         day_usd=settings.number("story.day_usd"),
-        wait_seconds=settings.number("agent.wait_minutes") * 60.0,
         stuck_after=settings.number("story.stuck_after"),
     )
 
 
-def _worker(name: str, asked: LoopOptions, settings: Settings, root: Path) -> Agent:
+def _worker(context: DriverContext, name: str, asked: LoopOptions) -> ChosenAgent:
     """An agent that works: `codex`, or `codex:gpt-5` with a model of its own."""
-    name, _, model = name.partition(":")
-    allowed = _ALLOWING_ALL.get(name, ()) if asked.allows_all else ()
-    return Tuned(
-        _agent(name, settings, root), model or asked.model, (*settings.arguments_of(name), *allowed, *asked.arguments)
-    )
+    bare, _, model = name.partition(":")
+    allowed = _ALLOWING_ALL.get(bare, ()) if asked.allows_all else ()
+    return context.agent(_with_model(bare, model or asked.model), more=(*allowed, *asked.arguments))
 
 
-def _judge(agent: str, asked: LoopOptions, settings: Settings, root: Path) -> Agent:
+def _judge(context: DriverContext, agent: str, asked: LoopOptions) -> ChosenAgent:
     """Who judges; a model that was asked for is the worker's, so another agent does not get it."""
-    other = settings.text("agent.judge")
+    other = context.settings.text("agent.judge")
     name, _, model = agent.partition(":")
-    judge = _agent(other or name, settings, root, "judge")
-    return Tuned(judge, None if other else model or asked.model, settings.arguments_of(other or name))
+    return context.agent(other or _with_model(name, model or asked.model), is_judge=True)
 
 
-def _agent(name: str, settings: Settings, root: Path, role: str = "") -> Agent:
-    script = settings.text("agent.judge_script" if role else "agent.script") or settings.text("agent.script")
-    given = {"command": settings.text("agent.command"), "script": str(root / script) if script else ""}
-    return find_agent(name, {key: value for key, value in given.items() if value})
+def _with_model(name: str, model: str | None) -> str:
+    return f"{name}:{model}" if model else name
 
 
 def _memory(journal: Journal, settings: Settings, environment: Mapping[str, str]) -> tuple[Memory, bool]:

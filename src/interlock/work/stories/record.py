@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from interlock.work.budget.books import Books
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
-from interlock.world.agents.result import NO_ATTEMPTS
+from interlock.world.agents.result import NO_ATTEMPTS, FailedAgent
 
 __all__ = ["Attempt", "Loop", "StoryRunResult"]
 
@@ -102,6 +102,8 @@ class Loop(msgspec.Struct):
     skipped: set[str] = msgspec.field(default_factory=set)
     limits: dict[str, float] = msgspec.field(default_factory=dict)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
+    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
+    """The agents that could not be started since the loop was last gone on with."""
     """Until when an agent has reached a limit."""
     unsent: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     """Memory events that the server has not."""

@@ -15,6 +15,7 @@ from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
 from interlock.work.stories.record import Attempt, Loop, StoryRunResult
 from interlock.work.stories.stuck import Facts, first_line
+from interlock.world.agents.result import FailedAgent
 
 __all__ = ["after", "fresh", "loop_of", "take"]
 
@@ -324,6 +325,14 @@ def _limited(loop: Loop, data: Data) -> None:
     loop.limited[data["agent"]] = data["until"]
 
 
+def _failing(loop: Loop, data: Data) -> None:
+    loop.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
+
+
+def _tried_again(loop: Loop, data: Data) -> None:
+    loop.failing = {}
+
+
 def _remembered(loop: Loop, data: Data) -> None:
     loop.unsent[data["event"]["id"]] = data["event"]
     loop.set_iteration(pending_neo4j_logs=len(loop.unsent))
@@ -353,6 +362,8 @@ _NOTES: Mapping[str, Tell] = {
     "skipped": _skipped,
     "limit_changed": _limit_changed,
     "limited": _limited,
+    "failing": _failing,
+    "tried_again": _tried_again,
     "remembered": _remembered,
     "sent": _sent,
 }

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from interlock.errors import Conflict, Refusal
-from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.agent_run import not_answered
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, step_of
-from interlock.work.threads.iterating import account
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import SpecMessage, Thread
 from interlock.work.threads.spec import template
@@ -40,14 +36,9 @@ def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | 
     earlier = thread.messages[:-1] if is_said else thread.messages
     prompt = prompts.talk(thread.title, draft, [*earlier, said])
 
-    def begin(work: Callable[[Transaction], str]) -> str:  # what nobody is asked is not said
-        if is_said:  # it is still unanswered
-            return context.journal.transact(work)
-        return context.journal.transact(lambda transaction: _begun(transaction, id_, _said(actor, said), work))
-
+    told = () if is_said else (_said(actor, said),)  # what nobody is asked is not said
     with attending(context, id_):
-        heard = step.send(name, "drafter", prompt, step.log_of("draft"), context.root, begin=begin)
-    account(step, "drafter", name.partition(":")[0], heard)
+        heard = step.run_agent(context.agent(name), "drafter", prompt, step.log_of("draft"), context.root, started=told)
     if heard.result.ending is not Ending.FINISHED:
         raise not_answered(name, heard, "Try it again, or write the spec with `ralph thread spec --edit`.")
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)
@@ -59,11 +50,6 @@ def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | 
     except (Refusal, Conflict) as error:  # what a person wrote or decided meanwhile counts
         context.tell(f"The draft of {name} stays in the conversation alone: {error.message}")
     return read_thread(context.journal, id_)
-
-
-def _begun(transaction: Transaction, id_: str, said: Event, work: Callable[[Transaction], str]) -> str:
-    transaction.append(id_, said)
-    return work(transaction)
 
 
 def _said(actor: Actor, message: SpecMessage) -> Event:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from interlock.journal import Journal, Lease, Transaction
 from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
 from interlock.work.driver.agent_failures import prose
-from interlock.work.driver.agent_run import DRIVER, AgentRun, Begin
+from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
+from interlock.work.driver.agent_turn import account, resting
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.loop import is_moved
 from interlock.work.driver.notes import noted
@@ -20,6 +21,7 @@ from interlock.work.formats.quoting import sayable
 from interlock.work.settings.values import Settings
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
+from interlock.world.agents.chosen import ChosenAgent
 
 __all__ = ["ThreadStep", "default_config"]
 
@@ -95,29 +97,35 @@ class ThreadStep(msgspec.Struct, frozen=True):
         )
         return Event(name, DRIVER, reason=reason, evidence=evidence)
 
-    def send(
+    def run_agent(
         self,
-        name: str,
+        agent: ChosenAgent,
         role: str,
         prompt: str,
         log: Path,
         directory: Path | None = None,
-        *,
-        reports: bool = False,
-        begin: Begin | None = None,
+        started: tuple[Event, ...] = (),
     ) -> AgentRun:
-        """Send an agent, `name` or `name:model`, to work for the thread; `account` writes down what it costs."""
-        return self.context.send(
-            name,
-            role,
-            prompt,
+        """Run an agent for the thread; what it costs is reserved before, and accounted for at its end."""
+        told = {"number": self.number, "run": self.thread.run or "", "role": role, "agent": agent.name}
+        agents = [self.context.agent(one) for one in self.config.agents]
+        given = len(self.thread.context) if role == "implementer" else 0
+        request = AgentRequest(
+            agent=agent,
+            role=role,
+            prompt=prompt,
             parent=self.thread.id,
             log=log,
             directory=directory or self.root,
-            reports=reports,
-            judge=role == "judge",
-            begin=begin,
+            reports=role == "implementer",
+            lease=self.lease,
+            started=(*started, noted("begun", **told, reserved=self.thread.books.likely().data)),
+            settled=lambda heard: [
+                noted("iteration", **told, **account(heard), said=_last_words(heard), told=given),
+                *resting(self.context, agents, agent, heard),
+            ],
         )
+        return run_agent(self.context, request)
 
     def log_of(self, what: str) -> Path:
         """Where the log of something beside the loop's runs lies."""
@@ -132,6 +140,10 @@ class ThreadStep(msgspec.Struct, frozen=True):
     def note(self, type_: str, **data: Any) -> None:
         """Write something down; it moves nothing."""
         self.context.journal.append(self.thread.id, noted(type_, **data), lease=self.lease)
+
+
+def _last_words(heard: AgentRun) -> str:
+    return heard.said or "\n".join(heard.result.last_lines)
 
 
 def _child_agents(journal: Journal, thread: Thread) -> list[str]:

@@ -73,9 +73,6 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
             raise refusal
         return step.event("budget_exhausted", f"{refusal.message} {refusal.hint}")
 
-    def costs(self, events: Sequence[Event]) -> Sequence[Event]:
-        return ()  # a run is accounted for before anything is concluded of it
-
     def append(self, transaction: Transaction, step: ThreadStep, events: Sequence[Event]) -> None:
         for event in events:
             _append(transaction, step, event)

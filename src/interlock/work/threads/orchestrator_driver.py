@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
@@ -22,8 +21,9 @@ from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.threads.child import Child, ChildPart
+from interlock.work.threads.child_spending import ChildSpending
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.iterating import keep_iteration, overdrawn, spec_of
+from interlock.work.threads.iterating import keep_iteration, spec_of
 from interlock.world.git import changed_between, tree_hash
 
 __all__ = ["ORCHESTRATOR", "roles_for"]
@@ -105,9 +105,9 @@ def _wake(step: ThreadStep, id_: str) -> None:
 
 
 def _drive(step: ThreadStep, id_: str) -> StepResult:
-    purse = _Purse(step)
-    run = drive(replace(_context(step), tell=purse.tell, pausing=purse, refresh=lambda: None), id_)
-    return _concluded(step, run, purse)
+    spending = ChildSpending(step)
+    run = drive(step.context.child(step.root, spending, spending.tell), id_)
+    return _concluded(step, run, spending)
 
 
 def _context(step: ThreadStep) -> DriverContext:
@@ -115,25 +115,7 @@ def _context(step: ThreadStep) -> DriverContext:
     return replace(step.context, root=step.root)
 
 
-class _Purse(msgspec.Struct):
-    """Lets a run rest when the thread may spend no more, or is to rest itself."""
-
-    step: ThreadStep
-    run: Run | None = None
-
-    def tell(self, what: object) -> None:
-        """Hear where the run is; everything is told on."""
-        self.run = what if isinstance(what, Run) else self.run
-        self.step.context.tell(what)
-
-    def is_set(self) -> bool:
-        return self.step.context.pausing.is_set() or self.overdrawn() is not None
-
-    def overdrawn(self) -> str | None:
-        return None if self.run is None else overdrawn(self.step, {self.run.id: self.run.spent})
-
-
-def _concluded(step: ThreadStep, run: Run, purse: _Purse) -> StepResult:
+def _concluded(step: ThreadStep, run: Run, spending: ChildSpending) -> StepResult:
     told: dict[str, Any] = {"child": run.id, "spent": list(run.spent)}
     match run.outcome:
         case "success":
@@ -147,7 +129,7 @@ def _concluded(step: ThreadStep, run: Run, purse: _Purse) -> StepResult:
             return step.event("driver_failed", f"the run failed: {run.reason or 'it gave no reason'}", **told)
         case None if step.context.pausing.is_set():
             return NoEvent.RETRY
-        case None if (over := purse.overdrawn()) is not None:
+        case None if (over := spending.overdrawn()) is not None:
             return step.event("budget_exhausted", over, **told)
         case None if run.stopped is not None:
             name = "budget_exhausted" if run.is_overdrawn else "driver_failed"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from interlock.errors import InterlockError, Refusal
+from interlock.errors import Refusal
+from interlock.work.driver.agent_run import not_answered
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, step_of
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.iterating import account, misplaced
+from interlock.work.threads.iterating import misplaced
+from interlock.world.agents.result import Ending
 
 __all__ = ["ask_for"]
 
@@ -22,10 +24,8 @@ def _polish(step: ThreadStep, wanted: str) -> None:
     wrong = misplaced(step)
     if wrong is not None:
         raise Refusal("wrong_branch", f"Nothing is polished: {wrong}.", "Mend that first.")
-    name = step.config.agents[0]
+    agent = step.context.agent(step.config.agents[0])
     log = step.runs / f"polish-{step.thread.version}.log"
-    heard = step.send(name, "polisher", prompts.polish(step.thread, wanted), log)
-    account(step, "polisher", name.partition(":")[0], heard)
-    if str(heard.result.ending) != "finished":
-        message = f"The agent {name} did not finish: {heard.result.ending}."
-        raise InterlockError("agent_failed", message, "Look at what it left, then go on with `ralph thread polish`.")
+    heard = step.run_agent(agent, "polisher", prompts.polish(step.thread, wanted), log)
+    if heard.result.ending is not Ending.FINISHED:
+        raise not_answered(agent.title, heard, "Look at what it left, then go on with `ralph thread polish`.")

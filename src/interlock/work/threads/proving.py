@@ -13,7 +13,7 @@ from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.settings.accepted import vouched
 from interlock.work.threads.attending import step_of
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.iterating import account, overdrawn, spec_of
+from interlock.work.threads.iterating import overdrawn, spec_of
 from interlock.work.threads.replay import take_receipt
 from interlock.work.verification.receipt import JudgeRun, Receipt, from_data
 from interlock.work.verification.request import Judge, JudgeAnswer, Request, plan_of
@@ -100,8 +100,7 @@ def _judge(step: ThreadStep) -> Judge:
 
     def ask(prompt: str, directory: Path) -> JudgeAnswer | None:
         log = step.runs / f"verification-{step.thread.entered}" / "judge.log"
-        heard = step.send(name, "judge", prompt, log, directory)
-        account(step, "judge", name.partition(":")[0], heard)
+        heard = step.run_agent(step.context.agent(name, is_judge=True), "judge", prompt, log, directory)
         result = heard.result
         if result.ending is Ending.STOPPED:
             return None

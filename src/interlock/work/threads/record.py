@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
+from interlock.work.budget.books import Books
+from interlock.world.agents.result import FailedAgent
+
 __all__ = [
     "Baseline",
     "Config",
     "Diagnosis",
-    "Failing",
     "Iteration",
     "LeftPlace",
     "Revision",
@@ -96,14 +98,6 @@ class ThreadRunResult(msgspec.Struct, frozen=True):
     promise: str | None
     said: str
     agent: str
-
-
-class Failing(msgspec.Struct, frozen=True):
-    """Why an agent cannot be asked: how its last run ended, of which kind that is, and a sentence for people."""
-
-    ending: str
-    failure: str = ""
-    why: str = ""
 
 
 class LeftPlace(msgspec.Struct, frozen=True):
@@ -191,10 +185,12 @@ class Thread(msgspec.Struct):
     children: dict[str, tuple[float, float, int]] = msgspec.field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
     ran: ThreadRunResult | None = None
+    books: Books = msgspec.field(default_factory=Books)
+    """What its own agents have used, without those of its children."""
     iterations: list[Iteration] = msgspec.field(default_factory=list)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""
-    failing: dict[str, Failing] = msgspec.field(default_factory=dict)
+    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since a person last decided."""
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""
@@ -238,7 +234,8 @@ class Thread(msgspec.Struct):
     @property
     def spent(self) -> tuple[float, float, int]:
         """Seconds, dollars and tokens that agents have used, those of the children, too."""
-        return _total([*((one.seconds, one.cost_usd, one.tokens) for one in self.iterations), self.spent_by_children])
+        own = self.books.total()
+        return _total([(own.seconds, own.usd, own.tokens), self.spent_by_children])
 
     @property
     def spent_by_children(self) -> tuple[float, float, int]:

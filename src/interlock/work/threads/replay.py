@@ -12,12 +12,12 @@ from msgspec.structs import replace
 from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
+from interlock.work.budget import Amount
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.record import (
     Baseline,
     Config,
     Diagnosis,
-    Failing,
     Iteration,
     LeftPlace,
     Revision,
@@ -25,7 +25,7 @@ from interlock.work.threads.record import (
     Thread,
     ThreadRunResult,
 )
-from interlock.world.agents.result import NO_ATTEMPTS
+from interlock.world.agents.result import NO_ATTEMPTS, FailedAgent
 
 __all__ = ["take", "take_receipt", "thread_of"]
 
@@ -226,14 +226,20 @@ def _based(thread: Thread, entry: Entry, data: Data) -> None:
 def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("number", "run", "role", "agent", "ending", "seconds", "tokens")}
     promised = data["promise"] is not None
-    thread.iterations.append(Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time))
+    made = Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time)
+    thread.iterations.append(made)
+    thread.books.settle(made.run, entry.time[:10], Amount.of(made.seconds, made.tokens, made.cost_usd))
     if data["role"] == "implementer":
         if data["ending"] not in NO_ATTEMPTS:
             thread.said = data["said"]
             thread.context = thread.context[data["told"] :]
             thread.ran = ThreadRunResult(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
         if data["ending"] == "not_installed":
-            thread.failing[data["agent"]] = Failing(data["ending"])
+            thread.failing[data["agent"]] = FailedAgent(data["ending"])
+
+
+def _begun(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.books.reserve(data["run"], entry.time[:10], Amount.of(**data["reserved"]))
 
 
 def _limited(thread: Thread, entry: Entry, data: Data) -> None:
@@ -241,7 +247,7 @@ def _limited(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _failing(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.failing[data["agent"]] = Failing(data["ending"], data["failure"], data["why"])
+    thread.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
 
 
 def _tried_again(thread: Thread, entry: Entry, data: Data) -> None:
@@ -270,6 +276,7 @@ _NOTES: Mapping[str, Tell] = {
     "said": _said,
     "assessed": _assessed,
     "baseline": _based,
+    "begun": _begun,
     "iteration": _iterated,
     "limited": _limited,
     "failing": _failing,

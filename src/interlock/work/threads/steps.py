@@ -12,7 +12,7 @@ from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.iterating import account, iterate, spec_of
+from interlock.work.threads.iterating import iterate, spec_of
 from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
@@ -27,13 +27,13 @@ def _assessing(step: ThreadStep) -> StepResult:
     if not thread.is_assessed:
         revision = thread.revision
         assert revision is not None
-        name = step.config.agents[0]
-        heard = step.send(name, "assessor", prompts.assess(revision.text), step.log_of("assess"), context.root)
-        account(step, "assessor", name.partition(":")[0], heard)
+        agent = context.agent(step.config.agents[0])
+        prompt = prompts.assess(revision.text)
+        heard = step.run_agent(agent, "assessor", prompt, step.log_of("assess"), context.root)
         if step.is_over(context.journal):
             return NoEvent.RETRY  # it was about a spec that may be another one now
         if heard.result.ending is not Ending.FINISHED:
-            raise not_answered(name, heard, "`ralph thread assess` asks it again; or finalize the spec.")
+            raise not_answered(agent.title, heard, "`ralph thread assess` asks it again; or finalize the spec.")
         said = noted("assessed", said=heard.said, verdict=prompts.verdict_in(heard.said))
         context.journal.transact(lambda transaction: _keep(transaction, step, said))
         return NoEvent.RETRY

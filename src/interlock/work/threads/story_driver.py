@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.journal import Journal, Transaction
+from interlock.work.driver.context import DriverContext
 from interlock.work.driver.notes import noted
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.context import StoryContext, note, read_text, write_text
@@ -16,6 +17,7 @@ from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus, pa
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.threads.child import Child, ChildPart
+from interlock.work.threads.child_spending import ChildSpending
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import spec_of
 
@@ -51,7 +53,9 @@ def _wake(step: ThreadStep, id_: str) -> None:
 def _drive(step: ThreadStep, id_: str) -> StepResult:
     if step.thread.context and step.context.journal.instance(id_).outcome is None:
         step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_))
-    return _concluded(step, drive(_story_context(step), id_).loop)
+    spending = ChildSpending(step)
+    loop = drive(_story_context(step, step.context.child(step.root, spending, spending.tell)), id_).loop
+    return _concluded(step, loop, spending)
 
 
 def _tell_on(transaction: Transaction, step: ThreadStep, id_: str) -> None:
@@ -69,7 +73,7 @@ def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:
     )
 
 
-def _concluded(step: ThreadStep, loop: Loop) -> StepResult:
+def _concluded(step: ThreadStep, loop: Loop, spending: ChildSpending) -> StepResult:
     told: dict[str, Any] = {"child": loop.id, "spent": list(loop.spent())}
     match loop.outcome:
         case "all_complete" if loop.iteration:
@@ -83,6 +87,8 @@ def _concluded(step: ThreadStep, loop: Loop) -> StepResult:
             why = f"the story loop rests: {loop.paused}"
             if loop.is_overdrawn:
                 return step.event("budget_exhausted", why, **told)
+        case None if (over := spending.overdrawn()) is not None:
+            return step.event("budget_exhausted", over, **told)
         case None:
             return NoEvent.RETRY
         case _:
@@ -90,20 +96,9 @@ def _concluded(step: ThreadStep, loop: Loop) -> StepResult:
     return step.event("driver_failed", why, **told)
 
 
-def _story_context(step: ThreadStep) -> StoryContext:
-    context, config = step.context, step.config
-    asked = LoopOptions(rotation=config.agents, prompt=f"This is part of: {step.thread.title}")
-    return make_story_context(
-        context.journal,
-        step.root,
-        context.state_directory,
-        context.settings,
-        context.environment,
-        asked,
-        context,
-        context.tell,
-        spec_of(step).criteria,
-    )
+def _story_context(step: ThreadStep, context: DriverContext | None = None) -> StoryContext:
+    asked = LoopOptions(rotation=step.config.agents, prompt=f"This is part of: {step.thread.title}")
+    return make_story_context(context or replace(step.context, root=step.root), asked, spec_of(step).criteria)
 
 
 def _write_story(step: ThreadStep) -> None:

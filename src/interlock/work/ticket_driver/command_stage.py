@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from interlock.errors import InterlockError, LeaseHeld
 from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.work.driver.agent_failures import end_text, hindrance_of, unavailable, unusable, waiting_text
-from interlock.work.driver.agent_run import DRIVER, AgentRun, end_orphaned_runs, orphaned_runs
+from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, end_orphaned_runs, orphaned_runs, run_agent
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import lease_seconds
 from interlock.work.driver.lease_holders import is_present, process_holder
@@ -42,7 +42,8 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
         log = context.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
         text = prompt(journal.machine_of(ticket), command, number)
         context.tell(f"{command}: {agent} works on #{number}")
-        heard = context.send(agent, command, text, parent=ticket.id, log=log, reports=True)
+        request = AgentRequest(context.agent(agent), command, text, ticket.id, log, reports=True)
+        heard = run_agent(context, request)
         journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
     ending = str(heard.result.ending)
     if _state(journal, ticket) != ticket.state:

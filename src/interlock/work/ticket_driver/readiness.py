@@ -23,7 +23,7 @@ def hindered(context: DriverContext, number: int, agent: str) -> WorkStop | None
         return WorkStop(f"the agent {agent} cannot be started: it is not installed", hint, failed=True)
     again = f"`ralph work {number}` then continues."
     judge = default_config(context.settings).judge
-    if judge and missing_program(context.agent(judge, judge=True), root, environment) is not None:
+    if judge and missing_program(context.agent(judge, is_judge=True), root, environment) is not None:
         hint = f"Install it, or choose another with agent.judge in ralph.toml; {again}"
         return WorkStop(f"the judge {judge} cannot be started: it is not installed", hint, failed=True)
     plan = plan_of(context.settings)

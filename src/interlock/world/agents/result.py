@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.world.agents.happenings import Failure, Usage
 
-__all__ = ["NO_ATTEMPTS", "UNUSABLE", "Ending", "Result"]
+__all__ = ["NO_ATTEMPTS", "UNUSABLE", "Ending", "FailedAgent", "Result"]
 
 
 class Ending(StrEnum):
@@ -52,3 +52,11 @@ class Result(msgspec.Struct, frozen=True):
     output_bytes: int
     log_sha256: str
     promise: str | None
+
+
+class FailedAgent(msgspec.Struct, frozen=True):
+    """An agent that only a person can bring back, or that was waited for as long as the settings say."""
+
+    ending: str
+    failure: str = ""
+    why: str = ""

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from msgspec.structs import replace as replace_item
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
+from msgspec.structs import replace as replace_item
 
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 from interlock.work.orchestration.run_files.outline import (
