@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from interlock.journal.audit import Problem, rebuild, verify, verify_projection
 from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
-from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lost, release, renew
+from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lease_time, lost, release, renew
 from interlock.journal.machines import Machines
 from interlock.journal.outbox import Outbox, begin_outbox, find_outboxes, keep_outbox
 from interlock.journal.projection import Projection, catch_up, is_begun, is_current
@@ -274,12 +274,12 @@ class Journal:
         self, resource: str, holder: Holder, seconds: float, is_alive: Callable[[Holder], bool | None]
     ) -> Lease:
         """Become the only driver of something; see `leases`."""
-        now, wanted = self._milliseconds(), int(seconds * 1000)
-        return self._store.write(lambda sql: acquire(sql, resource, holder, now, wanted, is_alive))
+        wanted = int(seconds * 1000)
+        return self._store.write(lambda sql: acquire(sql, resource, holder, self._lease_time(sql), wanted, is_alive))
 
     def renew(self, lease: Lease, seconds: float) -> None:
-        now, wanted = self._milliseconds(), int(seconds * 1000)
-        self._store.write(lambda sql: renew(sql, lease, now, wanted))
+        """Hold a lease for longer, from now on."""
+        self._store.write(lambda sql: renew(sql, lease, self._lease_time(sql), int(seconds * 1000)))
 
     def release(self, lease: Lease) -> None:
         self._store.write(lambda sql: release(sql, lease))
@@ -287,17 +287,20 @@ class Journal:
     def is_held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool | None:
         """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
         with self._store.read() as sql:
-            return is_held(sql, resource, self._milliseconds(), is_alive)
+            return is_held(sql, resource, self._lease_time(sql), is_alive)
 
     def held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> Lease | None:
         """The lease that somebody holds, alive or in time; None where nobody does."""
         with self._store.read() as sql:
-            return held(sql, resource, self._milliseconds(), is_alive)
+            return held(sql, resource, self._lease_time(sql), is_alive)
 
     def lost(self, prefix: str, is_alive: Callable[[Holder], bool | None]) -> list[str]:
         """The resources whose name begins so and whose lease has a holder that is gone."""
         with self._store.read() as sql:
-            return lost(sql, prefix, self._milliseconds(), is_alive)
+            return lost(sql, prefix, self._lease_time(sql), is_alive)
+
+    def _lease_time(self, sql: Sql) -> int:
+        return lease_time(sql, self._source.now)
 
     # Outboxes
 
@@ -314,9 +317,6 @@ class Journal:
     def keep_outbox(self, outbox: Outbox, lease: Lease) -> None:
         """Write down how far a channel is, as its only sender."""
         self._store.write(lambda sql: keep_outbox(sql, outbox, lease))
-
-    def _milliseconds(self) -> int:
-        return self._source.now() // 1_000_000
 
     # The whole of it
 

@@ -7,6 +7,7 @@ stopped; one on another host or in another container loses it by time.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -22,6 +23,7 @@ __all__ = [
     "check_lease",
     "held",
     "is_held",
+    "lease_time",
     "lost",
     "prolong",
     "release",
@@ -51,6 +53,19 @@ class Lease(msgspec.Struct, frozen=True):
     resource: str
     epoch: int
     holder: Holder
+
+
+HOST_CLOCK: Callable[[], int] = time.time_ns
+
+
+def lease_time(sql: Sql, now: Callable[[], int]) -> int:
+    """Milliseconds by which leases expire: those of the database's clock where several hosts share it.
+
+    Another clock than the host's, such as a test's, counts everywhere.
+    """
+    if sql.dialect == "postgresql" and now is HOST_CLOCK:
+        return int(sql.rows("SELECT extract(epoch FROM clock_timestamp()) * 1000")[0][0])
+    return now() // 1_000_000
 
 
 _holders = msgspec.json.Decoder(Holder)

@@ -21,7 +21,7 @@ from interlock.journal.entry import (
     hash_of,
 )
 from interlock.journal.ids import is_suffix, make_id, milliseconds_of, time_text
-from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lost, prolong, vacate
+from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lease_time, lost, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.reading import (
@@ -160,11 +160,11 @@ class Transaction:
         self, resource: str, holder: Holder, seconds: float, is_alive: Callable[[Holder], bool | None]
     ) -> Lease:
         """Become the only driver of something; see `leases`."""
-        return acquire(self._sql, resource, holder, self._milliseconds(), int(seconds * 1000), is_alive)
+        return acquire(self._sql, resource, holder, self._lease_time(), int(seconds * 1000), is_alive)
 
     def prolong(self, resource: str, seconds: float) -> None:
         """Hold what is held for longer, whoever holds it."""
-        prolong(self._sql, resource, self._milliseconds() + int(seconds * 1000))
+        prolong(self._sql, resource, self._lease_time() + int(seconds * 1000))
 
     def vacate(self, resource: str) -> None:
         """Take a lease from whoever holds it: what it was for has ended."""
@@ -172,14 +172,14 @@ class Transaction:
 
     def is_held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool | None:
         """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
-        return is_held(self._sql, resource, self._milliseconds(), is_alive)
+        return is_held(self._sql, resource, self._lease_time(), is_alive)
 
     def is_lost(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool:
         """Whether whoever holds a lease is gone; one that nobody holds is not lost."""
-        return resource in lost(self._sql, resource, self._milliseconds(), is_alive)
+        return resource in lost(self._sql, resource, self._lease_time(), is_alive)
 
-    def _milliseconds(self) -> int:
-        return self._source.now() // 1_000_000
+    def _lease_time(self) -> int:
+        return lease_time(self._sql, self._source.now)
 
     # Appending
 

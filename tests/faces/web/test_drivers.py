@@ -112,7 +112,7 @@ def test_what_was_moved_while_somebody_else_held_it_is_driven_when_they_let_it_g
     with opened(repository) as journal:
         id_ = begin(Bench(repository).context(journal), "All parts are there", "261115-120000", ROLES)
         drivers = Drivers(journal, repository, repository / ".ralf", environment)
-        with hold_driver_lease(journal, "orchestrator", id_, repository / ".ralf"):
+        with hold_driver_lease(Bench(repository).context(journal), "orchestrator", id_):
             assert not drivers.start("orchestrator", id_)
         _until_ended(drivers, id_)
         assert journal.instance(id_).outcome == "success"

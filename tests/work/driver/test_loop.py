@@ -15,7 +15,7 @@ from interlock.journal import Journal, Lease, Transaction, open_journal
 from interlock.machine import Event, Snapshot
 from interlock.machine.model import NOTED
 from interlock.work.driver import loop
-from interlock.work.driver.driver_lease import hold_driver_lease
+from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.driver.notes import noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from journal.histories import AGENT, HUMAN, created, reports
@@ -81,8 +81,8 @@ class Walk(msgspec.Struct):
         self.left.append("closed")
 
     def drive(self, state_directory: Path) -> str:
-        with hold_driver_lease(self.journal, "session", self.id, state_directory) as right:
-            return loop.drive(self, self, right).snapshot.state
+        lease = self.journal.acquire(f"session:{self.id}", process_holder(), 60, is_present)
+        return loop.drive(self, self, lease).snapshot.state
 
     def events(self) -> list[tuple[str, str]]:
         return [(one.event, one.to_state) for one in self.journal.history(self.id)[1:]]

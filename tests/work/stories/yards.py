@@ -48,6 +48,8 @@ __all__ = [
 ]
 
 Steps = list[dict[str, Any]]
+_SETTINGS = Settings({**Settings().values, "driver.lease_seconds": 86_400})
+"""So long that no heartbeat is written between two moments that a test counts."""
 
 
 def shell(command: str) -> dict[str, Any]:
@@ -218,7 +220,7 @@ class Ground(msgspec.Struct):
             stop=self.stop,
             pausing=self.stop,
             wait=self._wait,
-            **{"settings": Settings(), "test_files": Settings().texts("verify.tests"), **more},
+            **{"settings": _SETTINGS, "test_files": Settings().texts("verify.tests"), **more},
         )
 
     def _hear(self, happening: object) -> None:

@@ -180,7 +180,7 @@ class Bench(msgspec.Struct):
             journal=journal,
             root=self.root,
             state_directory=self.state_directory,
-            settings=Settings({**Settings().values, **self.settings}),
+            settings=Settings({**Settings().values, "driver.lease_seconds": 86_400, **self.settings}),
             environment=self.environment,
             tell=self._tell,
             stop=self.stop,

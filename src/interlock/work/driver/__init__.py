@@ -2,6 +2,7 @@
 
 context           the repository, the journal, the settings and the signals that a driver works with
 agent_run         one run of one agent, as a session with a budget
+agent_turn        choose an agent, wait for limits, and what is noted of its run
 agent_failures    failures of agents: how long to wait, and what a person is told
 transient_errors  whether a failure may pass without a change
 readiness         prerequisites that no agent can fix, checked before the first one

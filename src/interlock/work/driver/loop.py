@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from interlock.errors import Conflict, Refusal
-from interlock.journal import Entry, Transaction
+from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import Event
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.driver.driver_lease import DriverLease
 from interlock.work.driver.system import AfterCommit, DriverStep, LoopContext, NoEvent, StepFunction, StepResult, System
 
 __all__ = ["drive", "is_moved"]
@@ -18,22 +17,22 @@ __all__ = ["drive", "is_moved"]
 S = TypeVar("S", bound=DriverStep)
 
 
-def drive(system: System[S], context: LoopContext, right: DriverLease) -> S:
+def drive(system: System[S], context: LoopContext, lease: Lease) -> S:
     """Drive an instance until it ends, is paused, or needs a person. Calling it again continues."""
     try:
-        if system.enter(system.read(right.lease)):
-            while _advance(system, context, right):
-                right.renew()
-            system.leave(system.read(right.lease))
-        return system.read(right.lease)
+        if system.enter(system.read(lease)):
+            while _advance(system, context, lease):
+                pass
+            system.leave(system.read(lease))
+        return system.read(lease)
     finally:
         system.close()
 
 
-def _advance(system: System[S], context: LoopContext, right: DriverLease) -> bool:
+def _advance(system: System[S], context: LoopContext, lease: Lease) -> bool:
     """Take one step; False if there is none to take now."""
     context.refresh()
-    step = system.read(right.lease)
+    step = system.read(lease)
     if system.settle(step):
         return True
     since = step.record.version  # a step may write notes, and its record then moves on

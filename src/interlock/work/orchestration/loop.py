@@ -34,9 +34,9 @@ _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
 def drive(context: DriverContext, id_: str) -> Run:
     """Drive a run until it ends or is stopped. Calling it again continues."""
     journal = context.journal
-    with hold_driver_lease(journal, MACHINE, id_, context.state_directory, context.time_outs.wall) as right:
-        cache = opened(context, id_, journal.machine_of(journal.instance(id_)))
-        return driver.drive(_RunSystem(cache), context, right).run
+    with hold_driver_lease(context, MACHINE, id_) as held:
+        cache = opened(held.context, id_, journal.machine_of(journal.instance(id_)))
+        return driver.drive(_RunSystem(cache), held.context, held.lease).run
 
 
 class _RunSystem(msgspec.Struct):

@@ -123,6 +123,13 @@ SETTINGS = (
         most=10_080,
     ),
     SettingSpec(
+        "driver.lease_seconds",
+        60,
+        "Seconds after which a driver that has stopped is replaced by another host's. While it lives, it renews them.",
+        least=20,
+        most=86_400,
+    ),
+    SettingSpec(
         "thread.mode",
         "methodical",
         "How a new thread goes on: methodical waits for a person at each step, quick only at the gates.",

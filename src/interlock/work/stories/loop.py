@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
@@ -78,9 +79,9 @@ def _counted(context: StoryContext) -> dict[str, int]:
 
 def drive(context: StoryContext, id_: str) -> LoopResult:
     """Drive a loop until it ends, is paused, or is stopped. Calling it again continues."""
-    longest = (context.limits.agent_seconds, context.limits.test_seconds)
-    with hold_driver_lease(context.journal, MACHINE, id_, context.state_directory, *longest) as right:
-        loop = driver.drive(_LoopSystem(context, id_), context, right).loop
+    with hold_driver_lease(context, MACHINE, id_) as held:
+        watched = replace(context, stop=held.context.stop)
+        loop = driver.drive(_LoopSystem(watched, id_), watched, held.lease).loop
     return LoopResult(loop, loop.outcome is not None)
 
 

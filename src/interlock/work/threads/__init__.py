@@ -11,7 +11,7 @@ loop         driving a thread: read where it stands, do the next thing, write do
   steps        what is done in each state: `preflight`, `iterating`, `proving`, `diagnosing`
   effects      what it does to the repository: going back, and the one commit; `undoing` brings back
   driver_step  a thread in one state; `attending` is what driver and verbs have in common
-  children     what drives a thread besides its own loop; `child` is their shape
+  children     what drives a thread besides its own loop; `child` is their shape, `child_spending` its budget
     story_driver        a story loop
     orchestrator_driver a run of planner, questioner, executor and reviewer
 verbs        what people do with a thread: one verb for every edge that is theirs

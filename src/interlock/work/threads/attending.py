@@ -23,7 +23,7 @@ _WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "
 
 def attending(context: DriverContext, id_: str) -> AbstractContextManager[DriverLease]:
     """Be the only one who sends agents for a thread."""
-    return hold_driver_lease(context.journal, MACHINE, id_, context.state_directory, context.time_outs.wall)
+    return hold_driver_lease(context, MACHINE, id_)
 
 
 def is_told(entry: Entry) -> bool:

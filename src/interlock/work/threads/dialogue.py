@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from interlock.errors import Conflict, Refusal
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
@@ -37,8 +39,10 @@ def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | 
     prompt = prompts.talk(thread.title, draft, [*earlier, said])
 
     told = () if is_said else (_said(actor, said),)  # what nobody is asked is not said
-    with attending(context, id_):
-        heard = step.run_agent(context.agent(name), "drafter", prompt, step.log_of("draft"), context.root, started=told)
+    with attending(context, id_) as held:
+        heard = replace(step, context=held.context).run_agent(
+            context.agent(name), "drafter", prompt, step.log_of("draft"), context.root, started=told
+        )
     if heard.result.ending is not Ending.FINISHED:
         raise not_answered(name, heard, "Try it again, or write the spec with `ralph thread spec --edit`.")
     answering = Actor(ActorKind.AGENT, name.partition(":")[0], actor.channel)

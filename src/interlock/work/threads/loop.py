@@ -29,8 +29,8 @@ __all__ = ["drive"]
 
 def drive(context: DriverContext, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again continues."""
-    with attending(context, id_) as right:
-        return driver.drive(_ThreadSystem(context, id_), context, right).thread
+    with attending(context, id_) as held:
+        return driver.drive(_ThreadSystem(held.context, id_), held.context, held.lease).thread
 
 
 class _ThreadSystem(msgspec.Struct, frozen=True):

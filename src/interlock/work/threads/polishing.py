@@ -16,8 +16,8 @@ __all__ = ["ask_for"]
 
 def ask_for(context: DriverContext, id_: str, wanted: str) -> None:
     """Let an agent polish once; what it changed is proven again before anybody reviews it."""
-    with attending(context, id_) as right:
-        _polish(step_of(context, id_, right.lease), wanted)
+    with attending(context, id_) as held:
+        _polish(step_of(held.context, id_, held.lease), wanted)
 
 
 def _polish(step: ThreadStep, wanted: str) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
-from interlock.errors import InterlockError, LeaseHeld
+from interlock.errors import LeaseHeld
 from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.work.driver.agent_failures import end_text, hindrance_of, unavailable, unusable, waiting_text
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, end_orphaned_runs, orphaned_runs, run_agent
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.driver_lease import lease_seconds
-from interlock.work.driver.lease_holders import is_present, process_holder
+from interlock.work.driver.driver_lease import hold_lease
 from interlock.work.sessions.runs import RunSummary, ran_of
 from interlock.work.sessions.verbs import Caller
 from interlock.work.ticket_driver.stages import WorkStop
@@ -35,7 +34,7 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
     wait_out(context, ticket.id)
     if context.stop.is_set():
         return WorkStop(f"#{number} was stopped before {command}.", f"`ralph work {number}` continues.")
-    with _alone(context, ticket.id):
+    with _alone(context, ticket.id) as alone:
         if journal.instance(ticket.id).version != ticket.version:
             return None  # somebody else was at work on it meanwhile
         tried = _tried(journal, ticket, command)
@@ -43,7 +42,7 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
         text = prompt(journal.machine_of(ticket), command, number)
         context.tell(f"{command}: {agent} works on #{number}")
         request = AgentRequest(context.agent(agent), command, text, ticket.id, log, reports=True)
-        heard = run_agent(context, request)
+        heard = run_agent(alone, request)
         journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
     ending = str(heard.result.ending)
     if _state(journal, ticket) != ticket.state:
@@ -128,36 +127,23 @@ def _was_tried(session: list[Entry], command: str) -> bool:
 
 def end_left(context: DriverContext, ticket: str) -> None:
     """End what a walker that died left of its agents; while any lives, they are that one's."""
-    journal = context.journal
-    if not orphaned_runs(journal, ticket):
+    if not orphaned_runs(context.journal, ticket):
         return
-    try:
-        lease = journal.acquire(_PREPARING, process_holder(), lease_seconds(), is_present)
-    except LeaseHeld:
-        return
-    try:
-        end_orphaned_runs(journal, ticket, context.state_directory)
-    finally:
-        journal.release(lease)
+    with suppress(LeaseHeld), hold_lease(context, _PREPARING):
+        end_orphaned_runs(context.journal, ticket, context.state_directory)
 
 
 @contextmanager
-def _alone(context: DriverContext, ticket: str) -> Iterator[None]:
+def _alone(context: DriverContext, ticket: str) -> Iterator[DriverContext]:
     """Be the only one who prepares tickets in this work tree; others take their turn."""
-    journal, seconds = context.journal, lease_seconds(context.time_outs.wall)
-    while True:
-        try:
-            lease = journal.acquire(_PREPARING, process_holder(), seconds, is_present)
-            break
-        except LeaseHeld:
-            if context.stop.is_set():
-                raise
-            context.wait(_PATIENCE)
-    try:
-        end_orphaned_runs(journal, ticket, context.state_directory)
-        yield
-    finally:
-        try:
-            journal.release(lease)
-        except InterlockError:
-            context.tell("the journal could not be written at the end; what was held ends with this process")
+    with ExitStack() as stack:
+        while True:
+            try:
+                held = stack.enter_context(hold_lease(context, _PREPARING))
+                break
+            except LeaseHeld:
+                if context.stop.is_set():
+                    raise
+                context.wait(_PATIENCE)
+        end_orphaned_runs(context.journal, ticket, context.state_directory)
+        yield held.context

@@ -1,0 +1,116 @@
+"""The lease of a driver: renewed whatever it does, and nothing runs on under one that is lost."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from interlock.errors import InterlockError, JournalError
+from interlock.journal import Holder, Journal, Lease, leases, open_journal
+from interlock.machine import Actor, ActorKind, Channel
+from interlock.work.driver.driver_lease import hold_lease
+from interlock.work.driver.lease_holders import lease_name
+from interlock.work.orchestration.beginning import begin, roles_of
+from interlock.work.orchestration.loop import drive
+from interlock.world.agents.happenings import Said
+from journal.databases import sql
+from patience import SECONDS
+from work.threads.benches import Bench, Steps
+
+WAITS: Steps = [{"say": "I begin"}, {"wait": "never"}]
+OTHER = Holder("another host", "boot", 1, "1", "driver")
+ANN = Actor(ActorKind.HUMAN, "ann", Channel.CLI)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    made = Bench.made(tmp_path / "repository")
+    made.settings["driver.lease_seconds"] = 1
+    return made
+
+
+@pytest.fixture
+def journal(bench: Bench) -> Iterator[Journal]:
+    with closing(bench.open()) as opened:
+        yield opened
+
+
+def _taken_over(journal: Journal, resource: str) -> None:
+    journal.acquire(resource, OTHER, 60, lambda holder: False)
+
+
+def test_a_lease_is_renewed_while_its_holder_does_something_else(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed, beats = threading.Event(), 0
+    renew = Journal.renew
+
+    def counting(self: Journal, lease: Lease, seconds: float) -> None:
+        nonlocal beats
+        renew(self, lease, seconds)
+        beats += 1
+        if beats == 3:
+            renewed.set()
+
+    monkeypatch.setattr(Journal, "renew", counting)
+    with hold_lease(bench.context(journal), "it") as held:
+        assert renewed.wait(SECONDS)
+        assert not held.context.stop.is_set()
+        assert journal.is_held("it", lambda holder: None), "for somebody who cannot see the process, too"
+    assert journal.is_held("it", lambda holder: None) is False
+
+
+def test_a_lost_lease_stops_the_agent_and_nothing_more_is_written(bench: Bench, journal: Journal) -> None:
+    bench.play(WAITS)
+    context = bench.context(journal)
+    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context.settings, {}, context.root))
+    resource = lease_name("orchestrator", id_)
+    bench.hear = lambda told: _taken_over(journal, resource) if isinstance(told, Said) else None
+    with pytest.raises(InterlockError) as caught:
+        drive(context, id_)
+    assert caught.value.code == "lease_lost"
+    [session] = journal.instances("session")
+    assert session.outcome == "cancelled", "the agent was ended, and what it used is written"
+    types = [one.decoded_evidence().data.get("type") for one in journal.history(id_)]
+    assert types[-1] == "asked", "nothing is written on what somebody else drives now"
+    assert journal.is_held(resource, lambda holder: True), "and it is not taken from them"
+
+
+def test_a_lease_that_cannot_be_renewed_in_time_counts_as_lost(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise JournalError("journal_unreachable", "It does not answer.", "Start it.")
+
+    monkeypatch.setattr(Journal, "renew", fails)
+    with hold_lease(bench.context(journal), "it") as held:
+        until = time.monotonic() + SECONDS
+        while not held.context.stop.is_set() and time.monotonic() < until:
+            held.context.stop.is_set()
+        assert held.context.stop.is_set()
+        assert not bench.stop.is_set(), "it is this driver's own signal"
+
+
+def test_a_lease_expires_by_the_clock_of_a_shared_database(
+    postgres_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A host whose clock is a day ahead takes nothing from others, and is not mistaken for one that is gone."""
+
+    def ahead() -> int:
+        return time.time_ns() + 86_400 * 10**9
+
+    monkeypatch.setattr(leases, "HOST_CLOCK", ahead)
+    with closing(open_journal(postgres_address)) as here, closing(open_journal(postgres_address, now=ahead)) as there:
+        here.acquire("it", OTHER, 60, lambda holder: None)
+        with pytest.raises(InterlockError) as caught:
+            there.acquire("it", Holder("third", "boot", 1, "1"), 60, lambda holder: None)
+        assert caught.value.code == "lease_held"
+        there.acquire("mine", OTHER, 60, lambda holder: None)
+    statement = "SELECT expires - extract(epoch FROM now()) * 1000 FROM leases WHERE resource = 'mine'"
+    [(left,)] = sql(postgres_address, statement)
+    assert left < 61_000
