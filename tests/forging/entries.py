@@ -216,8 +216,9 @@ def _acted(arena: Field, place: Path, thread: str, presence: Any) -> Told:
 
     from interlock.errors import InterlockError
     from interlock.work.driver.context import DriverContext
+    from interlock.work.gates.person import Person
     from interlock.work.settings.values import Settings
-    from interlock.work.threads.verbs import Person, act
+    from interlock.work.threads.verbs import act
 
     journal = arena.journal(place)
     event = threading.Event()

@@ -18,7 +18,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.verbs import resume
 from work.orchestration.playing import ROLES, gone_on, says
-from work.threads.benches import Bench, Steps
+from work.threads.benches import Bench, Steps, somebody
 
 __all__ = ["ANN", "SESSION", "Goal", "answers", "asks", "echoed", "is_between", "question"]
 
@@ -108,7 +108,7 @@ class Goal(msgspec.Struct):
         """Go on as a person's `resume` does, up to the first rest; a new run is this one's from now on."""
         journal = self.bench.open()
         try:
-            self.id = resume(self.bench.context(journal), ANN, known_run(journal, self.id))
+            self.id = resume(self.bench.context(journal), somebody(ANN), known_run(journal, self.id))
         finally:
             journal.close()
         return self.settle()

@@ -32,7 +32,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add, begin_goal, resume, resume_directory, roles_of, stop
 from interlock.world.agents.happenings import Said
 from mortality import Fate, MortalStore, watch
-from work.threads.benches import Bench
+from work.threads.benches import Bench, somebody
 from work.threads.mortal_verbs import READING
 
 __all__ = ["AT_WORK"]
@@ -72,7 +72,7 @@ def _say(context: DriverContext, options: dict[str, Any]) -> str:
 def _resume(context: DriverContext, run: Run, wish: str) -> str:
     """Go on with a run; that there is nothing to go on with is no fault here."""
     try:
-        return resume(context, PERSON, run, wish)
+        return resume(context, somebody(PERSON), run, wish)
     except Refusal as refusal:
         if refusal.code != "terminal":
             raise

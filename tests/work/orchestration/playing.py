@@ -287,5 +287,5 @@ def run(bench: Bench) -> Run:
 def run_again(bench: Bench, ended: Run) -> Run:
     """What a person's `resume` makes of a run: that one, or a new one on its directory."""
     with opened(bench) as (_, context):
-        id_ = resume(context, bench.person.actor, ended)
+        id_ = resume(context, bench.person, ended)
     return driven(bench, id_)

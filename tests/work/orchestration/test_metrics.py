@@ -112,7 +112,7 @@ def test_a_session_goes_on_over_its_runs(bench: Bench, clock: Clock) -> None:
         (bench.root / "mended").write_text("")
         bench.play(done(1))
         bench.judge(qualified(1), MET)
-        ended = drive(context, resume(context, bench.person.actor, failed))
+        ended = drive(context, resume(context, bench.person, failed))
         assert ended.outcome == "success", ended.reason
         runs = [_found(journal, failed.id), _found(journal, ended.id)]
     finally:

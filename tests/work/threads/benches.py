@@ -20,6 +20,8 @@ import msgspec
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
+from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Presence
 from interlock.work.gates.stage import stage, staged
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
@@ -27,10 +29,23 @@ from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
-from interlock.work.threads.verbs import Person, act, new_thread, revise_spec
+from interlock.work.threads.verbs import act, new_thread, revise_spec
 from interlock.world.repository import exclude_state
 
-__all__ = ["AGENT", "DONE", "FAIL", "PASS", "SPEC", "STORY_MET", "WORK", "Bench", "Steps", "WaitingClock", "shell"]
+__all__ = [
+    "AGENT",
+    "DONE",
+    "FAIL",
+    "PASS",
+    "SPEC",
+    "STORY_MET",
+    "WORK",
+    "Bench",
+    "Steps",
+    "WaitingClock",
+    "shell",
+    "somebody",
+]
 
 Steps = list[dict[str, Any]]
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.CLI)
@@ -108,6 +123,15 @@ def _remove(place: Path, maker: int) -> None:
     """Remove the repository when its own process ends, not when a fork of it does."""
     if os.getpid() == maker:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def somebody(actor: Actor) -> Person:
+    """A person at a terminal, who passes no gate."""
+
+    def nobody() -> Presence:
+        raise AssertionError("no gate is passed here")
+
+    return Person(actor, nobody, lambda: True)
 
 
 class Bench(msgspec.Struct):

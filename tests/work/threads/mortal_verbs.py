@@ -21,6 +21,7 @@ from interlock.errors import InterlockError
 from interlock.journal.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
+from interlock.work.gates.person import Person
 from interlock.work.gates.trust import Key
 from interlock.work.threads.loop import drive
 from interlock.work.threads.polishing import ask_for
@@ -28,7 +29,7 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import Person, act, new_thread, pause, revise_spec
+from interlock.work.threads.verbs import act, new_thread, pause, revise_spec
 from interlock.world.ssh import Signature
 from mortality import LIVED, Fate, MortalStore, say, watch
 from work.threads.benches import SPEC, Bench

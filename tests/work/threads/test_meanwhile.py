@@ -13,6 +13,7 @@ from msgspec.structs import replace as with_
 from interlock.errors import Conflict
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
+from interlock.work.gates.person import Person
 from interlock.work.gates.stage import staged
 from interlock.work.threads.attending import is_told
 from interlock.work.threads.dialogue import say
@@ -20,7 +21,7 @@ from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.verbs import Person, act, add_context, configure, pause, revise_spec
+from interlock.work.threads.verbs import act, add_context, configure, pause, revise_spec
 from interlock.world.agents.happenings import Said
 from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, WaitingClock, shell
 

@@ -369,7 +369,7 @@ def test_a_run_of_a_thread_is_steered_by_the_thread_alone(bench: Bench, journal:
     for verb in (
         lambda: add(journal, person, run, "more"),
         lambda: stop(journal, person, run),
-        lambda: resume(context, person, run),
+        lambda: resume(context, bench.person, run),
         lambda: begin_goal(context, "Something else", ROLES),
     ):
         with pytest.raises(InterlockError) as caught:

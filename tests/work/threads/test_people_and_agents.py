@@ -30,6 +30,7 @@ from interlock.journal import Instance, Journal
 from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
 from interlock.work.gates.audit import audit
+from interlock.work.gates.person import Person
 from interlock.work.gates.presence import at_terminal
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
@@ -37,7 +38,7 @@ from interlock.work.threads.preflight import OWNING
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import Person, act, configure, new_thread, pause, revise_spec
+from interlock.work.threads.verbs import act, configure, new_thread, pause, revise_spec
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, SPEC, WORK, Bench, Steps, shell
 
 MACHINE = load_shipped("thread")

@@ -13,11 +13,12 @@ import pytest
 from interlock.errors import InterlockError, Refusal
 from interlock.faces.cli.thread_pages import diagnosis_text, menu_lines
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
+from interlock.work.gates.person import Person
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import is_recommended, shown_at
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import Person, act, revise_spec
+from interlock.work.threads.verbs import act, revise_spec
 from work.threads.benches import DONE, SPEC, Bench, Steps, shell
 from work.threads.places import Facts, Places, with_config
 

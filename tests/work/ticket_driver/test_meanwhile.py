@@ -13,9 +13,10 @@ from msgspec.structs import replace
 
 from interlock.errors import Conflict
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
+from interlock.work.gates.person import Person
 from interlock.work.gates.stage import staged
 from interlock.work.sessions.verbs import Caller
-from interlock.work.threads.verbs import Person, act, revise_spec
+from interlock.work.threads.verbs import act, revise_spec
 from interlock.work.ticket_driver.loop import TicketResult, drive_ticket, is_told
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff

@@ -11,10 +11,10 @@ from interlock.faces.cli.driving import DriverSession, open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.run_data import around, data_of, row_of
+from interlock.faces.cli.thread_place import person_of
 
 if TYPE_CHECKING:
     from interlock.journal import Entry
-    from interlock.machine import Actor
     from interlock.work.orchestration.needs import RunNeed
     from interlock.work.orchestration.record import Run
 
@@ -45,29 +45,27 @@ def _resume(call: CommandCall) -> None:
     from interlock.work.orchestration.verbs import resume
 
     with open_driver_session(call, starts_agents=True) as here:
-        person = caller_of(call, here.place).actor
+        person = person_of(call, here.place)
         try:
             run = known_run(here.place.journal, call.arguments.run)
         except NotFound:
-            made = _on_directory(call, here) if person.kind == "human" else None
+            made = _on_directory(call, here) if person.actor.kind == "human" else None
             if made is None:
                 raise
         else:
-            _must_decide(call, here.place, run, person)
             made = resume(here.context, person, run, call.arguments.say or "")
         _drive(call, here, made)
 
 
 def _drive_only(call: CommandCall) -> None:
     """Let a run go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
+    from interlock.work.gates.person import must_be_person
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import steerable
 
     with open_driver_session(call, starts_agents=True) as here:
         run = steerable(known_run(here.place.journal, call.arguments.run))
-        if caller_of(call, here.place).actor.kind != "human":
-            message = "Going on with a run is a person's decision, and this is an agent."
-            raise Refusal("person_needed", message, "Leave it to the person.")
+        must_be_person(caller_of(call, here.place).actor, "goes on with a run", "Leave it to the person.")
         if run.outcome is None:
             _drive(call, here, run.id)
         else:
@@ -80,23 +78,6 @@ def _on_directory(call: CommandCall, here: DriverSession) -> str | None:
 
     context, named = here.context, call.arguments.run
     return resume_directory(context, named, roles_of(context.settings, {}, context.root)) if named else None
-
-
-def _must_decide(call: CommandCall, place: Workspace, run: Run, person: Actor) -> None:
-    """Going on is for a person; after a failure, for one who is there."""
-    from interlock.work.gates.approval import vouch
-    from interlock.work.gates.presence import at_terminal
-
-    message = "Going on with a run is a person's decision, and this is an agent." if person.kind != "human" else ""
-    if not message and run.outcome == "failure":
-        try:
-            there = at_terminal(call.environment, call.directory)
-        except Refusal:
-            message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
-        else:
-            vouch(place.journal, there, run.id, "resume")
-    if message:
-        raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
 
 
 def _is_person(call: CommandCall) -> bool:
@@ -120,8 +101,7 @@ def _drive(call: CommandCall, here: DriverSession, id_: str) -> None:
         if wish is None:
             hint = 'Mend it, then `ralph orchestrate resume`; `resume --say "…"` says what should change.'
             raise Refusal("run_failed", one_line(need.says), hint, data_of(run, need))
-        person = caller_of(call, here.place).actor
-        run = _driven(call, here, resume(here.context, person, run, wish))
+        run = _driven(call, here, resume(here.context, person_of(call, here.place), run, wish))
     if run.outcome is None and here.interrupts.presses:
         hint = "`ralph orchestrate resume` goes on."
         raise InterlockError("interrupted", f"Rests in {run.state}; nothing is lost.", hint)

@@ -13,7 +13,7 @@ from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.story_flags import run_arguments
-from interlock.faces.cli.story_run import drive_loop, loop_data, must_be_person, no_progress, run_loop
+from interlock.faces.cli.story_run import drive_loop, loop_data, no_progress, run_loop
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
@@ -130,7 +130,6 @@ def _steer(call: CommandCall, work: Any, said: str) -> None:
     with writable(call) as place:
         journal: Journal = place.journal
         actor: Actor = caller_of(call, place).actor
-        must_be_person(actor)
         loop = work(journal, actor)
     call.output.result(loop_data(loop), lambda: call.output.text(said))
 

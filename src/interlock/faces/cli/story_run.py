@@ -14,13 +14,12 @@ from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.story_flags import asked
 
 if TYPE_CHECKING:
-    from interlock.machine import Actor
     from interlock.work.stories.context import StoryContext
     from interlock.work.stories.loop import LoopResult
     from interlock.work.stories.opening import LoopOptions
     from interlock.work.stories.record import Loop
 
-__all__ = ["drive_loop", "loop_data", "must_be_person", "no_progress", "run_loop"]
+__all__ = ["drive_loop", "loop_data", "no_progress", "run_loop"]
 
 
 def run_loop(call: CommandCall) -> None:
@@ -45,10 +44,10 @@ def run_loop(call: CommandCall) -> None:
 def drive_loop(call: CommandCall) -> None:
     """Let a loop go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.stories.opening import LoopOptions
-    from interlock.work.stories.verbs import steerable
+    from interlock.work.stories.verbs import must_steer, steerable
 
     def named(place: Workspace, context: StoryContext) -> str:
-        must_be_person(caller_of(call, place).actor)
+        must_steer(caller_of(call, place).actor)
         return steerable(place.journal, call.arguments.loop)
 
     _go_on(call, LoopOptions(), named)
@@ -154,9 +153,3 @@ def no_progress(loop: Loop) -> tuple[str, ...]:
     from interlock.work.stories.stuck import standstill
 
     return standstill(loop.base, loop.facts) if loop.story else ()
-
-
-def must_be_person(actor: Actor) -> None:
-    if actor.kind != "human":
-        message = "Only a person steers the loop, and this is an agent."
-        raise Refusal("person_needed", message, "Say in your last lines what should change, and why.")

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from interlock.journal import Entry
     from interlock.machine import Snapshot
+    from interlock.work.gates.person import Person
     from interlock.work.threads.child import ChildView
     from interlock.work.threads.record import Thread
     from interlock.work.threads.ticket_link import Above
-    from interlock.work.threads.verbs import Person
 
 __all__ = ["data_of", "drive_thread", "listen", "person_of", "plain", "tell_thread", "which_thread"]
 
@@ -44,8 +44,8 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
 
 def person_of(call: CommandCall, place: Workspace) -> Person:
     from interlock.work.gates.approval import vouch
+    from interlock.work.gates.person import Person
     from interlock.work.gates.presence import Presence, at_terminal
-    from interlock.work.threads.verbs import Person
     from interlock.world.people import is_at_terminal
 
     def presence() -> Presence:

@@ -22,10 +22,11 @@ from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
 from interlock.work.gates.approval import refused_attempt
+from interlock.work.gates.person import Person
 from interlock.work.gates.presence import AtTerminal
 from interlock.work.settings.values import Settings
 from interlock.work.threads.showing import shown_at
-from interlock.work.threads.verbs import Confirmation, Person, question_at
+from interlock.work.threads.verbs import Confirmation, question_at
 
 __all__ = ["Acting", "ActionResult", "Hands", "offered"]
 

@@ -131,7 +131,7 @@ def _context(hands: Hands, id_: str, form: Form) -> str:
 
 def _pause(hands: Hands, id_: str, form: Form) -> str:
     pause(hands.context(), id_, hands.person(id_, "pause", ""))
-    return "It rests after what runs."
+    return "It rests; what ran was ended."
 
 
 def _drive(hands: Hands, id_: str, form: Form) -> str:
@@ -226,7 +226,7 @@ def move_run(hands: Hands, id_: str, form: Form) -> ActionResult:
         runs.stop(hands.journal, hands.actor, run, form.get("reason", "").strip())
         return ActionResult(f"/run/{run.id}", "It rests.")
     if event == "resume":
-        made = runs.resume(hands.context(), hands.actor, run, said)
+        made = runs.resume(hands.context(), hands.person(run.id, "resume", ""), run, said)
         hands.drivers.start("orchestrator", made)
         return ActionResult(f"/run/{made}", "It goes on.")
     raise UsageError("invalid_argument", f"{event[:80]!r} is nothing that is done with a run.", "Use its buttons.")

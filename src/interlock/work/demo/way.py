@@ -13,12 +13,13 @@ from interlock.work.demo.driver_contexts import context_of, walk_until
 from interlock.work.demo.project import Project
 from interlock.work.demo.scenes import Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed, moves_since
 from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
+from interlock.work.gates.person import Person
 from interlock.work.gates.presence import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at, whole_diff
-from interlock.work.threads.verbs import Person, act
+from interlock.work.threads.verbs import act
 from interlock.work.ticket_driver.loop import approve_plan, drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff

@@ -8,10 +8,11 @@ from msgspec.structs import replace
 
 from interlock.errors import Refusal, UsageError
 from interlock.journal import Journal
-from interlock.machine import Actor, ActorKind, Event, Evidence
+from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.thread_owned import driven_by, refuse_on_a_threads_branch
+from interlock.work.gates.person import Person, must_be_person
 from interlock.work.orchestration.beginning import (
     begin,
     found_on_disk,
@@ -80,7 +81,7 @@ def add(journal: Journal, person: Actor, run: Run, text: str) -> None:
 
 
 def _added(person: Actor, run: Run, text: str) -> Event:
-    _must_be_person(person, "adds requirements", "Name what you found among the discovered tasks of your answer.")
+    must_be_person(person, "adds requirements", "Name what you found among the discovered tasks of your answer.")
     steerable(run)
     text = worded(text, "What else is wanted", 'Such as `ralph orchestrate add "and in Welsh"`.')
     _must_go_on(run, '`ralph orchestrate resume --say "…"` says it and goes on')
@@ -92,17 +93,12 @@ def _added(person: Actor, run: Run, text: str) -> Event:
 
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
     """Let a run rest where it is; the agent that works is ended."""
-    _must_be_person(person, "lets a run rest", "Say in your answer that you are blocked, and by what.")
+    must_be_person(person, "lets a run rest", "Say in your answer that you are blocked, and by what.")
     steerable(run)
     _must_go_on(run, "`ralph orchestrate resume` goes on where it failed")
     reason = worded(reason, "A reason", 'Such as `ralph orchestrate stop --reason "tomorrow"`.') if reason else ""
     data = {"type": "stopped", "reason": reason}
     journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
-
-
-def _must_be_person(person: Actor, does: str, instead: str) -> None:
-    if person.kind != ActorKind.HUMAN:
-        raise Refusal("person_needed", f"Only a person {does}, and this is an agent.", instead)
 
 
 def _must_go_on(run: Run, otherwise: str) -> None:
@@ -115,19 +111,20 @@ def _must_go_on(run: Run, otherwise: str) -> None:
 # Going on
 
 
-def resume(context: DriverContext, person: Actor, run: Run, wish: str = "") -> str:
+def resume(context: DriverContext, person: Person, run: Run, wish: str = "") -> str:
     """Go on with a run: where it rests, or, where it has ended, as a new run on the same directory.
 
     What a person edited in the files since counts, and `wish`, what should change: the planner hears of it first. One
-    that has met its goal goes on only for that.
+    that has met its goal goes on only for that. Going on after a failure needs a person at a terminal.
     """
     steerable(run)
+    _must_decide(person, run)
     refuse_on_a_threads_branch(context.root)
     if wish:
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
-        said = [_added(person, run, wish)] if wish else []
-        said += [_resumed(context, person, roles_now(context, run))] if run.stopped is not None else []
+        said = [_added(person.actor, run, wish)] if wish else []
+        said += [_resumed(context, person.actor, roles_now(context, run))] if run.stopped is not None else []
         if said:
             context.journal.transact(lambda transaction: [transaction.append(run.id, one) for one in said])
         return run.id
@@ -146,8 +143,18 @@ def resume(context: DriverContext, person: Actor, run: Run, wish: str = "") -> s
         edited.wishes.append(wish)
     why = "a person says what should change" if wish else ""
     roles = roles_now(context, run)
-    decided = _resumed(context, person, roles, said=wish)
+    decided = _resumed(context, person.actor, roles, said=wish)
     return begin(context, run.goal, run.session, roles, carries=edited, why=why, decided=decided)
+
+
+def _must_decide(person: Person, run: Run) -> None:
+    """Going on is for a person; after a failure, for one who is at a terminal."""
+    must_be_person(person.actor, "goes on with a run", "Leave it to the person.")
+    if run.outcome == "failure":
+        if not person.is_at_terminal():
+            message = "Going on after a failure is a person's decision, and there is nobody at a terminal."
+            raise Refusal("person_needed", message, "Type `ralph orchestrate resume` in a terminal yourself.")
+        person.vouch(run.id, "resume")
 
 
 def _finish(context: DriverContext, run: Run) -> None:

@@ -11,6 +11,7 @@ from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.thread_owned import driven_by
+from interlock.work.gates.person import must_be_person
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse, written
@@ -23,6 +24,7 @@ __all__ = [
     "add_context",
     "clear_context",
     "limit",
+    "must_steer",
     "pause",
     "resume",
     "skip",
@@ -44,6 +46,11 @@ def _open(journal: Journal) -> Loop:
     return loop
 
 
+def must_steer(actor: Actor) -> None:
+    """Refuse an agent: no agent steers the loop that it works in."""
+    must_be_person(actor, "steers the loop", "Say in your last lines what should change, and why.")
+
+
 def steerable(journal: Journal, reference: str) -> str:
     """The loop that is named, where its own verbs steer it."""
     found = journal.instance(reference)
@@ -56,6 +63,7 @@ def steerable(journal: Journal, reference: str) -> str:
 
 
 def _note(journal: Journal, actor: Actor, type_: str, **data: Any) -> Loop:
+    must_steer(actor)
     loop = _open(journal)
     journal.append(loop.id, Event(NOTED, actor, evidence=Evidence(data={"type": type_, **data})))
     return loop
@@ -85,6 +93,7 @@ def resume(journal: Journal, actor: Actor) -> Loop:
 
 def skip(journal: Journal, actor: Actor, story: str) -> Loop:
     """Leave a story out, in this loop."""
+    must_steer(actor)
     _story(_open(journal).progress, story)
     return _note(journal, actor, "skipped", story=story)
 
@@ -98,6 +107,7 @@ def limit(journal: Journal, actor: Actor, name: str, value: float) -> Loop:
 
 def unblock(journal: Journal, actor: Actor, story: str) -> Loop:
     """Start a blocked story of a loop anew: its attempts are counted from the beginning."""
+    must_steer(actor)
     loop = _open(journal)
     known = _story(loop.progress, story)
     _must_be_blocked(known)

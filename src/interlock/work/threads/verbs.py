@@ -22,6 +22,7 @@ from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.gates.approval import approval, question_of, refused_attempt
+from interlock.work.gates.person import Person
 from interlock.work.gates.presence import Presence
 from interlock.work.threads.active import ACTIVE, named_thread
 from interlock.work.threads.attending import look, step_of
@@ -38,7 +39,6 @@ from interlock.world.redaction import redacted
 
 __all__ = [
     "Confirmation",
-    "Person",
     "PersonNeed",
     "act",
     "add_context",
@@ -70,17 +70,6 @@ class PersonNeed(IntEnum):
     PERSON = 1
     TERMINAL = 2
     GATE = 3
-
-
-class Person(msgspec.Struct, frozen=True):
-    """Whoever calls a verb, and how they can show that they are there."""
-
-    actor: Actor
-    presence: Callable[[], Presence]
-    """A proof of presence for a gate; raises where there is none."""
-    is_at_terminal: Callable[[], bool]
-    vouch: Callable[[str, str], None] = lambda id_, name: None
-    """Proves the person for one move of one instance, where a terminal proves nothing; raises otherwise."""
 
 
 class Confirmation(msgspec.Struct, frozen=True):

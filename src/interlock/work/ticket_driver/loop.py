@@ -8,9 +8,10 @@ from interlock.errors import Conflict, InterlockError, Refusal
 from interlock.journal import Entry, Instance, Journal
 from interlock.machine import ActorKind
 from interlock.work.driver.context import DriverContext
+from interlock.work.gates.person import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.attending import is_told as thread_is_told
-from interlock.work.threads.verbs import Person, act
+from interlock.work.threads.verbs import act
 from interlock.work.ticket_driver.command_stage import end_left, last_move, run_command
 from interlock.work.ticket_driver.readiness import hindered
 from interlock.work.ticket_driver.stages import StageKind, WorkStop, stage_of, too_large

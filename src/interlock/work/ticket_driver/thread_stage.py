@@ -13,6 +13,7 @@ from interlock.errors import InterlockError, Refusal
 from interlock.journal import Instance
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
+from interlock.work.gates.person import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.driver_step import default_config
@@ -22,7 +23,7 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.upcoming import next_command
-from interlock.work.threads.verbs import Person, act, configure, new_thread, revise_spec
+from interlock.work.threads.verbs import act, configure, new_thread, revise_spec
 from interlock.work.ticket_driver.command_stage import wait_out
 from interlock.work.ticket_driver.stages import WorkStop
 from interlock.work.tickets.handoff import handoff
