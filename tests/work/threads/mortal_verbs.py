@@ -94,7 +94,8 @@ def _is_said(journal: Journal, id_: str, verb: str, since: int) -> bool:
     """Whether the journal has it that somebody said this."""
     later = [one for one in journal.history(id_) if one.version > since]
     if verb == "ask for polish":
-        return any(one.decoded_evidence().data.get("role") == "polisher" for one in later)
+        told = [one.decoded_evidence().data for one in later]
+        return any((one.get("type"), one.get("role")) == ("iteration", "polisher") for one in told)
     return any(one.event == verb and one.actor_kind == "human" for one in later)
 
 
