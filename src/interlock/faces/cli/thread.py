@@ -14,7 +14,7 @@ from interlock.faces.cli.thread_place import data_of, drive_thread, listen, pers
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:
-    from interlock.work.threads.record import Config, Thread
+    from interlock.work.threads.record import Thread
 
 __all__ = ["VERBS"]
 
@@ -64,21 +64,18 @@ def _diagnose(call: CommandCall) -> None:
 # Moving
 
 
-_WITHOUT_AGENTS = frozenset({"abandon", "approve", "commit", "reopen", "withdraw"})
-"""The moves after which no agent is started."""
-
-
-def _move(event: str | Callable[[Thread], str], *, drives: bool = True) -> Callable[[CommandCall], None]:
+def _move(verb: str, *, drives: bool = True) -> Callable[[CommandCall], None]:
     """A verb that makes a person's move, and lets the thread go on by itself as far as it can."""
 
     def run(call: CommandCall) -> None:
+        from interlock.work.threads.decisions import event_of, starts_agents
         from interlock.work.threads.reading import read_thread
         from interlock.work.threads.verbs import act
 
-        with open_driver_session(call, starts_agents=event not in _WITHOUT_AGENTS) as here:
+        with open_driver_session(call, starts_agents=starts_agents(verb)) as here:
             place, context = here.place, here.context
             id_ = which_thread(call, place)
-            name = event if isinstance(event, str) else event(read_thread(place.journal, id_))
+            name = event_of(verb, read_thread(place.journal, id_))
             if name:
                 reason = getattr(call.arguments, "reason", None)
                 act(context, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
@@ -96,24 +93,6 @@ def _shown(call: CommandCall, place: Workspace, event: str) -> Callable[[Thread]
     return lambda thread: shown_at(thread, event, Path(thread.work_tree or place.work_tree or call.directory))
 
 
-def _start(thread: Thread) -> str:
-    """The move that starts a thread; none if the loop is already running."""
-    return {"PreflightFailed": "retry", "Preflight": "", "Running": "", "Verifying": ""}.get(thread.state, "run")
-
-
-def _run(thread: Thread) -> str:
-    return "start" if thread.state in ("Configuring", "Drafting", "Finalized") else ""
-
-
-def _resume(thread: Thread) -> str:
-    """From Paused it is a decision; where only the driver died, it goes on where it was."""
-    return "resume" if thread.state not in ("Running", "Verifying", "Preflight", "Assessing") else ""
-
-
-def _assess(thread: Thread) -> str:
-    return "" if thread.state == "Assessing" else "assess"
-
-
 def _drive(call: CommandCall) -> None:
     """Let it go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
     from interlock.work.threads.verbs import must_be_person
@@ -127,43 +106,15 @@ def _drive(call: CommandCall) -> None:
 
 def _configure(call: CommandCall) -> None:
     """Choose how the loop runs; from Stuck and Paused it goes back to Configuring first."""
-    from interlock.work.threads.driver_step import default_config
-    from interlock.work.threads.reading import read_thread
-    from interlock.work.threads.verbs import act, configure
+    from interlock.work.threads.decisions import choose_configuration
 
     with open_driver_session(call, starts_agents=True) as here:
-        place, context = here.place, here.context
+        place, given = here.place, vars(call.arguments)
         id_, person = which_thread(call, place), person_of(call, place)
-        thread = read_thread(place.journal, id_)
-        config = _chosen(call, thread.config or default_config(context.settings))
-        mode = call.arguments.mode
-        if thread.state in ("Stuck", "Paused"):
-            configure_first = configure if thread.mode == "quick" or mode == "quick" else None
-            if configure_first is not None:  # quick mode starts at once, so it must know before
-                configure(context, id_, person, config, mode)
-            act(context, id_, person, "reconfigure", shown=_shown(call, place, "reconfigure"))
-        configure(context, id_, person, config, mode)
+        shown = _shown(call, place, "reconfigure")
+        choose_configuration(here.context, id_, person, given, call.arguments.mode, shown)
         drive_thread(here, id_)
         tell_thread(call, place, id_)
-
-
-def _chosen(call: CommandCall, known: Config) -> Config:
-    from msgspec.structs import replace
-
-    given = call.arguments
-    agents = tuple(one.strip() for one in given.agents.split(",") if one.strip()) if given.agents else None
-    chosen = {
-        "agents": agents,
-        "iterations": given.iterations,
-        "driver": given.driver,
-        "selection": given.selection,
-        "isolation": given.isolation,
-        "judge": given.judge,
-        "budget_minutes": given.budget_minutes,
-        "budget_usd": given.budget_usd,
-        "budget_tokens": given.budget_tokens,
-    }
-    return replace(known, **{name: value for name, value in chosen.items() if value is not None})
 
 
 def _pause(call: CommandCall) -> None:
@@ -327,14 +278,14 @@ VERBS = (
     Verb("show", "one thread, and what to do next", _show, _thread),
     Verb("use", "make a thread the active one", _use, _thread),
     Verb("spec", "show, write or talk about the spec", spec, _spec_arguments),
-    Verb("assess", "let an agent review the spec", _move(_assess), _thread),
+    Verb("assess", "let an agent review the spec", _move("assess"), _thread),
     Verb("finalize", "gate: approve the spec", _move("finalize"), _thread),
     Verb("reopen", "open a finalized spec again", _move("reopen"), _thread),
-    Verb("start", "check the prerequisites and begin the implementation", _move(_start), _thread),
+    Verb("start", "check the prerequisites and begin the implementation", _move("start"), _thread),
     Verb("configure", "choose agents, iterations, driver and budget", _configure, _configure_arguments),
-    Verb("run", "start the loop", _move(_run), _thread),
+    Verb("run", "start the loop", _move("run"), _thread),
     Verb("pause", "let the loop rest", _pause, _thread),
-    Verb("resume", "go on from Paused, or where the driver died", _move(_resume), _thread),
+    Verb("resume", "go on from Paused, or where the driver died", _move("resume"), _thread),
     Verb("drive", "let it go on by itself as far as it can, and decide nothing", _drive, _thread),
     Verb("context", "tell the next agent something, once", _context, _context_arguments),
     Verb("assist", "gate: go on after you edited files", _move("assist"), _with_reason("what you did")),

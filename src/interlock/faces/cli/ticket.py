@@ -218,26 +218,21 @@ def _deps(call: CommandCall) -> None:
 
 def _handoff(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_handed
-    from interlock.work.tickets.handoff import handoff
-    from interlock.work.tickets.merged import merged_commit
+    from interlock.work.tickets.merged import handoff_here
 
     given = call.arguments
     with writable(call) as place:
-        merged = None
-        if given.command in ("merge", "ralph_merge"):
-            branch = place.settings.text("ticket.target_branch")
-            merged = merged_commit(place.journal, given.ticket, place.work_tree, branch)
         work = partial(
-            handoff,
+            handoff_here,
+            place.journal,
+            place.settings,
+            place.work_tree,
             caller_of(call, place),
             given.ticket,
             command=given.command,
             intent=given.intent,
             to=given.to_state,
             reason=given.reason,
-            plan_review=place.settings.text("ticket.plan_review"),
-            merged=merged,
-            timeout=place.timeout,
         )
         handed = _with_presence(call, place, lambda present: place.journal.transact(work(present=present)))
         show_outside(call, place)

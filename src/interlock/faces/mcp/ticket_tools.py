@@ -35,7 +35,7 @@ from interlock.work.tickets.dashboard import Dashboard, as_markdown, as_text, da
 from interlock.work.tickets.groups import Group, group_lines, group_of
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.locks import expire_lost
-from interlock.work.tickets.merged import merged_commit
+from interlock.work.tickets.merged import handoff_here
 from interlock.work.tickets.pipeline import Convergence, Position, convergence, is_earlier, position
 from interlock.work.tickets.queries import Filters, TicketView, children, listed, view
 from interlock.work.tickets.upcoming import Next, next_ticket
@@ -113,21 +113,19 @@ async def _comment(context: ServerContext, caller: Caller, given: CommentTicket)
 
 
 async def _handoff(context: ServerContext, caller: Caller, given: HandoffTicket) -> Handed:
-    merged = None
-    if given.command.removeprefix("ralph_") == "merge":
-        branch = context.settings.text("ticket.target_branch")
-        merged = await context.read(lambda: merged_commit(context.journal, given.number, context.work_tree, branch))
-    work = handoff(
-        _within(caller, given.session_id),
-        given.number,
-        command=given.command,
-        intent=given.intent,
-        to=given.to_state,
-        reason=given.reason,
-        plan_review=context.settings.text("ticket.plan_review"),
-        merged=merged,
-        timeout=context.timeout,
-        key=key_of(given.idempotency_key),
+    work = await context.read(
+        lambda: handoff_here(
+            context.journal,
+            context.settings,
+            context.work_tree,
+            _within(caller, given.session_id),
+            given.number,
+            command=given.command,
+            intent=given.intent,
+            to=given.to_state,
+            reason=given.reason,
+            key=key_of(given.idempotency_key),
+        )
     )
     return await context.transact(work)
 

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from msgspec.structs import replace
-
 from interlock.errors import Conflict, InterlockError, NotFound, UsageError
 from interlock.faces.web.acting import ActionResult, Hands
 from interlock.faces.web.presence import about
@@ -20,14 +18,13 @@ from interlock.work.orchestration.reading import known_run
 from interlock.work.sessions.verbs import Caller
 from interlock.work.stories import verbs as stories
 from interlock.work.stories.reading import known_loop
-from interlock.work.threads.driver_step import default_config
+from interlock.work.threads.decisions import choose_configuration
 from interlock.work.threads.reading import find_thread, read_thread
-from interlock.work.threads.record import Config, Thread
+from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import act, add_context, configure, new_thread, pause, question_at, revise_spec
-from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.merged import merged_commit
+from interlock.work.threads.verbs import act, add_context, new_thread, pause, question_at, revise_spec
+from interlock.work.tickets.merged import handoff_here
 from interlock.work.tickets.numbers import find_ticket, known_ticket
 
 __all__ = [
@@ -49,8 +46,6 @@ _PRINTED: Final = (
 _RESTS: Final = frozenset({"abandon"})
 """The moves after which nothing goes on by itself."""
 _LOOKS: Final = frozenset({"approve", "commit"})
-_NUMBERS: Final = ("iterations", "budget_minutes", "budget_usd", "budget_tokens")
-_WORDS: Final = ("driver", "selection", "isolation", "judge")
 
 
 # Threads
@@ -140,24 +135,9 @@ def _drive(hands: Hands, id_: str, form: Form) -> str:
 
 
 def _configure(hands: Hands, id_: str, form: Form) -> str:
-    context = hands.context()
-    known = read_thread(hands.journal, id_).config or default_config(hands.settings)
-    configure(context, id_, hands.person(id_, "configure", ""), _chosen(known, form), form.get("mode") or None)
-    return "Chosen."
-
-
-def _chosen(known: Config, form: Form) -> Config:
-    """What a form chooses; what it leaves empty stays."""
-    given: dict[str, object] = {name: form[name].strip() for name in _WORDS if form.get(name, "").strip()}
-    for name in _NUMBERS:
-        text = form.get(name, "").strip()
-        if text and not (text.isascii() and text.isdigit() and len(text) < 13):
-            raise UsageError(
-                "invalid_argument", f"{name} is {text[:20]!r}, and must be a number from 0 on.", "Mend it."
-            )
-        given |= {name: int(text)} if text else {}
-    agents = tuple(one.strip() for one in form.get("agents", "").split(",") if one.strip())
-    return replace(known, **given, **({"agents": agents} if agents else {}))
+    person, shown = hands.person(id_, "configure", ""), partial(_shown, hands, "reconfigure")
+    moved = choose_configuration(hands.context(), id_, person, form, form.get("mode") or None, shown)
+    return f"Chosen.{_driven(hands, id_, 'reconfigure')}" if moved else "Chosen."
 
 
 def _undo(hands: Hands, id_: str, form: Form) -> str:
@@ -183,20 +163,16 @@ _WRITTEN: Final = {
 def move_ticket(hands: Hands, number: str, form: Form) -> ActionResult:
     """Hand a ticket on: to a state, or by an intent of a command."""
     tree = str(hands.work_tree) if hands.work_tree else None
-    command, settings = form.get("command") or None, hands.settings
-    merged = None
-    if command in ("merge", "ralph_merge"):
-        merged = merged_commit(hands.journal, number, hands.work_tree, settings.text("ticket.target_branch"))
-    work = handoff(
+    work = handoff_here(
+        hands.journal,
+        hands.settings,
+        hands.work_tree,
         Caller(hands.actor, work_tree=tree),
         number,
         reason=form.get("reason", ""),
-        command=command,
+        command=form.get("command") or None,
         intent=form.get("intent") or None,
         to=form.get("to") or None,
-        plan_review=settings.text("ticket.plan_review"),
-        merged=merged,
-        timeout=settings.number("session.timeout_minutes") * 60.0,
     )
     handed = hands.journal.transact(work)
     return ActionResult(f"/ticket/{handed.number}", f"It is in {handed.new_state} now.")

@@ -14,6 +14,7 @@ loop         driving a thread: read where it stands, do the next thing, write do
   children     what drives a thread besides its own loop; `child` is their shape, `child_spending` its budget
     story_driver        a story loop
     orchestrator_driver a run of planner, questioner, executor and reviewer
+decisions    which move a verb means, and how the loop is to run
 verbs        what people do with a thread: one verb for every edge that is theirs
   dialogue     a spec made by talking; `polishing` before the review
 ticket_link  the ticket that a thread works on

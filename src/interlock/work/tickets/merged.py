@@ -1,16 +1,58 @@
-"""Whether a ticket's commit is in the target branch: what an agent's word does not say."""
+"""Handing a ticket on with what the repository says: whether its commit is in the target branch.
+
+An agent's word does not say that.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from interlock.journal import Journal
+from interlock.journal import Journal, Transaction
 from interlock.work.formats.times import seconds_of
+from interlock.work.sessions.verbs import Caller
+from interlock.work.settings.values import Settings
+from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.ticket_table import TICKETS, card_of
 from interlock.world.git import merged_at
 
-__all__ = ["merged_commit"]
+__all__ = ["handoff_here", "merged_commit"]
+
+_MERGES = frozenset({"merge", "ralph_merge"})
+
+
+def handoff_here(
+    journal: Journal,
+    settings: Settings,
+    work_tree: Path | None,
+    caller: Caller,
+    called: str | int,
+    *,
+    reason: str,
+    command: str | None = None,
+    intent: str | None = None,
+    to: str | None = None,
+    present: bool = True,
+    key: str | None = None,
+) -> Callable[[Transaction], Handed]:
+    """Hand a ticket on, by the settings of this repository; a merge counts if the target branch has its commit."""
+    merged = None
+    if command in _MERGES:
+        merged = merged_commit(journal, called, work_tree, settings.text("ticket.target_branch"))
+    return handoff(
+        caller,
+        called,
+        reason=reason,
+        command=command,
+        intent=intent,
+        to=to,
+        plan_review=settings.text("ticket.plan_review"),
+        merged=merged,
+        present=present,
+        timeout=settings.number("session.timeout_minutes") * 60.0,
+        key=key,
+    )
 
 
 def merged_commit(journal: Journal, called: str | int, root: Path | None, branch: str) -> str | None:

@@ -1,0 +1,91 @@
+"""What people decide about a thread, whatever face they use: which move a verb means, and how the loop is to run.
+
+A decision is written and drives nothing; whoever made it says whether a driver is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from interlock.errors import UsageError
+from interlock.work.driver.context import DriverContext
+from interlock.work.gates.person import Person
+from interlock.work.threads.driver_step import default_config
+from interlock.work.threads.reading import read_thread
+from interlock.work.threads.record import Config, Thread
+from interlock.work.threads.verbs import act, configure
+
+__all__ = ["changed", "choose_configuration", "event_of", "starts_agents"]
+
+_WITHOUT_AGENTS: Final = frozenset({"abandon", "approve", "commit", "reopen", "withdraw"})
+_GOES_ON: Final[Mapping[str, frozenset[str]]] = {
+    "start": frozenset({"Preflight", "Running", "Verifying"}),
+    "assess": frozenset({"Assessing"}),
+    "resume": frozenset({"Running", "Verifying", "Preflight", "Assessing"}),
+}
+"""The states in which a verb decides nothing: only the driver died, and the thread is driven on."""
+_RESTING: Final = frozenset({"Stuck", "Paused"})
+_BEFORE_THE_LOOP: Final = frozenset({"Configuring", "Drafting", "Finalized"})
+_WORDS: Final = ("driver", "selection", "isolation", "judge")
+_NUMBERS: Final = ("iterations", "budget_minutes", "budget_usd", "budget_tokens")
+_LONGEST: Final = 12
+"""Digits of the largest number."""
+
+
+def starts_agents(verb: str) -> bool:
+    """Whether an agent may be started after a verb, so that the settings must be accepted first."""
+    return verb not in _WITHOUT_AGENTS
+
+
+def event_of(verb: str, thread: Thread) -> str:
+    """The machine's event that a verb means in a thread's state; empty where it is only driven on."""
+    if thread.state in _GOES_ON.get(verb, ()):
+        return ""
+    match verb:
+        case "start":
+            return "retry" if thread.state == "PreflightFailed" else "run"
+        case "run":
+            return "start" if thread.state in _BEFORE_THE_LOOP else ""
+    return verb
+
+
+def changed(known: Config, given: Mapping[str, str | int | None]) -> Config:
+    """How a loop is to run after somebody chose some of it; what is empty stays as it was."""
+    words = {name: str(given[name]).strip() for name in _WORDS if str(given.get(name) or "").strip()}
+    numbers = {name: _number(name, given[name]) for name in _NUMBERS if str(_said(given.get(name))).strip()}
+    agents = tuple(one.strip() for one in str(given.get("agents") or "").split(",") if one.strip())
+    return replace(known, **words, **numbers, **({"agents": agents} if agents else {}))
+
+
+def _said(value: str | int | None) -> str | int:
+    return "" if value is None else value
+
+
+def _number(name: str, value: str | int | None) -> int:
+    text = str(value).strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST):
+        raise UsageError("invalid_argument", f"{name} is {text[:20]!r}, and must be a number from 0 on.", "Mend it.")
+    return int(text)
+
+
+def choose_configuration(
+    context: DriverContext,
+    id_: str,
+    person: Person,
+    given: Mapping[str, str | int | None],
+    mode: str | None,
+    shown: Callable[[Thread], str],
+) -> bool:
+    """Choose how the loop runs; from Stuck and Paused the thread goes back to Configuring. True if it moved."""
+    thread = read_thread(context.journal, id_)
+    config = changed(thread.config or default_config(context.settings), given)
+    is_resting = thread.state in _RESTING
+    if is_resting and "quick" in (thread.mode, mode):  # quick mode starts at once, so it must know before
+        configure(context, id_, person, config, mode)
+    if is_resting:
+        act(context, id_, person, "reconfigure", shown=shown)
+    configure(context, id_, person, config, mode)
+    return is_resting
