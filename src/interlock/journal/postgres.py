@@ -22,7 +22,14 @@ Result = TypeVar("Result")
 
 _LOCK: Final = 0x494C_434B
 """The advisory lock that every append holds until it commits, so that a reader's cursor misses none."""
-_CONNECT_SECONDS: Final = 10
+_TIMES: Final[dict[str, Any]] = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+"""A server that has vanished is noticed well before a lease expires: in seconds, the last one in milliseconds."""
 _PATIENCE: Final = "SELECT set_config('lock_timeout', '10s', false) WHERE current_setting('lock_timeout') = '0'"
 """How long an append waits for others, unless the address says otherwise: as long as on SQLite."""
 _AGAIN = "Nothing was written; the command can be repeated as it is."
@@ -113,7 +120,7 @@ class _Session:
             if self._closed:
                 raise closed()
             if self._connection is None or self._connection.closed:
-                connection = psycopg.connect(self._url, autocommit=True, connect_timeout=_CONNECT_SECONDS)
+                connection = psycopg.connect(self._url, autocommit=True, **_TIMES)
                 self._connection = connection
                 for greeting in ("SET search_path TO interlock", *self._greetings):
                     _rows(connection, greeting)

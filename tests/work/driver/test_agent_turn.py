@@ -14,8 +14,9 @@ from interlock.work.settings.values import Settings
 from interlock.work.stories.context import Limits
 from interlock.work.threads import iterating
 from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.record import Thread
 from interlock.world.agents.command import CommandAgent
-from work.stories.yards import WORK, Ground, Steps
+from work.stories.yards import MET, WORK, Ground, Recorded, Steps
 from work.threads.benches import DONE, IDLE, Bench
 
 DOLLAR: Steps = [{"usage": {"input": 1000, "output": 100}}, {"cost": 1.0}]
@@ -67,7 +68,7 @@ def test_an_agent_that_took_too_long_rests_while_others_work(ground: Ground) -> 
     settings = _settings(agent__selection="priority")
     ground.drive(agents=agents, settings=settings, limits=Limits(idle_seconds=0.5))
     assert _agents(ground) == ["slow", "implementer", "implementer"]
-    assert [one["said"] for one in ground.notes("limited")] == ["it took too long"]
+    assert [one["agent"] for one in ground.notes("cooling")] == ["slow"]
     assert ground.waited == []
 
 
@@ -143,3 +144,54 @@ def test_what_a_run_cost_is_kept_even_where_its_driver_may_write_no_more(bench: 
     assert told is not None
     assert told[1].cost_usd == 1.0
     journal.close()
+
+
+# What a review of the first version found
+
+
+def test_a_judge_that_a_person_brought_back_does_not_keep_the_implementer_out(bench: Bench) -> None:
+    program = bench.root.parent / "helper"
+    scripts = {
+        "Running": "#!/bin/sh\necho hello > greeting.txt\necho '<promise>COMPLETE</promise>'\n",
+        "Verifying": "#!/bin/sh\n",  # it exits at once, as one that is not logged in
+    }
+
+    def play(told: object) -> None:
+        if isinstance(told, Thread) and told.state in scripts:
+            program.write_text(scripts[told.state])
+
+    program.write_text(scripts["Running"])
+    program.chmod(0o700)
+    bench.settings |= {"agent.name": "command", "agent.command": str(program), "agent.judge": "command"}
+    bench.settings["thread.iterations"] = 2
+    bench.hear = play
+    id_ = bench.new(mode="quick")
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, "finalize")
+    assert (caught.value.code, bench.thread(id_).state) == ("agent_unusable", "Verifying")
+    scripts["Verifying"] = "#!/bin/sh\necho 'CRITERION 2: FAIL - it is rude'\n"
+    thread = bench.drive(id_)
+    assert [one.role for one in thread.iterations] == ["implementer", "judge", "judge", "implementer", "judge"]
+
+
+@pytest.mark.parametrize("ending", ["limited", "switched"])
+def test_what_an_agent_left_is_kept_however_its_run_ended(bench: Bench, ending: str) -> None:
+    limited: Steps = [{"limit": {"kind": "weekly", "until": 1_900_000_000, "said": ""}}, {"exit": 1}]
+    switched: Steps = [{"run": ["git", "switch", "-qc", "elsewhere"]}, {"finish": True}]
+    work: Steps = [{"run": ["/bin/sh", "-c", "echo precious > work.txt"]}]
+    bench.play([*work, *(limited if ending == "limited" else switched)])
+    bench.hear = lambda told: bench.stop.set() if "reached a limit" in str(told) else None
+    id_ = bench.new(mode="quick")
+    bench.act(id_, "finalize")
+    refs = bench.git("for-each-ref", "--format=%(refname)", "refs/ralf/threads").splitlines()
+    assert any("precious" in bench.git("grep", "-h", "precious", one) for one in refs if "iteration" in one)
+
+
+def test_a_judge_waits_for_no_rest_that_only_others_can_use(ground: Ground) -> None:
+    silent: Steps = [{"wait": "never"}]
+    ground.agent(MET, name="judge")
+    judge = Recorded(ground.directory / "judge.json", "slow")  # the same agent as the worker that takes too long
+    agents = [ground.agent(silent, name="slow"), ground.agent(WORK)]
+    settings = _settings(agent__selection="priority")
+    ground.drive(agents=agents, judge=judge, settings=settings, limits=Limits(idle_seconds=0.5))
+    assert (ground.loop().outcome, ground.waited) == ("all_complete", [])

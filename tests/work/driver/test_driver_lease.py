@@ -17,6 +17,7 @@ from interlock.work.driver.driver_lease import hold_lease
 from interlock.work.driver.lease_holders import lease_name
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.work.orchestration.loop import drive
+from interlock.work.orchestration.replay import run_of
 from interlock.world.agents.happenings import Said
 from journal.databases import sql
 from patience import SECONDS
@@ -91,9 +92,41 @@ def test_a_lease_that_cannot_be_renewed_in_time_counts_as_lost(
     with hold_lease(bench.context(journal), "it") as held:
         until = time.monotonic() + SECONDS
         while not held.context.stop.is_set() and time.monotonic() < until:
-            held.context.stop.is_set()
+            pass
         assert held.context.stop.is_set()
         assert not bench.stop.is_set(), "it is this driver's own signal"
+        with pytest.raises(InterlockError) as caught:
+            held.check()
+        assert (caught.value.code, "in time" in caught.value.message) == ("lease_lost", True)
+
+
+def test_a_renewal_that_hangs_is_not_waited_for(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(Journal, "renew", lambda *_: over.wait(SECONDS))
+    with hold_lease(bench.context(journal), "it") as held:
+        until = time.monotonic() + SECONDS
+        while not held.context.stop.is_set() and time.monotonic() < until:
+            pass
+        assert held.context.stop.is_set()
+        over.set()
+
+
+def test_a_lease_that_ran_out_is_no_interrupt_of_a_person(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise JournalError("journal_unreachable", "It does not answer.", "Start it.")
+
+    monkeypatch.setattr(Journal, "renew", fails)
+    bench.play(WAITS)
+    context = bench.context(journal)
+    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context.settings, {}, context.root))
+    with pytest.raises(InterlockError) as caught:
+        drive(context, id_)
+    assert caught.value.code == "lease_lost"
+    assert run_of(journal.history(id_)).stopped is None
 
 
 def test_a_lease_expires_by_the_clock_of_a_shared_database(

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from interlock.work.budget import Amount
 from interlock.work.budget.books import Books
-from interlock.work.stories.context import DRIVER, Limits
+from interlock.work.stories.context import Limits
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.verbs import limit, unblocked
+from journal.histories import HUMAN
 from work.stories.yards import IDLE, WORK, Ground, Steps
 
 PAID: Steps = [{"usage": {"input": 1, "output": 1, "cached": 0}}, {"cost": 0.5}, *WORK]
@@ -102,6 +103,6 @@ def test_every_limit_can_be_changed_while_the_loop_runs(tmp_path: Path) -> None:
     for number, name in enumerate(LIMITS, 1):
         assert getattr(Limits(), name) in (0, 100)
         with closing(ground.journal()) as journal:
-            limit(journal, DRIVER, name, number)
+            limit(journal, HUMAN, name, number)
         expected[name] = number
         assert ground.loop().limits == expected

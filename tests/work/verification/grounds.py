@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Ground(msgspec.Struct):
     told: list[object] = msgspec.field(default_factory=list)
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
     baseline: str = ""
+    hear: Callable[[object], None] = lambda said: None
 
     def __post_init__(self) -> None:
         made(self.root, self.files)
@@ -95,6 +96,7 @@ class Ground(msgspec.Struct):
 
     def tell(self, said: object) -> None:
         self.told.append(said)
+        self.hear(said)
 
     def plan(self, *commands: str, settings: str = "", **more: Any) -> VerificationPlan:
         whole = Settings.of(settings)

@@ -190,6 +190,6 @@ def test_stopped_while_it_judges_it_gives_nothing(tmp_path: Path) -> None:
         if said == Said("thinking"):
             ground.stop.set()
 
-    ground.tell = tell  # type: ignore[method-assign]
+    ground.hear = tell
     judge = ground.judge({"say": "thinking"}, {"sleep": 600})
     assert verify(ground.request("true", criteria=ONE, judge=judge), tell, ground.stop) is None

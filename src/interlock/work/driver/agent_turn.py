@@ -55,6 +55,10 @@ class TurnRecord(Protocol):
         """Until when each agent rests, by name."""
 
     @property
+    def cooling(self) -> Mapping[str, float]:
+        """Until when an agent that took too long rests while others can work."""
+
+    @property
     def failing(self) -> Mapping[str, FailedAgent]: ...
 
 
@@ -75,26 +79,29 @@ def choose(
         return NoAgent({one.name: record.failing[one.name] for one in agents})
     turn = counted % len(usable) if selection == "round_robin" else 0
     now = context.journal.now()
+    ready = {one.name: record.limited.get(one.name, 0.0) for one in usable}
+    if len(ready) > 1:
+        ready = {name: max(until, record.cooling.get(name, 0.0)) for name, until in ready.items()}
     for one in (*usable[turn:], *usable[:turn]):
-        if record.limited.get(one.name, 0.0) <= now:
+        if ready[one.name] <= now:
             return one
-    until = min(record.limited[one.name] for one in usable)
+    until = min(ready.values())
     names = " and ".join(dict.fromkeys(one.name for one in usable))
     context.tell(f"{names} reached a limit; waiting until {clock(until)}")
     context.wait(until - now)
     return None
 
 
-def resting(context: DriverContext, agents: Sequence[ChosenAgent], agent: ChosenAgent, heard: AgentRun) -> list[Event]:
+def resting(context: DriverContext, agent: ChosenAgent, heard: AgentRun) -> list[Event]:
     """The note by which an agent rests after a run: it reached a limit, needs a person, or took too long."""
     result, ran = heard.result, heard.ran
     if result.ending in UNUSABLE or (result.ending is Ending.LIMITED and heard.wait is None):
         return [noted("failing", agent=agent.name, ending=str(result.ending), failure=ran.failure, why=ran.why)]
     if heard.wait is not None:
         return [noted("limited", agent=agent.name, until=heard.wait.until, said=ran.why)]
-    if str(result.ending).startswith("timed_out") and len({one.name for one in agents}) > 1:
+    if str(result.ending).startswith("timed_out"):
         until = context.journal.now() + context.settings.number("agent.cooldown_minutes") * 60.0
-        return [noted("limited", agent=agent.name, until=until, said="it took too long")]
+        return [noted("cooling", agent=agent.name, until=until)]
     return []
 
 

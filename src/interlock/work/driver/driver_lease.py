@@ -1,8 +1,8 @@
 """The right to drive something: a lease that a heartbeat renews for as long as it is held.
 
 The heartbeat is a thread of its own, so the lease is renewed whatever the driver does: agents, verifiers, a checkout
-that takes a minute, or a child that runs for hours. If the lease is lost, or cannot be renewed before it expires, the
-stop signal of the driver's context is set, and whatever runs is ended.
+that takes a minute, or a child that runs for hours. If the lease is lost, or is about to expire because no renewal has
+succeeded, the stop signal of the driver's context is set, and whatever runs is ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, JournalError
 from interlock.journal import Journal, Lease
 from interlock.work.driver.agent_run import end_orphaned_runs
 from interlock.work.driver.context import DriverContext
@@ -33,22 +33,37 @@ _SPARE: Final = 5.0
 """Seconds before a lease expires by which whatever runs under it must be stopped."""
 
 
+class _Heartbeat(msgspec.Struct):
+    """What is known of a lease that is renewed; as a signal, set when the lease is lost or about to expire."""
+
+    stop: StopSignal
+    """The driver's own signal."""
+    deadline: float
+    """When whatever runs under the lease must have stopped, by `time.monotonic`."""
+    is_lost: bool = False
+    over: threading.Event = msgspec.field(default_factory=threading.Event)
+
+    def has_failed(self) -> bool:
+        return self.is_lost or time.monotonic() >= self.deadline
+
+    def is_set(self) -> bool:
+        return self.has_failed() or self.stop.is_set()
+
+
 class DriverLease(msgspec.Struct, frozen=True):
     """The right to drive something, and the context to drive it with."""
 
     lease: Lease
     context: DriverContext
     """The driver's context; its stop signal is also set when the lease is lost."""
+    heartbeat: _Heartbeat
 
-
-class _EitherSignal(msgspec.Struct, frozen=True):
-    """Set when one of the two is."""
-
-    first: StopSignal
-    lost: threading.Event
-
-    def is_set(self) -> bool:
-        return self.lost.is_set() or self.first.is_set()
+    def check(self) -> None:
+        """Raise `lease_lost` if the lease is lost, or could not be renewed in time."""
+        if self.heartbeat.has_failed():
+            how = "was taken over" if self.heartbeat.is_lost else "could not be renewed in time"
+            message = f"The lease on {self.lease.resource} {how}, so what ran was stopped."
+            raise JournalError("lease_lost", message, "Run the same command again; what was written counts.")
 
 
 @contextmanager
@@ -64,28 +79,33 @@ def hold_lease(context: DriverContext, resource: str) -> Iterator[DriverLease]:
     """Hold a lease, renewed by a heartbeat; raises `lease_held` where somebody else has it."""
     journal, seconds = context.journal, float(context.settings.number("driver.lease_seconds"))
     lease = journal.acquire(resource, process_holder(), seconds, is_present)
-    lost, over = threading.Event(), threading.Event()
-    beats = threading.Thread(target=_beat, args=(journal, lease, seconds, lost, over), daemon=True)
+    heartbeat = _Heartbeat(context.stop, _deadline(seconds))
+    beats = threading.Thread(target=_beat, args=(journal, lease, seconds, heartbeat), daemon=True)
     beats.start()
     try:
-        yield DriverLease(lease, replace(context, stop=_EitherSignal(context.stop, lost)))
+        yield DriverLease(lease, replace(context, stop=heartbeat), heartbeat)
     finally:
-        over.set()
+        heartbeat.over.set()
         beats.join()
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
 
 
-def _beat(journal: Journal, lease: Lease, seconds: float, lost: threading.Event, over: threading.Event) -> None:
-    """Renew a lease until it is over; set `lost` where that is not possible in time."""
-    wait, expires = seconds / _BEATS, time.monotonic() + seconds
-    while not over.wait(wait):
+def _deadline(seconds: float) -> float:
+    return time.monotonic() + seconds - min(_SPARE, seconds / _BEATS)
+
+
+def _beat(journal: Journal, lease: Lease, seconds: float, heartbeat: _Heartbeat) -> None:
+    """Renew a lease until it is over. A renewal that fails is tried again soon: it may still be in time."""
+    wait = seconds / _BEATS
+    while not heartbeat.over.wait(wait):
+        deadline = _deadline(seconds)  # the lease counts from when it was asked for, not from the answer
         try:
             journal.renew(lease, seconds)
         except InterlockError as error:
-            if error.code == "lease_lost" or time.monotonic() + _AGAIN + _SPARE >= expires:
-                lost.set()
+            if error.code == "lease_lost":
+                heartbeat.is_lost = True
                 return
             wait = _AGAIN
         else:
-            wait, expires = seconds / _BEATS, time.monotonic() + seconds
+            wait, heartbeat.deadline = seconds / _BEATS, deadline

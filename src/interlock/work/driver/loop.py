@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from interlock.errors import Conflict, Refusal
@@ -17,11 +17,14 @@ __all__ = ["drive", "is_moved"]
 S = TypeVar("S", bound=DriverStep)
 
 
-def drive(system: System[S], context: LoopContext, lease: Lease) -> S:
-    """Drive an instance until it ends, is paused, or needs a person. Calling it again continues."""
+def drive(system: System[S], context: LoopContext, lease: Lease, check_lease: Callable[[], None] = lambda: None) -> S:
+    """Drive an instance until it ends, is paused, or needs a person. Calling it again continues.
+
+    `check_lease` raises if the lease is lost: that ends driving too, and is no interrupt of a person's.
+    """
     try:
         if system.enter(system.read(lease)):
-            while _advance(system, context, lease):
+            while _advance(system, context, lease, check_lease):
                 pass
             system.leave(system.read(lease))
         return system.read(lease)
@@ -29,8 +32,9 @@ def drive(system: System[S], context: LoopContext, lease: Lease) -> S:
         system.close()
 
 
-def _advance(system: System[S], context: LoopContext, lease: Lease) -> bool:
+def _advance(system: System[S], context: LoopContext, lease: Lease, check_lease: Callable[[], None]) -> bool:
     """Take one step; False if there is none to take now."""
+    check_lease()
     context.refresh()
     step = system.read(lease)
     if system.settle(step):

@@ -30,6 +30,8 @@ _DIAGNOSIS: Final = "diagnosis"
 _WANTED: Final = frozenset({"abandoned", "canceled"})
 """Ends without success that somebody wanted."""
 _RESTS: Final = frozenset({"paused", "stopped"})
+_INTERRUPT: Final = "interrupt"
+"""The cause of a rest that somebody asked for by Ctrl+C."""
 """The notes with which a loop and a run rest."""
 
 
@@ -71,7 +73,7 @@ def news_of(entry: Entry, machine: Machine, snapshot: Snapshot, parent: str | No
 
 def _rest(data: Mapping[str, Any]) -> NewsItem | None:
     """A loop or a run that rests by itself."""
-    if data.get("type") not in _RESTS:
+    if data.get("type") not in _RESTS or data.get("cause") == _INTERRUPT:
         return None
     kind = Kind.BUDGET if data.get("cause") == Kind.BUDGET else Kind.STUCK
     return NewsItem(kind, f"it rests: {data.get('reason', '')}")

@@ -147,7 +147,7 @@ class RunStep(msgspec.Struct, frozen=True):
             started=(noted("asked", **asked, reserved=run.books.likely().data),),
             settled=lambda heard: [
                 noted("invoked", **asked, **account(heard), prompt_file=file.sha256, guarded=True),
-                *([] if _is_network(heard.result) else resting(self.context, agents, agent, heard)),
+                *([] if _is_network(heard.result) else resting(self.context, agent, heard)),
             ],
             on_start=self._started,
             repository=lambda: self.cache.repository,

@@ -36,7 +36,7 @@ def drive(context: DriverContext, id_: str) -> Run:
     journal = context.journal
     with hold_driver_lease(context, MACHINE, id_) as held:
         cache = opened(held.context, id_, journal.machine_of(journal.instance(id_)))
-        return driver.drive(_RunSystem(cache), held.context, held.lease).run
+        return driver.drive(_RunSystem(cache), held.context, held.lease, held.check).run
 
 
 class _RunSystem(msgspec.Struct):
@@ -70,7 +70,7 @@ class _RunSystem(msgspec.Struct):
         return step.run.stopped is not None
 
     def pause(self, step: RunStep) -> Sequence[Event]:
-        return () if step.context.is_child else [noted("stopped", reason=INTERRUPTED)]
+        return () if step.context.is_child else [noted("stopped", reason=INTERRUPTED, cause="interrupt")]
 
     def overspent(self, step: RunStep, refusal: Refusal) -> StepResult:
         step.rest(f"{refusal.message} {refusal.hint}".removesuffix("."), cause="budget")

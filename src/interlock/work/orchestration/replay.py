@@ -274,6 +274,10 @@ def _limited(run: Run, entry: Entry, data: Data) -> None:
     run.limited[data["agent"]] = float(data["until"])
 
 
+def _cooling(run: Run, entry: Entry, data: Data) -> None:
+    run.cooling[data["agent"]] = float(data["until"])
+
+
 def _failing(run: Run, entry: Entry, data: Data) -> None:
     run.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
 
@@ -363,6 +367,7 @@ _NOTES: Mapping[str, Tell] = {
     "verifying": _verifying,
     "verified": _verified,
     "limited": _limited,
+    "cooling": _cooling,
     "failing": _failing,
     "tried_again": _tried_again,
     "projected": _projected,

@@ -81,7 +81,7 @@ def drive(context: StoryContext, id_: str) -> LoopResult:
     """Drive a loop until it ends, is paused, or is stopped. Calling it again continues."""
     with hold_driver_lease(context, MACHINE, id_) as held:
         watched = replace(context, stop=held.context.stop)
-        loop = driver.drive(_LoopSystem(watched, id_), watched, held.lease).loop
+        loop = driver.drive(_LoopSystem(watched, id_), watched, held.lease, held.check).loop
     return LoopResult(loop, loop.outcome is not None)
 
 
@@ -114,7 +114,7 @@ class _LoopSystem(msgspec.Struct, frozen=True):
         return step.loop.paused is not None
 
     def pause(self, step: StoryStep) -> Sequence[Event]:
-        return () if self.context.is_child else [noted("paused", reason=INTERRUPTED)]
+        return () if self.context.is_child else [noted("paused", reason=INTERRUPTED, cause="interrupt")]
 
     def overspent(self, step: StoryStep, refusal: Refusal) -> StepResult:
         pause(step, f"{refusal.message} {refusal.hint}", cause="budget")

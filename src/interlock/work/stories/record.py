@@ -102,6 +102,8 @@ class Loop(msgspec.Struct):
     skipped: set[str] = msgspec.field(default_factory=set)
     limits: dict[str, float] = msgspec.field(default_factory=dict)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
+    cooling: dict[str, float] = msgspec.field(default_factory=dict)
+    """Until when an agent that took too long rests while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since the loop was last gone on with."""
     """Until when an agent has reached a limit."""

@@ -325,6 +325,10 @@ def _limited(loop: Loop, data: Data) -> None:
     loop.limited[data["agent"]] = data["until"]
 
 
+def _cooling(loop: Loop, data: Data) -> None:
+    loop.cooling[data["agent"]] = float(data["until"])
+
+
 def _failing(loop: Loop, data: Data) -> None:
     loop.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
 
@@ -362,6 +366,7 @@ _NOTES: Mapping[str, Tell] = {
     "skipped": _skipped,
     "limit_changed": _limit_changed,
     "limited": _limited,
+    "cooling": _cooling,
     "failing": _failing,
     "tried_again": _tried_again,
     "remembered": _remembered,

@@ -53,7 +53,7 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
         reports=is_worker,
         lease=step.lease,
         started=(begun,),
-        settled=lambda heard: [_account(step, told, heard), *resting(context, agents, chosen, heard)],
+        settled=lambda heard: [_account(step, told, heard), *resting(context, chosen, heard)],
         on_start=lambda: _remember(step) if is_worker else None,
         repository=step.repository,
     )

@@ -108,7 +108,6 @@ class ThreadStep(msgspec.Struct, frozen=True):
     ) -> AgentRun:
         """Run an agent for the thread; what it costs is reserved before, and accounted for at its end."""
         told = {"number": self.number, "run": self.thread.run or "", "role": role, "agent": agent.name}
-        agents = [self.context.agent(one) for one in self.config.agents]
         given = len(self.thread.context) if role == "implementer" else 0
         request = AgentRequest(
             agent=agent,
@@ -122,7 +121,7 @@ class ThreadStep(msgspec.Struct, frozen=True):
             started=(*started, noted("begun", **told, reserved=self.thread.books.likely().data)),
             settled=lambda heard: [
                 noted("iteration", **told, **account(heard), said=_last_words(heard), told=given),
-                *resting(self.context, agents, agent, heard),
+                *resting(self.context, agent, heard),
             ],
         )
         return run_agent(self.context, request)

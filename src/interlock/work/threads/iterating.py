@@ -29,11 +29,12 @@ def spec_of(step: ThreadStep) -> Spec:
 
 def iterate(step: ThreadStep) -> StepResult:
     """One iteration of the plain loop."""
+    if step.thread.ran is not None:
+        keep_iteration(step)  # its driver may have died before it did
     wrong = misplaced(step)
     if wrong is not None:
         return step.event("driver_failed", wrong)
     if step.thread.ran is not None:
-        keep_iteration(step)
         return _concluded(step, step.thread.ran)
     over = overdrawn(step)
     if over is not None:
@@ -50,6 +51,7 @@ def iterate(step: ThreadStep) -> StepResult:
         told = step.context.settings.texts("verify.commands")
         prompt = prompts.implement(step.thread, spec_of(step), step.number, told)
         step.run_agent(chosen, "implementer", prompt, step.runs / "output.log")
+        keep_iteration(step)
     return NoEvent.RETRY
 
 

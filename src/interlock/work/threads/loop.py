@@ -30,7 +30,7 @@ __all__ = ["drive"]
 def drive(context: DriverContext, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again continues."""
     with attending(context, id_) as held:
-        return driver.drive(_ThreadSystem(held.context, id_), held.context, held.lease).thread
+        return driver.drive(_ThreadSystem(held.context, id_), held.context, held.lease, held.check).thread
 
 
 class _ThreadSystem(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
             self.context.tell(f"the thread rests: {why}")
             project(self.context, step_of(self.context, self.id, step.lease).thread)
             return False
-        if step.thread.failing and step.thread.state == "Running":
+        if step.thread.failing and step.thread.state in STEPS:
             step.note("tried_again")  # driving it again means that a person fixed its agents
         return True
 

@@ -190,6 +190,8 @@ class Thread(msgspec.Struct):
     iterations: list[Iteration] = msgspec.field(default_factory=list)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""
+    cooling: dict[str, float] = msgspec.field(default_factory=dict)
+    """Until when an agent that took too long rests while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since a person last decided."""
     feedback: str = ""

@@ -246,6 +246,10 @@ def _limited(thread: Thread, entry: Entry, data: Data) -> None:
     thread.limited[data["agent"]] = float(data["until"])
 
 
+def _cooling(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.cooling[data["agent"]] = float(data["until"])
+
+
 def _failing(thread: Thread, entry: Entry, data: Data) -> None:
     thread.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
 
@@ -279,6 +283,7 @@ _NOTES: Mapping[str, Tell] = {
     "begun": _begun,
     "iteration": _iterated,
     "limited": _limited,
+    "cooling": _cooling,
     "failing": _failing,
     "tried_again": _tried_again,
     "child": _child,
