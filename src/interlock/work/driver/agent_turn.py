@@ -1,7 +1,8 @@
 """One agent's turn: choose an agent, wait for limits, run it, and account for it once.
 
 Agents that failed in a way that only a person can mend are left out while others can work; one that has reached a
-limit, or took too long, rests. All of it is noted on the instance, in the transaction that ends the run.
+limit waits for its reset; one that took too long waits while others can work. All of it is noted on the instance, in
+the transaction that ends the run.
 """
 
 from __future__ import annotations
@@ -48,15 +49,15 @@ class NoAgent(msgspec.Struct, frozen=True):
 
 
 class TurnRecord(Protocol):
-    """What an instance's entries say of its agents."""
+    """The agents of an instance, as its entries tell."""
 
     @property
     def limited(self) -> Mapping[str, float]:
-        """Until when each agent rests, by name."""
+        """The time until which an agent has reached a limit, by name."""
 
     @property
     def cooling(self) -> Mapping[str, float]:
-        """Until when an agent that took too long rests while others can work."""
+        """The time until which an agent that took too long is left out, while others can work."""
 
     @property
     def failing(self) -> Mapping[str, FailedAgent]: ...
@@ -93,7 +94,7 @@ def choose(
 
 
 def resting(context: DriverContext, agent: ChosenAgent, heard: AgentRun) -> list[Event]:
-    """The note by which an agent rests after a run: it reached a limit, needs a person, or took too long."""
+    """The note after a run of an agent that reached a limit, needs a person, or took too long."""
     result, ran = heard.result, heard.ran
     if result.ending in UNUSABLE or (result.ending is Ending.LIMITED and heard.wait is None):
         return [noted("failing", agent=agent.name, ending=str(result.ending), failure=ran.failure, why=ran.why)]
@@ -106,7 +107,7 @@ def resting(context: DriverContext, agent: ChosenAgent, heard: AgentRun) -> list
 
 
 def account(heard: AgentRun) -> dict[str, Any]:
-    """What a run cost and how it ended, as its instance notes it."""
+    """The cost of a run and how it ended, as its instance notes it."""
     result = heard.result
     return {
         "ending": str(result.ending),

@@ -39,16 +39,16 @@ class DriverContext(msgspec.Struct, frozen=True):
     projected: set[str] = msgspec.field(default_factory=set)
     """The hashes of what was written into files from here: to know it again without the journal."""
     is_child: bool = False
-    """Whether another driver drives this one: then that one records a pause."""
+    """True if another driver drives this one: then that one records a pause."""
     find: Callable[[str, Mapping[str, str]], Agent] = find_agent
-    """How an agent is found by its name and options."""
+    """Finds an agent by its name and options."""
 
     def child(self, root: Path, pausing: StopSignal, tell: Callable[[object], None]) -> DriverContext:
         """The context of what this driver drives itself: it decides alone what was told, and records the pause."""
         return replace(self, root=root, pausing=pausing, tell=tell, refresh=lambda: None, is_child=True)
 
     def agent(self, name: str, *, is_judge: bool = False, more: tuple[str, ...] = ()) -> ChosenAgent:
-        """An agent, `name` or `name:model`, made from the settings, with more flags where somebody asks for them."""
+        """An agent, `name` or `name:model`, made from the settings, with more flags if the caller gives any."""
         settings, (bare, _, model) = self.settings, name.partition(":")
         script = (settings.text("agent.judge_script") if is_judge else "") or settings.text("agent.script")
         given = {"command": settings.text("agent.command"), "script": str(self.root / script) if script else ""}

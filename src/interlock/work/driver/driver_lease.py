@@ -26,7 +26,7 @@ from interlock.world.agents.running import StopSignal
 __all__ = ["DriverLease", "hold_driver_lease", "hold_lease"]
 
 _BEATS: Final = 3
-"""How often a lease is renewed within its time."""
+"""Renewals within the time of a lease."""
 _AGAIN: Final = 1.0
 """Seconds until a renewal is tried again that failed."""
 _SPARE: Final = 5.0
@@ -34,7 +34,7 @@ _SPARE: Final = 5.0
 
 
 class _Heartbeat(msgspec.Struct):
-    """What is known of a lease that is renewed; as a signal, set when the lease is lost or about to expire."""
+    """The state of a lease that is renewed. As a signal, it is set when the lease is lost or about to expire."""
 
     stop: StopSignal
     """The driver's own signal."""
@@ -76,7 +76,7 @@ def hold_driver_lease(context: DriverContext, machine: str, id_: str) -> Iterato
 
 @contextmanager
 def hold_lease(context: DriverContext, resource: str) -> Iterator[DriverLease]:
-    """Hold a lease, renewed by a heartbeat; raises `lease_held` where somebody else has it."""
+    """Hold a lease, renewed by a heartbeat; raises `lease_held` if another process has it."""
     journal, seconds = context.journal, float(context.settings.number("driver.lease_seconds"))
     lease = journal.acquire(resource, process_holder(), seconds, is_present)
     heartbeat = _Heartbeat(context.stop, _deadline(seconds))

@@ -20,7 +20,7 @@ S = TypeVar("S", bound=DriverStep)
 def drive(system: System[S], context: LoopContext, lease: Lease, check_lease: Callable[[], None] = lambda: None) -> S:
     """Drive an instance until it ends, is paused, or needs a person. Calling it again continues.
 
-    `check_lease` raises if the lease is lost: that ends driving too, and is no interrupt of a person's.
+    `check_lease` raises if the lease is lost: that ends driving too, and is not recorded as a pause.
     """
     try:
         if system.enter(system.read(lease)):

@@ -1,7 +1,7 @@
 """Gates: what only a person may pass, and how anybody can see afterwards that a person did.
 
     presence      who is there: a person at a terminal
-    person        whoever decides something, and how they show that they are there
+    person        the caller who decides, and how they prove that they are a person
     display       what they are shown: all of it, in a frame
     stage         who is there in tests and in the demo, for repositories that they made themselves
     statement     what a person approves, byte for byte

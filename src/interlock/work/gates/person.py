@@ -1,4 +1,4 @@
-"""Whoever decides something, and how they can show that they are a person."""
+"""The caller who decides something, and how they prove that they are a person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Person", "must_be_person"]
 
 
 class Person(msgspec.Struct, frozen=True):
-    """Whoever calls a verb, and how they can show that they are there."""
+    """The caller of a verb, and how they prove that they are there."""
 
     actor: Actor
     presence: Callable[[], Presence]

@@ -31,7 +31,7 @@ _WANTED: Final = frozenset({"abandoned", "canceled"})
 """Ends without success that somebody wanted."""
 _RESTS: Final = frozenset({"paused", "stopped"})
 _INTERRUPT: Final = "interrupt"
-"""The cause of a rest that somebody asked for by Ctrl+C."""
+"""The cause of a pause by Ctrl+C."""
 """The notes with which a loop and a run rest."""
 
 

@@ -37,7 +37,7 @@ _KINDS = (("minutes", "seconds", 60.0), ("tokens", "tokens", 1.0), ("usd", "usd"
 
 
 class RoleAnswer(msgspec.Struct, frozen=True):
-    """What a role answered."""
+    """The answer of a role."""
 
     role: str
     answer: Answer | None
@@ -186,7 +186,7 @@ class RunStep(msgspec.Struct, frozen=True):
         return None
 
     def _waits(self) -> bool:
-        """Whether it is too early, because the network failed; then it was waited for."""
+        """True if the network failed and it was too early to try again; then it has waited."""
         context, wait = self.context, self.run.retry_at - self.context.journal.now()
         if wait <= 0:
             return False

@@ -98,7 +98,7 @@ class Run(msgspec.Struct):
     books: Books = msgspec.field(default_factory=Books)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
     cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """Until when an agent that took too long rests while others can work."""
+    """The time until which an agent that took too long is left out, while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since the run was last gone on with."""
     wishes: list[str] = msgspec.field(default_factory=list)

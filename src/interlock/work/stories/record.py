@@ -103,7 +103,7 @@ class Loop(msgspec.Struct):
     limits: dict[str, float] = msgspec.field(default_factory=dict)
     limited: dict[str, float] = msgspec.field(default_factory=dict)
     cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """Until when an agent that took too long rests while others can work."""
+    """The time until which an agent that took too long is left out, while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since the loop was last gone on with."""
     """Until when an agent has reached a limit."""

@@ -22,7 +22,7 @@ from interlock.world.memory import EventType
 __all__ = ["pause", "ran"]
 
 Prompt: TypeAlias = Callable[[ChosenAgent], str]
-"""What an agent is told, once it is known who it is."""
+"""The prompt for an agent, once the agent is chosen."""
 
 
 def pause(step: StoryStep, why: str, **more: str) -> None:
@@ -32,7 +32,7 @@ def pause(step: StoryStep, why: str, **more: str) -> None:
 
 
 def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Prompt) -> StoryRunResult | None:
-    """Run the agent whose turn it is once; None where that was no attempt, or no agent can work yet."""
+    """Run the agent whose turn it is, once. Return None if it made no attempt, or none can work yet."""
     context, loop = step.context, step.loop
     context.cache.shut()
     chosen = choose(context, loop, agents, context.settings.text("agent.selection"), loop.worked[0])
@@ -84,7 +84,7 @@ def _task(step: StoryStep) -> str:
 
 
 def _account(step: StoryStep, told: Mapping[str, Any], heard: AgentRun) -> Event:
-    """What a run cost and how it ended, before anything is concluded of it."""
+    """The cost of a run and how it ended, before anything is concluded."""
     given = len(step.loop.context) if told["role"] == "implementer" else 0
     more = {
         "context_percent": heard.result.context_percent,

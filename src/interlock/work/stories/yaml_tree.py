@@ -1,4 +1,4 @@
-"""PURE. The text of `progress.txt` as a tree in which every value knows where it stands."""
+"""PURE. The text of `progress.txt` as a tree whose values have positions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 FILE: Final = "progress.txt"
 Plain = str | int | bool | None
-"""What a scalar can mean."""
+"""The values of a scalar."""
 
 _MAX_BYTES: Final = 1024 * 1024
 _FORBIDDEN: Final = "[^\\t\\n\\r\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]"
@@ -41,11 +41,11 @@ class Scalar(msgspec.Struct, frozen=True):
     column: int
     text: str
     style: str | None
-    """How it is quoted: a quotation mark, `|` or `>`; None if it is not."""
+    """Its quotes: a quotation mark, `|` or `>`; None if there are none."""
 
     @property
     def plain(self) -> Plain:
-        """What it means: as few words as YAML 1.2 has mean something, the rest is text as it is written."""
+        """Its value: null, a boolean or a number as in YAML 1.2, else the text as written."""
         if self.style in ("|", ">"):
             return self.text.rstrip("\n")
         if self.style is not None:
@@ -85,7 +85,7 @@ class YamlMapping(msgspec.Struct, frozen=True):
     entries: dict[str, YamlEntry]
 
     def get(self, name: str) -> Plain | Items | YamlMapping:
-        """What a key says; None too if it is not there."""
+        """The value of a key; None if it is missing."""
         entry = self.entries.get(name)
         if entry is None:
             return None
@@ -102,7 +102,7 @@ Node = Scalar | Items | YamlMapping
 def invalid(what: str, line: int | None) -> Refusal:
     """The refusal of a text, with the line that is wrong."""
     where = f"{FILE}, line {line}" if line else FILE
-    hint = "Mend it by hand; nothing was changed."
+    hint = "Fix it by hand; nothing was changed."
     return Refusal("progress_invalid", f"{where}: {what}.", hint, {"line": line})
 
 

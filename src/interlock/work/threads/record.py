@@ -191,7 +191,7 @@ class Thread(msgspec.Struct):
     limited: dict[str, float] = msgspec.field(default_factory=dict)
     """Until when an agent has reached a limit, or rests after a failure."""
     cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """Until when an agent that took too long rests while others can work."""
+    """The time until which an agent that took too long is left out, while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that could not be started since a person last decided."""
     feedback: str = ""
