@@ -18,9 +18,11 @@ from interlock.work.driver.lease_holders import lease_name
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.replay import run_of
+from interlock.work.settings.values import Settings
 from interlock.world.agents.happenings import Said
 from journal.databases import sql
 from patience import SECONDS
+from work.stories.yards import Ground
 from work.threads.benches import Bench, Steps
 
 WAITS: Steps = [{"say": "I begin"}, {"wait": "never"}]
@@ -147,3 +149,21 @@ def test_a_lease_expires_by_the_clock_of_a_shared_database(
     statement = "SELECT expires - extract(epoch FROM now()) * 1000 FROM leases WHERE resource = 'mine'"
     [(left,)] = sql(postgres_address, statement)
     assert left < 61_000
+
+
+def test_whoever_lost_a_story_loop_touches_none_of_its_files(tmp_path: Path) -> None:
+    """They are the next driver's now, who puts back what the agent changed."""
+    ground = Ground(tmp_path).made()
+
+    def taken(told: object) -> None:
+        if isinstance(told, Said):
+            with closing(ground.journal()) as other:
+                _taken_over(other, lease_name("story", other.instances("story")[0].id))
+
+    ground.hear = taken
+    tampered: Steps = [{"run": ["/bin/sh", "-c", "echo mine > progress.txt"]}, *WAITS]
+    settings = Settings({**Settings().values, "driver.lease_seconds": 1})
+    with pytest.raises(InterlockError) as caught:
+        ground.drive(agents=[ground.agent(tampered)], settings=settings)
+    assert caught.value.code == "lease_lost"
+    assert ground.progress_file.read_text() == "mine\n"

@@ -78,8 +78,8 @@ def hold_driver_lease(context: DriverContext, machine: str, id_: str) -> Iterato
 def hold_lease(context: DriverContext, resource: str) -> Iterator[DriverLease]:
     """Hold a lease, renewed by a heartbeat; raises `lease_held` if another process has it."""
     journal, seconds = context.journal, float(context.settings.number("driver.lease_seconds"))
-    lease = journal.acquire(resource, process_holder(), seconds, is_present)
     heartbeat = _Heartbeat(context.stop, _deadline(seconds))
+    lease = journal.acquire(resource, process_holder(), seconds, is_present)
     beats = threading.Thread(target=_beat, args=(journal, lease, seconds, heartbeat), daemon=True)
     beats.start()
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from interlock.errors import Refusal
 from interlock.machine import Event
 from interlock.work.driver.agent_run import AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
@@ -59,18 +60,16 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
     )
     guard(context, loop, step.lease)
     try:
-        result = run_agent(context, request)
-    finally:
+        heard = run_agent(context, request)
+    except Refusal:  # no agent was started; after a lost lease the files are the next driver's to put back
         put_back(context, loop, step.lease)
-    if result.result.ending in NO_ATTEMPTS:
+        raise
+    put_back(context, loop, step.lease)
+    result = heard.result
+    if result.ending in NO_ATTEMPTS:
         return None
-    return StoryRunResult(
-        str(result.result.ending),
-        result.result.exit_code,
-        result.result.context_percent or 0.0,
-        result.said,
-        result.result.promise,
-    )
+    percent = result.context_percent or 0.0
+    return StoryRunResult(str(result.ending), result.exit_code, percent, heard.said, result.promise)
 
 
 def _remember(step: StoryStep) -> None:
