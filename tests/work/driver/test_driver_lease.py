@@ -22,7 +22,7 @@ from interlock.work.settings.values import Settings
 from interlock.world.agents.happenings import Said
 from journal.databases import sql
 from patience import SECONDS
-from work.stories.yards import Ground
+from work.stories.yards import WORK, Ground
 from work.threads.benches import Bench, Steps
 
 WAITS: Steps = [{"say": "I begin"}, {"wait": "never"}]
@@ -151,19 +151,21 @@ def test_a_lease_expires_by_the_clock_of_a_shared_database(
     assert left < 61_000
 
 
-def test_whoever_lost_a_story_loop_touches_none_of_its_files(tmp_path: Path) -> None:
-    """They are the next driver's now, who puts back what the agent changed."""
+@pytest.mark.parametrize("while_", ["agent", "tests"])
+def test_whoever_lost_a_story_loop_touches_none_of_its_files(tmp_path: Path, while_: str) -> None:
+    """They are the next driver's now, who puts back what was changed in them."""
     ground = Ground(tmp_path).made()
 
     def taken(told: object) -> None:
-        if isinstance(told, Said):
+        if isinstance(told, Said) if while_ == "agent" else str(told).startswith("test: "):
             with closing(ground.journal()) as other:
                 _taken_over(other, lease_name("story", other.instances("story")[0].id))
 
     ground.hear = taken
-    tampered: Steps = [{"run": ["/bin/sh", "-c", "echo mine > progress.txt"]}, *WAITS]
+    tampers = "echo mine > progress.txt"
+    agent: Steps = [{"run": ["/bin/sh", "-c", tampers]}, *WAITS] if while_ == "agent" else WORK
     settings = Settings({**Settings().values, "driver.lease_seconds": 1})
     with pytest.raises(InterlockError) as caught:
-        ground.drive(agents=[ground.agent(tampered)], settings=settings)
+        ground.drive(agents=[ground.agent(agent)], settings=settings, tests=(f"{tampers}; sleep 600",))
     assert caught.value.code == "lease_lost"
     assert ground.progress_file.read_text() == "mine\n"

@@ -171,12 +171,14 @@ def put_back(context: StoryContext, loop: Loop, lease: Lease) -> None:
     """Undo what was done to the guarded files. What was in them is kept for people to look at, and told."""
     if not loop.guarded:
         return
-    for name in {**loop.guarded, **dict.fromkeys(own(context, loop.progress))}:
-        wanted = loop.guarded.get(name)
-        if context.cache.seen.hash(f"{context.root}/{name}") != wanted:
-            if loop.state not in _OURS:
-                _reject(context, loop, lease, name)
-            _restore(context, loop, name, wanted)
+    wanted = {name: loop.guarded.get(name) for name in (*loop.guarded, *own(context, loop.progress))}
+    changed = [name for name, sha256 in wanted.items() if context.cache.seen.hash(f"{context.root}/{name}") != sha256]
+    if changed:  # a driver that lost its lease is refused here, before it touches what is another's now
+        context.journal.renew(lease, context.settings.number("driver.lease_seconds"))
+    for name in changed:
+        if loop.state not in _OURS:
+            _reject(context, loop, lease, name)
+        _restore(context, loop, name, wanted[name])
     note(context, loop.id, lease, "released")
     loop.guarded = {}
 
