@@ -12,7 +12,7 @@ from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
 from interlock.work.attention import Attention, WaitingItem, attention
 from interlock.work.driver.lease_holders import is_present, process_holder
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller, create, update
 from interlock.work.settings.values import Settings
 from interlock.work.tickets.handoff import handoff

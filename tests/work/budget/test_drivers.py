@@ -14,7 +14,7 @@ from interlock.work.attention import attention
 from interlock.work.budget import standing
 from interlock.work.driver.agent_run import AgentRequest, end_orphaned_runs, run_agent
 from interlock.work.driver.notes import noted
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.work.orchestration.loop import drive
@@ -92,8 +92,8 @@ def test_a_story_loop_pauses_and_no_attempt_is_counted(tmp_path: Path) -> None:
     agent = ground.agent([*DOLLAR, *WORK])
     paused = ground.drive(agents=[agent], settings=most).loop
     assert paused.paused is not None
-    assert SETTING in paused.paused
-    assert (paused.is_overdrawn, paused.is_halted, ground.runs_of(), ground.runs_of("judge")) == (True, True, 1, 0)
+    assert SETTING in paused.paused.reason
+    assert (paused.paused.cause, ground.runs_of(), ground.runs_of("judge")) == ("budget", 1, 0)
     with closing(ground.journal()) as journal:
         [loop] = journal.instances("story")
         begun = [one for one in journal.history(loop.id) if one.decoded_evidence().data.get("type") == "begun"]
@@ -110,9 +110,9 @@ def test_a_run_rests_and_goes_on_when_there_is_more(bench: Bench) -> None:
         context = bench.context(journal)
         id_ = begin(context, "All of it", SESSION, roles_of(context.settings, {}, context.root))
         run = drive(context, id_)
-        assert run.stopped is not None
-        assert SETTING in run.stopped
-        assert (run.is_overdrawn, len(run.invocations), run.at_work, _sessions(journal)) == (True, 1, None, 1)
+        assert run.paused is not None
+        assert SETTING in run.paused.reason
+        assert (run.paused.cause, len(run.invocations), run.at_work, _sessions(journal)) == ("budget", 1, None, 1)
         assert _told(journal, id_) == [Kind.BUDGET]
         bench.settings[SETTING] = 9
         journal.append(id_, noted("resumed"))

@@ -10,7 +10,7 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.work.attention import attention, tree
 from interlock.work.driver.agent_failures import Wait, clock, wait_for
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.verbs import begin_goal, roles_of

@@ -128,7 +128,7 @@ def test_a_lease_that_ran_out_is_no_interrupt_of_a_person(
     with pytest.raises(InterlockError) as caught:
         drive(context, id_)
     assert caught.value.code == "lease_lost"
-    assert run_of(journal.history(id_)).stopped is None
+    assert run_of(journal.history(id_)).paused is None
 
 
 def test_a_lease_expires_by_the_clock_of_a_shared_database(

@@ -11,34 +11,38 @@ import msgspec
 import pytest
 
 from interlock.errors import InterlockError, Refusal
-from interlock.journal import Journal, Lease, Transaction, open_journal
-from interlock.machine import Event, Snapshot
+from interlock.journal import Entry, Journal, Lease, Transaction, open_journal
+from interlock.machine import Event
 from interlock.machine.model import NOTED
 from interlock.work.driver import loop
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.fold import Fold
 from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.driver.notes import noted
+from interlock.work.driver.record import DriverRecord, take_note
+from interlock.work.driver.step import DriverStep
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
+from interlock.work.settings.values import Settings
 from journal.histories import AGENT, HUMAN, created, reports
 
 PATH = ("idle", "analyzing", "implementing", "testing", "committing")
 
 
-class Record(msgspec.Struct, frozen=True):
-    id: str
-    version: int
+class Step(DriverStep[DriverContext, DriverRecord], frozen=True):
+    """A session in one state."""
 
 
-class Step(msgspec.Struct, frozen=True):
-    record: Record
-    snapshot: Snapshot
-    lease: Lease
+def _take(record: DriverRecord, entry: Entry) -> None:
+    record.id, record.version, record.state = entry.instance, entry.version, entry.to_state
+    take_note(record, entry, entry.decoded_evidence().data)
 
 
 class Walk(msgspec.Struct):
-    """A session that a driver leads through `PATH`; it is also the driver's context."""
+    """A session that a driver leads through `PATH`."""
 
     journal: Journal
     id: str
+    root: Path
     steps: Mapping[str, StepFunction[Step]]
     stop: threading.Event = msgspec.field(default_factory=threading.Event)
     pausing: threading.Event = msgspec.field(default_factory=threading.Event)
@@ -48,19 +52,33 @@ class Walk(msgspec.Struct):
     pauses: Sequence[Event] | None = ()
 
     def tell(self, what: object) -> None:
-        self.told.append(what)
+        self.told.append(what.version if isinstance(what, DriverRecord) else what)
+
+    @property
+    def context(self) -> DriverContext:
+        return DriverContext(
+            journal=self.journal,
+            root=self.root,
+            state_directory=self.root,
+            settings=Settings(),
+            environment={},
+            tell=self.tell,
+            stop=self.stop,
+            pausing=self.pausing,
+            wait=lambda seconds: None,
+            refresh=lambda: self.refresh(),
+        )
 
     def read(self, lease: Lease) -> Step:
-        found = self.journal.instance(self.id)
-        return Step(Record(self.id, found.version), found.snapshot, lease)
+        return Step.read(self.context, Fold(self.id, DriverRecord, _take), lease)
+
+    def next(self, step: Step) -> StepFunction[Step] | None:
+        return self.steps.get(step.snapshot.state)
 
     def enter(self, step: Step) -> bool:
         return True
 
     def settle(self, step: Step) -> bool:
-        return False
-
-    def is_paused(self, step: Step) -> bool:
         return False
 
     def pause(self, step: Step) -> Sequence[Event] | None:
@@ -82,7 +100,7 @@ class Walk(msgspec.Struct):
 
     def drive(self, state_directory: Path) -> str:
         lease = self.journal.acquire(f"session:{self.id}", process_holder(), 60, is_present)
-        return loop.drive(self, self, lease).snapshot.state
+        return loop.drive(self, self.context, lease).snapshot.state
 
     def events(self) -> list[tuple[str, str]]:
         return [(one.event, one.to_state) for one in self.journal.history(self.id)[1:]]
@@ -96,14 +114,14 @@ def _next(step: Step) -> StepResult:
 def walk(tmp_path: Path) -> Iterator[Walk]:
     with closing(open_journal(tmp_path / "journal.db")) as journal:
         id_ = journal.create("session", created(AGENT)).entry.instance
-        yield Walk(journal, id_, dict.fromkeys(PATH[:-1], _next))
+        yield Walk(journal, id_, tmp_path, dict.fromkeys(PATH[:-1], _next))
 
 
 def test_steps_are_taken_until_a_state_has_none(walk: Walk, tmp_path: Path) -> None:
     assert walk.drive(tmp_path) == PATH[-1]
     assert [state for _, state in walk.events()] == list(PATH[1:])
     assert walk.told.count("committed") == len(PATH) - 1
-    reported = [one.version for one in walk.told if isinstance(one, Record)]
+    reported = [one for one in walk.told if isinstance(one, int)]
     assert reported == [1, 2, 3, 4], "each state with a step once, and not the last one"
     assert walk.left == [PATH[-1], "closed"]
 
@@ -200,3 +218,25 @@ def test_a_budget_that_is_used_up_is_the_systems_to_decide_and_other_refusals_ar
         walk.drive(tmp_path)
     assert caught.value.code == "wrong_branch"
     assert walk.events() == [(NOTED, "idle")]
+
+
+def test_a_paused_instance_is_left_alone(walk: Walk, tmp_path: Path) -> None:
+    walk.journal.append(walk.id, noted("paused", HUMAN, reason="lunch"))
+    assert walk.drive(tmp_path) == "idle"
+    walk.journal.append(walk.id, noted("resumed", HUMAN))
+    assert walk.drive(tmp_path) == PATH[-1]
+
+
+def test_the_record_of_a_step_takes_in_its_own_notes_and_keeps_the_version_it_began_with(
+    walk: Walk, tmp_path: Path
+) -> None:
+    def step(step: Step) -> StepResult:
+        step.note("limited", agent="claude", until=5.0)
+        walk.journal.append(walk.id, noted("cooling", HUMAN, agent="codex", until=6.0))
+        step.note("limited", agent="gemini", until=7.0)  # the note from elsewhere comes first, and is not lost
+        assert (step.record.limited, step.record.cooling) == ({"claude": 5.0, "gemini": 7.0}, {"codex": 6.0})
+        assert (step.since, step.record.version) == (1, 4)
+        return NoEvent.STOP
+
+    walk.steps = {"idle": step}
+    assert walk.drive(tmp_path) == "idle"

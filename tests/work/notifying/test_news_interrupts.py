@@ -9,7 +9,6 @@ import pytest
 
 from interlock.machine import Event
 from interlock.work.driver.notes import noted
-from interlock.work.driver.system import INTERRUPTED
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.loop import begin, drive
 from work.orchestration.playing import ROLES
@@ -21,7 +20,8 @@ def test_nobody_is_told_that_they_interrupted_a_story_loop(tmp_path: Path) -> No
     ground = Ground(tmp_path).made()
     ground.stop.set()
     loop = ground.drive(agents=[ground.agent(IDLE)]).loop
-    assert loop.paused == INTERRUPTED
+    assert loop.paused is not None
+    assert loop.paused.cause == "interrupt"
     with closing(ground.journal()) as journal:
         instance = journal.instance(loop.id)
         told = [news_of(one, journal.machine_of(instance), instance.snapshot, None) for one in journal.history(loop.id)]
@@ -34,7 +34,9 @@ def test_nobody_is_told_that_they_interrupted_a_run(tmp_path: Path) -> None:
     with closing(bench.open()) as journal:
         context = bench.context(journal)
         id_ = begin(context, "All parts are there", "261115-120000", ROLES)
-        assert drive(context, id_).stopped == INTERRUPTED
+        paused = drive(context, id_).paused
+        assert paused is not None
+        assert paused.cause == "interrupt"
         instance = journal.instance(id_)
         told = [news_of(one, journal.machine_of(instance), instance.snapshot, None) for one in journal.history(id_)]
     assert [one for one in told if one is not None] == []

@@ -449,7 +449,7 @@ class Stage(msgspec.Struct):
             "state": run.state,
             "outcome": run.outcome,
             "reason": run.reason,
-            "stopped": run.stopped,
+            "stopped": run.paused.reason if run.paused is not None else None,
             "tasks": [(one.id, str(one.mark), one.attempt, one.note) for one in run.plan.tasks],
             "plan": (run.plan.goal, run.plan.text, run.plan.version),
             "reports": [

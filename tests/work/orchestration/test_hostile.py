@@ -304,7 +304,8 @@ def test_an_executor_that_writes_its_own_reviewer_waits_for_a_person(stage: Stag
     stage.judge(qualified(1), MET)
     resting = run(stage)
     assert (resting.state, resting.outcome) == ("Reviewing", None)
-    assert resting.stopped == f"{ROLE}, who the reviewer is, was changed while the run was under way"
+    assert resting.paused is not None
+    assert resting.paused.reason == f"{ROLE}, who the reviewer is, was changed while the run was under way"
     assert "reviewer" not in {one.role for one in resting.invocations}
     assert run_again(stage, resting).outcome == "success", "a person has looked at it"
 

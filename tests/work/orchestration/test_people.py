@@ -121,7 +121,7 @@ def test_a_closed_task_is_not_done_and_stays_listed(goal: Goal) -> None:
     run = edited(goal, "progress.md", "- [ ] task-4 (Not Started)\n", "")
     assert goal.marks()["task-4"] == "C"
     assert "- [C] task-4 (Cancelled)" in goal.text("progress.md")
-    assert run.stopped is None
+    assert run.paused is None
 
 
 def test_another_order_is_the_one_they_are_taken_in(goal: Goal) -> None:
@@ -554,10 +554,10 @@ def test_a_person_who_stops_it_edits_and_goes_on(goal: Goal) -> None:
     journal = goal.bench.open()
     stop(journal, ANN, run_of(journal.history(goal.id)))
     journal.close()
-    assert goal.go().stopped is not None
+    assert goal.go().paused is not None
     goal.edit("progress.md", "[ ] task-4", "[C] task-4")
     run = goal.resume()
-    assert (run.stopped, goal.marks()["task-4"]) == (None, "C")
+    assert (run.paused, goal.marks()["task-4"]) == (None, "C")
 
 
 EDITS: dict[str, Callable[[Goal], object]] = {

@@ -104,12 +104,12 @@ def test_a_role_that_changes_under_way_lets_the_run_rest_until_a_person_goes_on_
     roles(bench, "executor", "agent: scripted", "model: large", prompt="You are bold.")
     run = goal.go()
     assert (run.state, run.outcome) == ("Executing", None)
-    assert run.stopped is not None
-    assert "our/roles/ralph-executor.agent.md" in run.stopped
+    assert run.paused is not None
+    assert "our/roles/ralph-executor.agent.md" in run.paused.reason
     assert goal.go().version == run.version  # it stays so, whoever drives it
     goal.resume()
     run = goal.go(lambda run: run.state == "Reviewing")
-    assert (run.state, run.stopped) == ("Reviewing", None)
+    assert (run.state, run.paused) == ("Reviewing", None)
     assert "You are bold." in goal.prompts("executor")[0]
     assert [one.agent for one in run.invocations if one.role == "executor"] == ["scripted:large"]
 
@@ -120,7 +120,7 @@ def test_an_agent_that_a_person_named_stays_whatever_a_file_says_later(bench: Be
     goal = begun(bench, executor="scripted:mine")
     goal.go(is_between)
     roles(bench, "executor", "agent: codex", prompt="You are another.")
-    assert goal.go().stopped is not None
+    assert goal.go().paused is not None
     goal.resume()
     assert goal.run.roles["executor"] == "scripted:mine"
 
@@ -151,12 +151,12 @@ def test_a_run_rests_before_it_exceeds_its_budget_and_goes_on_with_more(
     bench.judge([*PAID, *qualified(1)], [*PAID, *MET])
     goal = begun(bench)
     run = goal.go()
-    assert run.stopped is not None
-    assert f"orchestrate.budget_{kind}" in run.stopped
+    assert run.paused is not None
+    assert f"orchestrate.budget_{kind}" in run.paused.reason
     assert len(run.invocations) == 2
     goal.resume()  # neither a restart nor a person who goes on resets anything
     again = goal.go()
-    assert again.stopped is not None
+    assert again.paused is not None
     assert (again.spent, len(again.invocations)) == (run.spent, 2)
     bench.settings[f"orchestrate.budget_{kind}"] = more
     goal.resume()
@@ -180,7 +180,9 @@ def test_time_is_a_budget_too(bench: Bench) -> None:
     data |= {"ending": "finished", "seconds": 61.0, "cost_usd": None, "tokens": 0}
     journal.append(run.id, Event(NOTED, DRIVER, evidence=Evidence(data=data)))
     journal.close()
-    assert "orchestrate.budget_minutes" in (goal.go().stopped or "")
+    paused = goal.go().paused
+    assert paused is not None
+    assert "orchestrate.budget_minutes" in paused.reason
 
 
 # Networks and limits

@@ -86,7 +86,8 @@ def test_a_day_knows_of_all_its_loops_and_the_next_one_begins_anew(tmp_path: Pat
     ground.progress_file.write_text(unblocked(text, "story-1-1"))
     limits = Limits(day_usd=2, day_iterations=9)
     second = ground.drive(agents=[lazy], limits=limits)
-    assert (second.loop.paused, ground.runs_of("lazy")) == ("the money for the day is used up", 4)
+    assert second.loop.paused is not None
+    assert (second.loop.paused.reason, ground.runs_of("lazy")) == ("the money for the day is used up", 4)
     assert second.loop.spent()[1] == 0.5
     day = second.loop.updated[:10]
     assert (second.loop.books.of_day(day).usd, second.loop.books.iterations[day]) == (2.0, 4)

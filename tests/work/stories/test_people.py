@@ -122,7 +122,8 @@ def test_a_note_pauses_and_another_goes_on(ground: Ground) -> None:
     ground.meddle = lambda loop: ground.note("paused", reason="lunch") if loop.state == "TEST" else None
     driven = ground.drive()
     assert not driven.ended
-    assert driven.loop.paused == "lunch"
+    assert driven.loop.paused is not None
+    assert driven.loop.paused.reason == "lunch"
     later = ground.again()
     later.meddle = lambda loop: None
     assert not later.drive().ended
@@ -155,11 +156,14 @@ def test_a_loop_that_has_used_up_its_budget_pauses_and_a_restart_resets_nothing(
 ) -> None:
     paid = ground.agent([{"usage": {"input": 1, "output": 1, "cached": 0}}, *PAID])
     driven = ground.drive(agents=[paid], limits=limits)
-    assert driven.loop.paused == reason
+    assert driven.loop.paused is not None
+    assert driven.loop.paused.reason == reason
     assert ground.runs_of() == runs
     assert not ground.again().drive(agents=[paid], limits=limits).ended
     ground.note("resumed")
-    assert ground.again().drive(agents=[paid], limits=limits).loop.paused == reason
+    again = ground.again().drive(agents=[paid], limits=limits).loop.paused
+    assert again is not None
+    assert again.reason == reason
     assert ground.runs_of() == runs
     assert ground.story().retry_count == runs
 

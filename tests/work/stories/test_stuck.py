@@ -167,9 +167,10 @@ def test_subtasks_that_fail_alike_are_no_reason_to_block_every_story(
     agent = ground.agent(script)
     driven = ground.drive(agents=[agent], tests=tests)
     assert not driven.ended
-    assert driven.loop.paused == f"3 subtasks in a row failed in the same way: {said}"
+    assert driven.loop.paused is not None
+    assert driven.loop.paused.reason == f"3 subtasks in a row failed in the same way: {said}"
     assert ground.runs_of() == runs
-    assert f"paused: {driven.loop.paused}" in ground.told
+    assert f"paused: {driven.loop.paused.reason}" in ground.told
     ground.note("resumed")
     assert ground.drive(agents=[ground.agent(WORK, name="mended")]).ended
 

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Journal, open_journal
-from interlock.work.driver.system import INTERRUPTED
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
 from interlock.work.stories.context import Limits, StoryContext, note
@@ -239,7 +238,8 @@ class Ground(msgspec.Struct):
         try:
             context = self.context(journal, **options)
             id_ = begin(context)
-            if loop_of(journal.history(id_)).paused == INTERRUPTED:
+            paused = loop_of(journal.history(id_)).paused
+            if paused is not None and paused.cause == "interrupt":
                 note(context, id_, None, "resumed")  # as `ralph story run` does
             return drive(context, id_)
         finally:

@@ -256,7 +256,7 @@ def test_a_run_rests_with_its_thread_and_goes_on_where_it_was(bench: Bench, jour
     id_, thread = begun(bench)
     assert thread.state == "Paused"
     [run] = runs(journal)
-    assert (run.state, run.outcome, run.stopped) == ("Executing", None, None)
+    assert (run.state, run.outcome, run.paused) == ("Executing", None, None)
     assert not journal.is_held(f"orchestrator:{run.id}", lambda holder: True)
     goes_on(bench)
     assert bench.act(id_, "resume").state == "PendingReview"
@@ -290,7 +290,7 @@ def test_a_run_that_rests_by_itself_leaves_the_thread_stuck_and_a_person_wakes_i
     """Nobody may stop a child, so that it rests is its own doing."""
 
     def note(told: object) -> None:
-        if isinstance(told, Run) and at_work(told) and told.stopped is None and len(bench.entries(told.id)) < 12:
+        if isinstance(told, Run) and at_work(told) and told.paused is None and len(bench.entries(told.id)) < 12:
             evidence = Evidence(data={"type": "stopped", "reason": "it costs too much"})
             journal.append(told.id, Event(NOTED, DRIVER, evidence=evidence))
 
@@ -301,7 +301,7 @@ def test_a_run_that_rests_by_itself_leaves_the_thread_stuck_and_a_person_wakes_i
     rests_at(bench, lambda run: run.state == "Reviewing")
     assert bench.act(id_, "reconfigure").state == "Paused"
     [run] = runs(journal)
-    assert (run.state, run.stopped) == ("Reviewing", None)
+    assert (run.state, run.paused) == ("Reviewing", None)
 
 
 def test_other_agents_take_over_what_a_run_has_done(bench: Bench, journal: Journal) -> None:

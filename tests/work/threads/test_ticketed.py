@@ -15,7 +15,7 @@ from interlock.journal import Instance, Transaction
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.attention.waiting import waiting
 from interlock.work.driver.lease_holders import process_holder
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.threads.loop import drive

@@ -21,8 +21,8 @@ from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.work.attention import attention
 from interlock.work.budget import RUNS_OF_AGENTS, standing
-from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.gates.audit import audit
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.runs import RUN
 from interlock.work.sessions.verbs import Caller

@@ -65,8 +65,8 @@ def _show(call: CommandCall, entries: list[Entry], machines: dict[str, str]) -> 
 
 def _at(call: CommandCall) -> None:
     from interlock.faces.cli.moment_pages import basis_data, moment_data
-    from interlock.work.driver.record_cache import RecordCaches
     from interlock.work.inspection.causes import basis_of
+    from interlock.work.inspection.record_caches import RecordCaches
     from interlock.work.inspection.time_travel import moment_of
 
     if call.arguments.follow:

@@ -105,16 +105,10 @@ def _drive(call: CommandCall, here: DriverSession, id_: str) -> None:
     if run.outcome is None and here.interrupts.presses:
         hint = "`ralph orchestrate resume` goes on."
         raise InterlockError("interrupted", f"Rests in {run.state}; nothing is lost.", hint)
-    if run.stopped is not None and _rests_by_itself(here.place, run):
+    if run.paused is not None and run.paused.needs_person:
         hint = "Mend that, then `ralph orchestrate resume` goes on."
-        raise Refusal("run_rests", f"The run rests in {run.state}: {one_line(run.stopped)}.", hint, data_of(run))
+        raise Refusal("run_rests", f"The run rests in {run.state}: {one_line(run.paused.reason)}.", hint, data_of(run))
     _tell(call, here.place, run)
-
-
-def _rests_by_itself(place: Workspace, run: Run) -> bool:
-    """Whether nobody said that it is to rest: a budget is used up, or somebody changed who a role is."""
-    stopped = (one for one in reversed(place.journal.history(run.id)) if _is_stop(one))
-    return next(stopped).actor_kind == "system"
 
 
 def _driven(call: CommandCall, here: DriverSession, id_: str) -> Run:
@@ -128,11 +122,10 @@ def _driven(call: CommandCall, here: DriverSession, id_: str) -> Run:
 
 def _is_told(entry: Entry) -> bool:
     """Whether somebody elsewhere lets the run rest, or gives it something new to plan."""
-    return entry.event == "requirements_added" or _is_stop(entry)
+    from interlock.work.driver.record import is_pause
 
-
-def _is_stop(entry: Entry) -> bool:
-    return entry.event == "noted" and entry.decoded_evidence().data.get("type") == "stopped"
+    is_noted = entry.event == "noted"
+    return entry.event == "requirements_added" or (is_noted and is_pause(entry.decoded_evidence().data))
 
 
 # Failed

@@ -22,7 +22,7 @@ def data_of(run: Run, need: RunNeed | None = None) -> dict[str, Any]:
         "state": run.state,
         "outcome": run.outcome,
         "reason": run.reason or None,
-        "stopped": run.stopped,
+        "stopped": run.paused.reason if run.paused is not None else None,
         "roles": run.roles,
         "tasks": [
             {"id": one.id, "mark": str(one.mark), "attempt": one.attempt, "description": one.description}

@@ -121,7 +121,7 @@ def _who(standing: RunStatus) -> Iterator[Text]:
         since = f" since {driver.since[11:19]}" if driver.since else ""
         yield Text(f"driven by {one_line(driver.name)}{since} UTC" if since else f"driven by {one_line(driver.name)}")
     elif run.outcome is None:
-        yield Text(f"nobody drives it{f': {_short(run.stopped)}' if run.stopped else ''}", "yellow")
+        yield Text(f"nobody drives it{f': {_short(run.paused.reason)}' if run.paused else ''}", "yellow")
     if driver is not None and run.at_work is not None:
         asked, doing = run.at_work, f"; {_short(standing.doing)}" if standing.doing else ""
         yield Text(f"at work: {_short(words_of(asked))}, since {asked.at[11:19]} UTC{doing}")

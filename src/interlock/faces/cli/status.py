@@ -22,7 +22,7 @@ def _status(call: CommandCall) -> None:
     from interlock.faces.cli.session import bring_up_to_date
     from interlock.faces.cli.status_page import StatusPage
     from interlock.work.attention import attention, tree
-    from interlock.work.driver.record_cache import RecordCaches
+    from interlock.work.inspection.record_caches import RecordCaches
     from interlock.work.tickets.locks import expire_lost
 
     watch = RecordCaches()

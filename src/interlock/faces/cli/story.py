@@ -82,7 +82,7 @@ _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_starte
 
 def _show(call: CommandCall, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
     where = f" on {loop.story} {loop.task}" if loop.story else ""
-    rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
+    rests = f"  paused: {one_line(loop.paused.reason)}" if loop.paused is not None else ""
     call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
     for one in loop.progress.stories:
         more = f"  {one_line(one.blocker_reason)}" if one.blocker_reason else f"  {one.current_task or ''}"

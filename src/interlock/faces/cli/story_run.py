@@ -102,11 +102,11 @@ def _end(call: CommandCall, driven: LoopResult, *, pressed: bool) -> None:
     if pressed and not driven.ended:
         message = f"Stopped in {loop.state}; nothing is lost."
         raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
-    if loop.is_halted and not driven.ended:
+    if loop.paused is not None and loop.paused.needs_person and not driven.ended:
         hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
-        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused}.", hint, data)
+        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused.reason}.", hint, data)
     if not driven.ended:
-        why = f": {one_line(loop.paused)}" if loop.paused else ""
+        why = f": {one_line(loop.paused.reason)}" if loop.paused is not None else ""
         said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
         call.output.result(data, lambda: call.output.text(said))
     elif loop.outcome == "all_complete":
@@ -132,7 +132,7 @@ def loop_data(loop: Loop) -> dict[str, Any]:
         "story": loop.story,
         "task": loop.task,
         "iteration": loop.iteration,
-        "paused": loop.paused,
+        "paused": loop.paused.reason if loop.paused is not None else None,
         "limited": loop.limited,
         "stories": progress.get("stories", []),
         "metrics": progress.get("metrics", {}),

@@ -23,8 +23,8 @@ _MOST = 12
 
 
 def _why(call: CommandCall) -> None:
-    from interlock.work.driver.record_cache import RecordCaches
     from interlock.work.inspection.causes import why
+    from interlock.work.inspection.record_caches import RecordCaches
     from interlock.work.inspection.references import meant
 
     with readable(call) as place:

@@ -12,7 +12,7 @@ from interlock.errors import NotFound
 from interlock.faces.web.page import PageRequest, Sight
 from interlock.journal import Entry, Instance
 from interlock.machine import Machine
-from interlock.work.driver.record_cache import INCOMPLETE
+from interlock.work.driver.fold import INCOMPLETE
 
 __all__ = ["InstanceRow", "Listed", "folded", "machine_of", "newest", "rows_of", "topic"]
 

@@ -15,7 +15,7 @@ import msgspec
 
 from interlock.journal import Instance, Journal
 from interlock.machine import Machine
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
 from interlock.work.threads.verbs import Confirmation
 

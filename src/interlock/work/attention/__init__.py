@@ -20,8 +20,8 @@ from interlock.work.attention.tree import Tree, WorkNode, tree
 from interlock.work.attention.values import Attention, Spending, StuckItem, WaitingItem, WorkingItem, counted
 from interlock.work.attention.waiting import waiting
 from interlock.work.attention.working import stuck, working
-from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.formats.times import day_of
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
 
 __all__ = [

@@ -8,7 +8,7 @@ from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Spending
 from interlock.work.attention.waiting import open_states
 from interlock.work.budget import limits_of, standing
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
 
 __all__ = ["spending"]

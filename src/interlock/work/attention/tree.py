@@ -12,7 +12,7 @@ from interlock.journal import Instance, Journal
 from interlock.work.attention.values import WaitingItem
 from interlock.work.attention.waiting import open_states
 from interlock.work.attention.working import driver_of, waits_for
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
 from interlock.work.sessions.summary import SessionSummary, summary_of
 from interlock.work.tickets.locks import spoken

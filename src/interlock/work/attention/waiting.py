@@ -12,7 +12,7 @@ from interlock.machine.commands import Handoff
 from interlock.work.attention.values import WaitingItem
 from interlock.work.driver.agent_failures import hindrance_of, remedy
 from interlock.work.driver.lease_holders import is_driven
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
 from interlock.work.orchestration.needs import need_of
 from interlock.work.settings.accepted import standing
@@ -227,8 +227,8 @@ def _loop(journal: Journal, watch: RecordCaches, instance: Instance) -> WaitingI
         is_told = bool(loop.explanation)
         return WaitingItem(of, loop.state, loop.explanation, loop.updated, "ralph story init") if is_told else None
     if loop.paused is not None:
-        why = f"it rests: {loop.paused}" if loop.paused else "somebody paused it"
-        return WaitingItem(of, loop.state, why, loop.updated, "ralph story run", loop.is_halted)
+        why = f"it rests: {loop.paused.reason}"
+        return WaitingItem(of, loop.state, why, loop.updated, "ralph story run", loop.paused.needs_person)
     if not is_driven(journal, "story", instance.id):
         unmet = _needs(journal, instance.id)
         why = unmet or "nobody drives it"
@@ -256,8 +256,10 @@ def _run(journal: Journal, watch: RecordCaches, instance: Instance) -> WaitingIt
         command = f'ralph orchestrate resume {end} --say "…"'
         why = "\n".join((need.says, *need.details[:_MOST_LINES], *need.questions[:_MOST_LINES], need.help))
         return WaitingItem(of, run.state, why, run.updated, command)
-    if run.stopped is not None:
-        return WaitingItem(of, run.state, f"stopped: {run.stopped}", run.updated, f"ralph orchestrate resume {end}")
+    if run.paused is not None:
+        return WaitingItem(
+            of, run.state, f"stopped: {run.paused.reason}", run.updated, f"ralph orchestrate resume {end}"
+        )
     if not is_driven(journal, "orchestrator", instance.id):
         command = f"ralph orchestrate resume {end}"
         needs = _needs(journal, instance.id)

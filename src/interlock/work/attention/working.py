@@ -11,8 +11,8 @@ from interlock.work.attention.values import StuckItem, WorkingItem
 from interlock.work.attention.waiting import open_states
 from interlock.work.driver.agent_failures import hindrance_of, waiting_text
 from interlock.work.driver.lease_holders import current_driver
-from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.formats.times import text_of
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
 from interlock.work.sessions.summary import summary_of
 from interlock.work.stories.stuck import standstill

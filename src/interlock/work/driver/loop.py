@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from interlock.errors import Conflict, Refusal
-from interlock.journal import Entry, Lease, Transaction
+from interlock.journal import Lease, Transaction
 from interlock.machine import Event
-from interlock.machine.model import NOTED, OBSERVED
+from interlock.machine.model import NOTED
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.driver.system import AfterCommit, DriverStep, LoopContext, NoEvent, StepFunction, StepResult, System
+from interlock.work.driver.context import DriverContext
+from interlock.work.driver.step import DriverStep
+from interlock.work.driver.system import AfterCommit, NoEvent, StepFunction, StepResult, System
 
-__all__ = ["drive", "is_moved"]
+__all__ = ["drive"]
 
-S = TypeVar("S", bound=DriverStep)
+S = TypeVar("S", bound=DriverStep[Any, Any])
 
 
-def drive(system: System[S], context: LoopContext, lease: Lease, check_lease: Callable[[], None] = lambda: None) -> S:
+def drive(system: System[S], context: DriverContext, lease: Lease, check_lease: Callable[[], None] = lambda: None) -> S:
     """Drive an instance until it ends, is paused, or needs a person. Calling it again continues.
 
     `check_lease` raises if the lease is lost: that ends driving too, and is not recorded as a pause.
@@ -32,32 +34,36 @@ def drive(system: System[S], context: LoopContext, lease: Lease, check_lease: Ca
         system.close()
 
 
-def _advance(system: System[S], context: LoopContext, lease: Lease, check_lease: Callable[[], None]) -> bool:
+def _advance(system: System[S], context: DriverContext, lease: Lease, check_lease: Callable[[], None]) -> bool:
     """Take one step; False if there is none to take now."""
     check_lease()
     context.refresh()
     step = system.read(lease)
     if system.settle(step):
         return True
-    since = step.record.version  # a step may write notes, and its record then moves on
-    following = system.steps.get(step.snapshot.state)
-    if following is None or step.snapshot.outcome is not None or system.is_paused(step):
+    following = _following(system, step)
+    if following is None:
         return False
     context.tell(step.record)
     if _is_interrupted(context) and (events := system.pause(step)) is not None:
-        context.refresh()  # what a person decided in the journal is read there, and is no interrupt
+        context.refresh()  # a person's decision in the journal is read there, and is not an interrupt
         if not _is_interrupted(context):
             return True
-        _commit(system, context, step, since, events)
+        _commit(system, context, step, events)
         return False
     result = _take(system, step, following)
     if isinstance(result, NoEvent):
         return result is NoEvent.RETRY
-    _commit(system, context, step, since, [result] if isinstance(result, Event) else result)
+    _commit(system, context, step, [result] if isinstance(result, Event) else result)
     return True
 
 
-def _is_interrupted(context: LoopContext) -> bool:
+def _following(system: System[S], step: S) -> StepFunction[S] | None:
+    is_over = step.snapshot.outcome is not None or step.record.paused is not None
+    return None if is_over else system.next(step)
+
+
+def _is_interrupted(context: DriverContext) -> bool:
     return context.pausing.is_set() or context.stop.is_set()
 
 
@@ -70,28 +76,21 @@ def _take(system: System[S], step: S, following: StepFunction[S]) -> StepResult:
         return system.overspent(step, error)
 
 
-def _commit(system: System[S], context: LoopContext, step: S, since: int, events: Sequence[Event]) -> None:
+def _commit(system: System[S], context: DriverContext, step: S, events: Sequence[Event]) -> None:
     """Append what came of a step, unless someone moved the instance meanwhile: then its step is taken again.
 
     That equals a driver that died just before it appended, and every step survives that.
     """
-    id_ = step.record.id
 
     def work(transaction: Transaction) -> AfterCommit | None:
-        if is_moved(transaction.history(id_, since)):
-            return None
-        return system.append(transaction, step, events) if events else None
+        return system.append(transaction, step, events) if events and not step.is_over(transaction) else None
 
     try:
         after = context.journal.transact(work)
     except (Refusal, Conflict):
-        if all(one.event == NOTED and one.actor_id == DRIVER.id for one in context.journal.history(id_, since)):
+        later = context.journal.history(step.fold.id, step.since)
+        if all(one.event == NOTED and one.actor_id == DRIVER.id for one in later):
             raise  # nobody else wrote, so it is our own mistake
         return
     if after is not None:
         after()
-
-
-def is_moved(later: Sequence[Entry]) -> bool:
-    """True if one of these entries moved the instance, and did not only note or observe something."""
-    return any(one.event not in (NOTED, OBSERVED) for one in later)

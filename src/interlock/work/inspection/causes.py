@@ -15,8 +15,8 @@ from interlock.machine.refusal import allowed
 from interlock.work.attention.values import WaitingItem
 from interlock.work.attention.waiting import wait_of
 from interlock.work.attention.working import driver_of
-from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.gates.statement import Approval
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called, reference_to
 from interlock.work.inspection.time_travel import Moment, moment_of
 from interlock.work.tickets.circles import circles

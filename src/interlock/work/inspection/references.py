@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.tickets.numbers import find_ticket, known_ticket, number_of
 from interlock.work.tickets.ticket_table import TICKETS, by_ids
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry, Journal, Outbox
 from interlock.journal.entry import encode
-from interlock.work.driver.record_cache import RecordCaches
 from interlock.work.formats.times import seconds_of, text_of
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import called
 from interlock.work.notifying.delivery import Courier, Keep
 from interlock.work.notifying.news import may_be_news, news_of

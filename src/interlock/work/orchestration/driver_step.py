@@ -7,14 +7,15 @@ from typing import Any
 
 import msgspec
 
-from interlock.journal import Lease
-from interlock.machine import Event, Evidence, Machine, Snapshot
+from interlock.machine import Event, Evidence
 from interlock.work.budget import has_room
 from interlock.work.driver.agent_failures import clock, prose
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.notes import noted
+from interlock.work.driver.record import PAUSED
+from interlock.work.driver.step import DriverStep
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of
@@ -46,22 +47,14 @@ class RoleAnswer(msgspec.Struct, frozen=True):
     is_network: bool = False
 
 
-class RunStep(msgspec.Struct, frozen=True):
+class RunStep(DriverStep[DriverContext, Run], frozen=True):
     """A run in one state."""
 
-    context: DriverContext
     cache: RunCache
-    snapshot: Snapshot
-    machine: Machine
-    lease: Lease
-
-    @property
-    def record(self) -> Run:
-        return self.cache.run
 
     @property
     def run(self) -> Run:
-        return self.cache.run
+        return self.fold.record
 
     def event(self, name: str, reason: str | None = None, facts: dict[str, str] | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine."""
@@ -72,14 +65,6 @@ class RunStep(msgspec.Struct, frozen=True):
     def selects(self, name: str, task: str, **data: Any) -> Event:
         """The same, for a move that names the task that is next."""
         return Event(name, DRIVER, evidence=Evidence(task=task, data=data))
-
-    def note(self, type_: str, **data: Any) -> None:
-        """Write something down at once."""
-        self.write(noted(type_, **data))
-
-    def write(self, *events: Event) -> None:
-        for event in events:
-            self.context.journal.append(self.run.id, event, lease=self.lease)
 
     def counted(self, name: str) -> int:
         return self.snapshot.counters.get(name, 0)
@@ -114,7 +99,6 @@ class RunStep(msgspec.Struct, frozen=True):
         known = {*run.projected}
         if fresh:
             self.write(*(noted("projected", files=dict(portion)) for portion in pieces(fresh.items())))
-            self.cache.take_in()
         tell = self.context.tell
         papers.write(
             run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
@@ -153,7 +137,7 @@ class RunStep(msgspec.Struct, frozen=True):
             repository=lambda: self.cache.repository,
         )
         heard = run_agent(self.context, request)
-        self.cache.take_in()
+        self.catch_up()
         self.project()  # what the agent wrote into them is not a person's
         if heard.result.ending in NO_ATTEMPTS and not _is_network(heard.result):
             self.write(RELEASED)
@@ -165,7 +149,7 @@ class RunStep(msgspec.Struct, frozen=True):
         return RoleAnswer(role.called, read)
 
     def _started(self) -> None:
-        self.context.tell(self.cache.take_in())
+        self.context.tell(self.catch_up())
         self.cache.git.shut()
 
     def _complaint(self, read: Complaint, heard: AgentRun, is_network: bool) -> str:
@@ -182,7 +166,7 @@ class RunStep(msgspec.Struct, frozen=True):
         file = role_file(role, self.context.root, self.context.settings.text("orchestrate.roles"))
         if file.sha256 == self.run.files.get(role.performer, file.sha256):
             return file
-        self.rest(f"{file.where}, who the {role.performer} is, was changed while the run was under way")
+        self.pause(f"{file.where}, who the {role.performer} is, was changed while the run was under way", "changed")
         return None
 
     def _waits(self) -> bool:
@@ -203,13 +187,13 @@ class RunStep(msgspec.Struct, frozen=True):
             if not has_room(used, likely, limit):
                 has = f"{used / unit:.2f} of {limit / unit:.0f} {name} are used"
                 why = f"the budget of the run is used up: {has}; orchestrate.budget_{name} in ralph.toml sets it"
-                self.rest(why, cause="budget")
+                self.pause(why, "budget")
                 return True
         return False
 
-    def rest(self, why: str, **more: str) -> None:
-        """Let the run rest where it is, until a person goes on with it."""
-        self.note("stopped", reason=why, **more)
+    def pause(self, why: str, cause: str) -> None:
+        """Pause the run where it is, until a person resumes it."""
+        self.note(PAUSED, reason=why, cause=cause)
         self.context.tell(f"It rests: {why}.")
 
 

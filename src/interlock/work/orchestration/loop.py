@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from interlock.work.driver import loop as driver
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_driver_lease
 from interlock.work.driver.notes import noted
-from interlock.work.driver.system import INTERRUPTED, NoEvent, StepFunction, StepResult
+from interlock.work.driver.system import NoEvent, StepFunction, StepResult, interrupt_events
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.driver_step import RunStep
@@ -36,24 +36,21 @@ def drive(context: DriverContext, id_: str) -> Run:
     journal = context.journal
     with hold_driver_lease(context, MACHINE, id_) as held:
         cache = opened(held.context, id_, journal.machine_of(journal.instance(id_)))
-        return driver.drive(_RunSystem(cache), held.context, held.lease, held.check).run
+        return driver.drive(_RunSystem(held.context, cache), held.context, held.lease, held.check).run
 
 
 class _RunSystem(msgspec.Struct):
     """One run, as the driver's loop drives it."""
 
+    context: DriverContext
     cache: RunCache
     _is_first: bool = True
 
-    @property
-    def steps(self) -> Mapping[str, StepFunction[RunStep]]:
-        return STEPS
-
     def read(self, lease: Lease) -> RunStep:
-        journal = self.cache.context.journal
-        self.cache.take_in()
-        instance = journal.instance(self.cache.run.id)
-        return RunStep(self.cache.context, self.cache, instance.snapshot, journal.machine_of(instance), lease)
+        return RunStep.read(self.context, self.cache.fold, lease, self.cache)
+
+    def next(self, step: RunStep) -> StepFunction[RunStep] | None:
+        return STEPS.get(step.snapshot.state)
 
     def enter(self, step: RunStep) -> bool:
         if step.run.outcome is None:
@@ -66,14 +63,11 @@ class _RunSystem(msgspec.Struct):
         is_first, self._is_first = self._is_first, False
         return _settle(step, is_first)
 
-    def is_paused(self, step: RunStep) -> bool:
-        return step.run.stopped is not None
-
     def pause(self, step: RunStep) -> Sequence[Event]:
-        return () if step.context.is_child else [noted("stopped", reason=INTERRUPTED, cause="interrupt")]
+        return interrupt_events(self.context)
 
     def overspent(self, step: RunStep, refusal: Refusal) -> StepResult:
-        step.rest(f"{refusal.message} {refusal.hint}".removesuffix("."), cause="budget")
+        step.pause(f"{refusal.message} {refusal.hint}".removesuffix("."), "budget")
         return NoEvent.RETRY
 
     def append(self, transaction: Transaction, step: RunStep, events: Sequence[Event]) -> None:
@@ -82,7 +76,7 @@ class _RunSystem(msgspec.Struct):
 
     def leave(self, step: RunStep) -> None:
         """Report how it ended, and note that the files were written, for whoever looks at them from now on."""
-        if step.run.outcome is not None or step.run.stopped is not None:
+        if step.run.outcome is not None or step.run.paused is not None:
             step.context.tell(step.run)
         if step.run.left or (step.run.found and step.run.projected):
             step.note("written")
@@ -106,7 +100,6 @@ def _settle(step: RunStep, is_whole: bool) -> bool:
     if run.is_foreign:  # its driver died: what is in the files may be the agent's
         step.project()
         step.note("released")
-        step.cache.take_in()
     elif run.outcome is None:
         found = step.cache.papers.edits(run, step.cache.last_projected, is_whole=is_whole)
         is_edited = found is not None and _read_back(step, found)
@@ -134,7 +127,7 @@ def _read_back(step: RunStep, found: FileEdits) -> bool:
             transaction.append(run.id, Event("tasks_edited", _PERSON), lease=step.lease)
 
     step.context.journal.transact(work)
-    step.cache.take_in()
+    step.catch_up()
     return True
 
 

@@ -209,6 +209,7 @@ _NEWS: Mapping[str, Tell] = {
     "read_back": _read_back,
     "task_reopened": _reopened,
     "tasks_edited": _edited,
+    "paused": _stopped,
     "stopped": _stopped,
     "resumed": _resumed,
 }

@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from interlock.work.budget.books import Books
+from interlock.work.driver.record import DriverRecord
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
-from interlock.world.agents.result import FailedAgent
 
 __all__ = ["OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
 
@@ -42,10 +41,9 @@ class Invocation(msgspec.Struct, frozen=True):
     at: str
 
 
-class Run(msgspec.Struct):
+class Run(DriverRecord):
     """A run as its entries tell it."""
 
-    id: str = ""
     session: str = ""
     """The name of its directory."""
     follows: str | None = None
@@ -53,13 +51,8 @@ class Run(msgspec.Struct):
     parent: str | None = None
     """The thread that drives it."""
     goal: str = ""
-    state: str = ""
-    outcome: str | None = None
     reason: str = ""
     started: str = ""
-    updated: str = ""
-    version: int = 0
-    entered: int = 0
     roles: dict[str, str] = msgspec.field(default_factory=dict)
     """Which agent plays which role, `name` or `name:model`."""
     files: dict[str, str] = msgspec.field(default_factory=dict)
@@ -95,12 +88,6 @@ class Run(msgspec.Struct):
     """What our verifiers saw of the task that is reviewed."""
     at_work: ActiveRole | None = None
     invocations: list[Invocation] = msgspec.field(default_factory=list)
-    books: Books = msgspec.field(default_factory=Books)
-    limited: dict[str, float] = msgspec.field(default_factory=dict)
-    cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """The time until which an agent that took too long is left out, while others can work."""
-    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
-    """The agents that could not be started since the run was last gone on with."""
     wishes: list[str] = msgspec.field(default_factory=list)
     """What a person has added to the goal."""
     told: int = 0
@@ -125,9 +112,6 @@ class Run(msgspec.Struct):
     """When something was last asked or answered."""
     verdict: str = ""
     """The last verdict, and why."""
-    stopped: str | None = None
-    is_overdrawn: bool = False
-    """Whether it rests because it may use no more."""
     moves: list[tuple[str, str, str]] = msgspec.field(default_factory=list)
     """Every state that was entered: from, to, when."""
 

@@ -13,11 +13,12 @@ from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.budget import Amount
+from interlock.work.driver.fold import fold
+from interlock.work.driver.record import take_note
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.record import ActiveRole, Invocation, Run
 from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, QuestionStatus, Task, TaskReport
-from interlock.world.agents.result import FailedAgent
 
 __all__ = ["change", "run_of", "take"]
 
@@ -29,10 +30,7 @@ _INIT, _BRAINSTORM, _RESEARCH, _BREAKDOWN = PLANNING
 
 def run_of(entries: Iterable[Entry]) -> Run:
     """What these entries, all of one run from its first on, add up to."""
-    run = Run()
-    for entry in entries:
-        take(run, entry)
-    return run
+    return fold(Run(), take, entries)
 
 
 def take(run: Run, entry: Entry) -> None:
@@ -49,6 +47,7 @@ def take(run: Run, entry: Entry) -> None:
         run.follows, run.parent = data["follows"], data[CREATED].get("parent")
         run.chosen = tuple(data.get("chosen", ()))
     elif entry.event == NOTED:
+        take_note(run, entry, data)
         _NOTES.get(data.get("type", ""), _nothing)(run, entry, data)
     else:
         _move(run, entry, data)
@@ -270,22 +269,6 @@ def _verified(run: Run, entry: Entry, data: Data) -> None:
     run.receipt, run.is_foreign = data["receipt"], False
 
 
-def _limited(run: Run, entry: Entry, data: Data) -> None:
-    run.limited[data["agent"]] = float(data["until"])
-
-
-def _cooling(run: Run, entry: Entry, data: Data) -> None:
-    run.cooling[data["agent"]] = float(data["until"])
-
-
-def _failing(run: Run, entry: Entry, data: Data) -> None:
-    run.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
-
-
-def _tried_again(run: Run, entry: Entry, data: Data) -> None:
-    run.failing = {}
-
-
 def _projected(run: Run, entry: Entry, data: Data) -> None:
     for name, sha256 in data["files"].items():
         if name in run.projected:
@@ -324,13 +307,7 @@ def _with_answer(cycle: Cycle, answer: Answered) -> Cycle:
     return replace(cycle, questions=tuple(questions))
 
 
-def _stopped(run: Run, entry: Entry, data: Data) -> None:
-    run.stopped = str(data.get("reason", "")) or "a person said so"
-    run.is_overdrawn = data.get("cause") == "budget"
-
-
 def _resumed(run: Run, entry: Entry, data: Data) -> None:
-    run.stopped = None
     run.files, run.roles = dict(data.get("files", run.files)), dict(data.get("roles", run.roles))
 
 
@@ -366,13 +343,8 @@ _NOTES: Mapping[str, Tell] = {
     "cycle": _cycled,
     "verifying": _verifying,
     "verified": _verified,
-    "limited": _limited,
-    "cooling": _cooling,
-    "failing": _failing,
-    "tried_again": _tried_again,
     "projected": _projected,
     "read_back": _read_back,
     "beside": _beside,
-    "stopped": _stopped,
     "resumed": _resumed,
 }

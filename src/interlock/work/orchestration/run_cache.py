@@ -10,6 +10,7 @@ from interlock.journal import Entry, Journal
 from interlock.machine import Machine
 from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.fold import Fold
 from interlock.work.driver.open_repository import OpenRepository
 from interlock.work.orchestration.projecting import Papers
 from interlock.work.orchestration.record import Run
@@ -26,23 +27,21 @@ class RunCache(msgspec.Struct):
 
     context: Final[DriverContext]
     papers: Final[Papers]
-    run: Run
-    _transitions: TransitionLog
-    log: str = ""
-    """The lines of the moves so far."""
+    fold: Final[Fold[Run]]
+    moves: Final[_Moves]
+    """The lines of its moves, kept by the fold."""
+    before: Final[str]
+    """The lines of the runs before it on the same directory."""
     git: Final[OpenRepository] = msgspec.field(default_factory=OpenRepository)
 
-    def take_in(self) -> Run:
-        """The run as its entries tell it now: only those are read that are new, whoever wrote them."""
-        for entry in self.context.journal.history(self.run.id, self.run.version):
-            self.take(entry)
-        return self.run
+    @property
+    def run(self) -> Run:
+        return self.fold.record
 
-    def take(self, entry: Entry) -> None:
-        take(self.run, entry)
-        line = self._transitions.take(entry)
-        if line is not None:
-            self.log += line
+    @property
+    def log(self) -> str:
+        """The text of the moves so far."""
+        return self.before + "".join(self.moves.lines)
 
     def last_projected(self) -> Run:
         """The run as it was when its files were last noted."""
@@ -66,13 +65,30 @@ def _is_projection(entry: Entry) -> bool:
 
 def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
     """The cache of a driver that begins or continues a run."""
-    journal: Journal = context.journal
-    entries = journal.history(id_)
-    run = run_of(entries)
-    log = TransitionLog(machine, run.session)
-    text = _log_before(journal, run) + "".join(line for entry in entries if (line := log.take(entry)))
+    moves = _Moves(machine)
+    fold = Fold(id_, moves.reset, moves.take)
+    run = fold.read(context.journal)
     papers = Papers(SessionFiles(context.root, context.state_directory), run.session)
-    return RunCache(context, papers, run, log, text)
+    return RunCache(context, papers, fold, moves, _log_before(context.journal, run))
+
+
+class _Moves(msgspec.Struct):
+    """Takes the entries of a run in, and keeps the line of each move."""
+
+    machine: Machine
+    lines: list[str] = msgspec.field(default_factory=list)
+    _log: TransitionLog | None = None
+
+    def reset(self) -> Run:
+        self.lines, self._log = [], None
+        return Run()
+
+    def take(self, run: Run, entry: Entry) -> None:
+        take(run, entry)
+        self._log = self._log or TransitionLog(self.machine, run.session)
+        line = self._log.take(entry)
+        if line is not None:
+            self.lines.append(line)
 
 
 def _log_before(journal: Journal, run: Run) -> str:

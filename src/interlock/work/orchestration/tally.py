@@ -248,6 +248,7 @@ _NOTES: Final[Mapping[str, Count]] = {
     "read_back": _read_back,
     "cycle": _cycled,
     "invoked": _invoked,
+    "paused": _stopped,
     "stopped": _stopped,
     "resumed": _resumed,
 }

@@ -11,6 +11,7 @@ from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.record import PAUSED
 from interlock.work.driver.thread_owned import driven_by, refuse_on_a_threads_branch
 from interlock.work.gates.person import Person, must_be_person
 from interlock.work.orchestration.beginning import (
@@ -97,7 +98,7 @@ def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
     steerable(run)
     _must_go_on(run, "`ralph orchestrate resume` goes on where it failed")
     reason = worded(reason, "A reason", 'Such as `ralph orchestrate stop --reason "tomorrow"`.') if reason else ""
-    data = {"type": "stopped", "reason": reason}
+    data = {"type": PAUSED, "reason": reason, "cause": "person"}
     journal.append(run.id, Event(NOTED, person, evidence=Evidence(data=data)))
 
 
@@ -124,7 +125,7 @@ def resume(context: DriverContext, person: Person, run: Run, wish: str = "") -> 
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
         said = [_added(person.actor, run, wish)] if wish else []
-        said += [_resumed(context, person.actor, roles_now(context, run))] if run.stopped is not None else []
+        said += [_resumed(context, person.actor, roles_now(context, run))] if run.paused is not None else []
         if said:
             context.journal.transact(lambda transaction: [transaction.append(run.id, one) for one in said])
         return run.id

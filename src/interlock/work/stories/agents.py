@@ -83,7 +83,7 @@ def _has_given_up(step: StoryStep, made: StoryRunResult) -> bool:
 
 def _given_up(step: StoryStep, made: StoryRunResult) -> Event:
     why = f"the agent gave up with <promise>{step.context.promises['abort']}</promise>"
-    pause(step, why)
+    pause(step, why, "stuck")
     return step.failed("attempt_failed", f"{why}\n{made.said[-2000:]}", step.facts(why))
 
 
@@ -92,7 +92,7 @@ def _attempted(step: StoryStep) -> StoryRunResult | None:
     over = overdrawn(step)
     why = over or _goes_in_circles(step)
     if why is not None:
-        pause(step, why, **({"cause": "budget"} if over else {}))
+        pause(step, why, "budget" if over else "stuck")
         return None
     return ran(step, step.context.agents, "implementer", lambda agent: _prompt(step, story, task, _guide(step, agent)))
 

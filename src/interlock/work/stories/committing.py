@@ -50,7 +50,7 @@ def commit_task(step: StoryStep) -> StepResult:
     except InterlockError as error:
         if error.code not in _GIT:
             raise
-        put_back(step.context, loop, step.lease)
+        put_back(step)
         return step.failed("git_failed", error.message, Facts(loop.tested, fingerprint(error.message)))
     logged = _log(step, event_id, made)
     step.context.tell("<promise>READY_FOR_NEXT_TASK</promise>")
@@ -74,22 +74,19 @@ def _made(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) ->
 
 def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) -> None:
     """The files as they are once the subtask is done: they belong into its commit."""
-    context, loop = step.context, step.loop
-    if loop.guarded:
-        put_back(context, loop, step.lease)  # an earlier try was cut off
-    guard(context, loop, step.lease)
+    if step.loop.guarded:
+        put_back(step)  # an earlier try was cut off
+    guard(step)
     _tick(step, story, task)
-    then = context.cache.loop(context.journal, loop.id)
+    then = step.catch_up().copied()
     after(then, "committed", {**told, "commit": None})
-    project(context, then, step.lease)
+    project(step, then)
 
 
 def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
     files = named(one.path for one in changed_by(step.repository(), made)) if made else []
     return remember(
-        step.context,
-        step.loop,
-        step.lease,
+        step,
         EventType.TASK_COMPLETE,
         event_id,
         files_modified=tuple(files[:200]) or ("none",),

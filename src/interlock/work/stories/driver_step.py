@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
-from interlock.journal import Lease
-from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
-from interlock.work.stories.context import DRIVER, StoryContext, StoryFiles, named, note, own, plain
+from interlock.machine import Accepted, Event, Evidence, Snapshot, step
+from interlock.work.driver.step import DriverStep
+from interlock.work.stories.context import DRIVER, StoryContext, StoryFiles, named, own, plain
 from interlock.work.stories.record import Loop
 from interlock.work.stories.stuck import Facts, NoProgress, fingerprint, standstill
 from interlock.world.git import Repository, WorkTreeHash
@@ -16,18 +14,12 @@ from interlock.world.git import Repository, WorkTreeHash
 __all__ = ["StoryStep"]
 
 
-class StoryStep(msgspec.Struct, frozen=True):
-    """The loop in one state: where it works, what is known of it, and the right to drive it."""
-
-    context: StoryContext
-    loop: Loop
-    snapshot: Snapshot
-    machine: Machine
-    lease: Lease
+class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
+    """The loop in one state."""
 
     @property
-    def record(self) -> Loop:
-        return self.loop
+    def loop(self) -> Loop:
+        return self.fold.record
 
     def event(self, name: str, *, task: str | None = None, **data: Any) -> Event:
         """What came of it, as an event of the machine."""
@@ -74,9 +66,6 @@ class StoryStep(msgspec.Struct, frozen=True):
     def repository(self) -> Repository:
         """The repository, for git."""
         return self.context.cache.repository(self.context.root)
-
-    def note(self, type_: str, **data: Any) -> None:
-        note(self.context, self.loop.id, self.lease, type_, **data)
 
 
 def _retries(snapshot: Snapshot) -> int:

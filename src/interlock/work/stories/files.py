@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from interlock.errors import Refusal
-from interlock.journal import Lease, Transaction
+from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.notes import noted
@@ -21,7 +21,8 @@ from interlock.work.driver.system import AfterCommit
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.context import StoryContext, note, own, own_files, plain, read_text, write_text
+from interlock.work.stories.context import StoryContext, own, own_files, plain, read_text, write_text
+from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.progress import FILE, Progress, StoryStatus, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
@@ -43,25 +44,26 @@ def sweep_up(context: StoryContext, loop: Loop) -> None:
         sweep(place)
 
 
-def settle(context: StoryContext, loop: Loop, lease: Lease) -> bool:
+def settle(step: StoryStep) -> bool:
     """Before a step: put back guarded files, take in people's edits, write `progress.txt`; True after an edit."""
+    loop = step.loop
     if loop.guarded and loop.state == "COMMIT":
         return False  # the step itself finds out whether its files are in a commit already
     if loop.guarded:
-        put_back(context, loop, lease)
-    elif _read_back(context, loop, lease):
+        put_back(step)
+    elif _read_back(step):
         return True
-    project(context, loop, lease)
+    project(step)
     return False
 
 
-def project(context: StoryContext, loop: Loop, lease: Lease) -> None:
-    """Let `progress.txt` say what the loop says; what people wrote around it stays."""
+def project(step: StoryStep, then: Loop | None = None) -> None:
+    """Write the loop as it is, or as it will be then, to `progress.txt`; what people wrote around it stays."""
+    context, loop = step.context, then or step.loop
     current = _current(context, loop)
     text = None if current is None else _text_of(context, loop, current)
     if text is not None:
-        note(context, loop.id, lease, "projected", sha256=sha256_of(text), file=FILE)
-        loop.projected.append(sha256_of(text))
+        step.note("projected", sha256=sha256_of(text), file=FILE)
         write_text(context.progress, text)
 
 
@@ -84,14 +86,13 @@ def _text_of(context: StoryContext, loop: Loop, current: str) -> str | None:
     return text if text != current else None
 
 
-def move(
-    transaction: Transaction, context: StoryContext, loop: Loop, events: Sequence[Event], lease: Lease
-) -> AfterCommit | None:
+def move(transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> AfterCommit | None:
     """Append the events of a step and the hash of the `progress.txt` that follows from them, in one transaction.
 
     Where a person has edited the file or told the loop something meanwhile, `settle` takes that in first.
     """
-    loop = loop.copied()  # a transaction may be tried again
+    context, lease = step.context, step.lease
+    loop = step.loop.copied()  # a transaction may be tried again
     for entry in transaction.history(loop.id, loop.version):  # the notes of the step itself
         take(loop, entry)
     current = _current(context, loop)
@@ -108,8 +109,9 @@ def move(
 # What people edit
 
 
-def _read_back(context: StoryContext, loop: Loop, lease: Lease) -> bool:
+def _read_back(step: StoryStep) -> bool:
     """Take in what a person changed: unblocked, reordered or added stories. What they may not change is told."""
+    context, loop, lease = step.context, step.loop, step.lease
     try:
         text = read_text(context.progress)
         if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
@@ -145,16 +147,16 @@ def _unblocked(before: Progress, after: Progress) -> list[tuple[str, str]]:
 # What nobody may edit meanwhile
 
 
-def guard(context: StoryContext, loop: Loop, lease: Lease) -> None:
+def guard(step: StoryStep) -> None:
     """Copy the loop's own files and note what they are, before something runs that must not change them."""
+    context, loop = step.context, step.loop
     files = {name: context.cache.seen.hash(f"{context.root}/{name}") for name in own(context, loop.progress)}
     for name, hash_ in files.items():
         if hash_ is not None and context.cache.copies.get(name) != hash_:
             files[name] = _copied(context, name)
     changed = {name: hash_ for name, hash_ in files.items() if loop.listed.get(name, "") != hash_}
     gone = [name for name in loop.listed if name not in files]
-    note(context, loop.id, lease, "guarded", changed=changed, gone=gone)
-    loop.guarded, loop.listed = files, dict(files)
+    step.note("guarded", changed=changed, gone=gone)
 
 
 def _copied(context: StoryContext, name: str) -> str | None:
@@ -167,23 +169,25 @@ def _copied(context: StoryContext, name: str) -> str | None:
     return context.cache.copies[name]
 
 
-def put_back(context: StoryContext, loop: Loop, lease: Lease) -> None:
+def put_back(step: StoryStep) -> None:
     """Undo what was done to the guarded files. What was in them is kept for people to look at, and told."""
+    context, loop = step.context, step.loop
     if not loop.guarded:
         return
     wanted = {name: loop.guarded.get(name) for name in (*loop.guarded, *own(context, loop.progress))}
     changed = [name for name, sha256 in wanted.items() if context.cache.seen.hash(f"{context.root}/{name}") != sha256]
     if changed:  # a driver that lost its lease is refused here, before it touches what is another's now
-        context.journal.renew(lease, context.settings.number("driver.lease_seconds"))
+        assert step.lease is not None  # only a driver guards files
+        context.journal.renew(step.lease, context.settings.number("driver.lease_seconds"))
     for name in changed:
         if loop.state not in _OURS:
-            _reject(context, loop, lease, name)
+            _reject(step, name)
         _restore(context, loop, name, wanted[name])
-    note(context, loop.id, lease, "released")
-    loop.guarded = {}
+    step.note("released")
 
 
-def _reject(context: StoryContext, loop: Loop, lease: Lease, name: str) -> None:
+def _reject(step: StoryStep, name: str) -> None:
+    context = step.context
     kept = Folder(context.state_directory).take_in(context.root / name, name)
     if kept is None:
         where, message = None, f"{name} was taken away while it was guarded; it is back"
@@ -191,7 +195,7 @@ def _reject(context: StoryContext, loop: Loop, lease: Lease, name: str) -> None:
         where = f"{context.state_directory.name}/{kept}"
         message = f"{name} was edited while it was guarded; it was put back, and the edit is kept as {where}"
         message += "; to unblock a story, use `ralph story unblock`" if name == FILE else ""
-    note(context, loop.id, lease, "rejected", file=name, kept=where, message=message)
+    step.note("rejected", file=name, kept=where, message=message)
     context.tell(message)
 
 

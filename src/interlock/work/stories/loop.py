@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,8 +13,8 @@ from interlock.journal import Lease, Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver import loop as driver
 from interlock.work.driver.driver_lease import hold_driver_lease
-from interlock.work.driver.notes import noted
-from interlock.work.driver.system import INTERRUPTED, AfterCommit, NoEvent, StepFunction, StepResult
+from interlock.work.driver.fold import Fold
+from interlock.work.driver.system import AfterCommit, NoEvent, StepFunction, StepResult, interrupt_events
 from interlock.work.driver.thread_owned import refuse_on_a_threads_branch
 from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
@@ -25,7 +25,7 @@ from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import StoryStatus, parse
 from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
-from interlock.work.stories.replay import loop_of
+from interlock.work.stories.replay import loop_of, take
 from interlock.work.stories.runs import pause
 from interlock.work.stories.steps import STEPS
 
@@ -81,7 +81,8 @@ def drive(context: StoryContext, id_: str) -> LoopResult:
     """Drive a loop until it ends, is paused, or is stopped. Calling it again continues."""
     with hold_driver_lease(context, MACHINE, id_) as held:
         watched = replace(context, stop=held.context.stop)
-        loop = driver.drive(_LoopSystem(watched, id_), watched, held.lease, held.check).loop
+        system = _LoopSystem(watched, Fold(id_, Loop, take))
+        loop = driver.drive(system, watched, held.lease, held.check).loop
     return LoopResult(loop, loop.outcome is not None)
 
 
@@ -89,17 +90,13 @@ class _LoopSystem(msgspec.Struct, frozen=True):
     """One story loop, as the driver's loop drives it."""
 
     context: StoryContext
-    id: str
-
-    @property
-    def steps(self) -> Mapping[str, StepFunction[StoryStep]]:
-        return STEPS
+    fold: Fold[Loop]
 
     def read(self, lease: Lease) -> StoryStep:
-        journal = self.context.journal
-        loop = self.context.cache.loop(journal, self.id)  # first: a move between the two readings is noticed
-        instance = journal.instance(self.id)
-        return StoryStep(self.context, loop, instance.snapshot, journal.machine_of(instance), lease)
+        return StoryStep.read(self.context, self.fold, lease)
+
+    def next(self, step: StoryStep) -> StepFunction[StoryStep] | None:
+        return STEPS.get(step.snapshot.state)
 
     def enter(self, step: StoryStep) -> bool:
         sweep_up(self.context, step.loop)
@@ -108,20 +105,17 @@ class _LoopSystem(msgspec.Struct, frozen=True):
         return True
 
     def settle(self, step: StoryStep) -> bool:
-        return step.loop.outcome is None and settle(self.context, step.loop, step.lease)
-
-    def is_paused(self, step: StoryStep) -> bool:
-        return step.loop.paused is not None
+        return step.loop.outcome is None and settle(step)
 
     def pause(self, step: StoryStep) -> Sequence[Event]:
-        return () if self.context.is_child else [noted("paused", reason=INTERRUPTED, cause="interrupt")]
+        return interrupt_events(self.context)
 
     def overspent(self, step: StoryStep, refusal: Refusal) -> StepResult:
-        pause(step, f"{refusal.message} {refusal.hint}", cause="budget")
+        pause(step, f"{refusal.message} {refusal.hint}", "budget")
         return NoEvent.RETRY
 
     def append(self, transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> AfterCommit | None:
-        return move(transaction, self.context, step.loop, events, step.lease)
+        return move(transaction, step, events)
 
     def leave(self, step: StoryStep) -> None:
         if step.loop.outcome is not None:

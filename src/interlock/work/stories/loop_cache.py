@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.journal import Journal
 from interlock.work.driver.file_hashes import FileHashes
 from interlock.work.driver.open_repository import OpenRepository
 from interlock.work.stories.progress import StoryProgress
-from interlock.work.stories.record import Loop
-from interlock.work.stories.replay import take
 from interlock.work.stories.sheet import Sheet
 from interlock.work.stories.unsent import LoopMemory
 
@@ -28,7 +25,6 @@ class Owned(msgspec.Struct):
 class LoopCache(OpenRepository):
     """What need not be found out again, each with what tells whether it still holds."""
 
-    _loop: Loop = msgspec.field(default_factory=Loop)
     sheet: Sheet = msgspec.field(default_factory=Sheet)
     """`progress.txt` as it was last."""
     seen: FileHashes = msgspec.field(default_factory=FileHashes)
@@ -37,12 +33,3 @@ class LoopCache(OpenRepository):
     own: Owned | None = None
     memories: dict[str, LoopMemory] = msgspec.field(default_factory=dict)
     """The memory events of each loop of the repository, as far as they were read."""
-
-    def loop(self, journal: Journal, id_: str) -> Loop:
-        """A loop as its entries tell it now: only those are read that are new, whoever wrote them."""
-        known = self._loop if self._loop.id == id_ else Loop()
-        self._loop = Loop()  # what is cut off in between is not half known
-        for entry in journal.history(id_, known.version):
-            take(known, entry)
-        self._loop = known
-        return known.copied()

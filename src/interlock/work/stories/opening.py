@@ -11,6 +11,7 @@ from interlock.journal import Entry, Journal
 from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.readiness import nameless, require_agent
+from interlock.work.driver.record import is_pause
 from interlock.work.settings.values import Settings
 from interlock.work.stories.context import PROMISES, Limits, StoryContext
 from interlock.work.stories.progress import FILE
@@ -50,7 +51,7 @@ class LoopOptions(msgspec.Struct, frozen=True):
 
 def pauses(entry: Entry) -> bool:
     """Whether an entry lets a loop rest: a person said so from elsewhere."""
-    return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "paused"
+    return entry.event == NOTED and is_pause(entry.decoded_evidence().data)
 
 
 def make_story_context(context: DriverContext, asked: LoopOptions, criteria: Sequence[Criterion] = ()) -> StoryContext:

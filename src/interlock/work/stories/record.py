@@ -8,9 +8,10 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from interlock.work.budget.books import Books
+from interlock.work.driver.record import DriverRecord
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
-from interlock.world.agents.result import NO_ATTEMPTS, FailedAgent
+from interlock.world.agents.result import NO_ATTEMPTS
 
 __all__ = ["Attempt", "Loop", "StoryRunResult"]
 
@@ -47,12 +48,9 @@ class StoryRunResult(msgspec.Struct, frozen=True):
         return self.ending == "finished"
 
 
-class Loop(msgspec.Struct):
+class Loop(DriverRecord):
     """A loop as its entries tell it."""
 
-    id: str = ""
-    state: str = ""
-    outcome: str | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     progress: Progress = msgspec.field(default_factory=Progress)
     story: str | None = None
@@ -63,7 +61,6 @@ class Loop(msgspec.Struct):
     attempts: list[Attempt] = msgspec.field(default_factory=list)
     worked: tuple[int, float] = (0, 0.0)
     """How many attempts at the work there were, and how many seconds they took."""
-    books: Books = msgspec.field(default_factory=Books)
     begun: int = 0
     """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
     ran: StoryRunResult | None = None
@@ -94,19 +91,8 @@ class Loop(msgspec.Struct):
     """What a person added, and no agent has been told yet."""
     let_go: int = 0
     """How much there was of it before: told to an agent, or taken back."""
-    paused: str | None = None
-    is_halted: bool = False
-    """Whether it paused by itself, and needs somebody to look at it."""
-    is_overdrawn: bool = False
-    """Whether it paused because it may use no more."""
     skipped: set[str] = msgspec.field(default_factory=set)
     limits: dict[str, float] = msgspec.field(default_factory=dict)
-    limited: dict[str, float] = msgspec.field(default_factory=dict)
-    cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """The time until which an agent that took too long is left out, while others can work."""
-    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
-    """The agents that could not be started since the loop was last gone on with."""
-    """Until when an agent has reached a limit."""
     unsent: dict[str, dict[str, Any]] = msgspec.field(default_factory=dict)
     """Memory events that the server has not."""
     sent: set[str] = msgspec.field(default_factory=set)
@@ -120,13 +106,9 @@ class Loop(msgspec.Struct):
     explanation: str = ""
     """Why it ended in ERROR."""
     started: str = ""
-    updated: str = ""
     branch: str | None = None
     """The branch that was checked out at its start: it commits on no other."""
     last_commit: str | None = None
-    version: int = 0
-    entered: int = 0
-    """The entry by which it came to the state that it is in."""
 
     def spent(self, task: str | None = None) -> tuple[float, float, int]:
         """Seconds, dollars and tokens that agents have used, for one task or in all."""

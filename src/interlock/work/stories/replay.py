@@ -9,13 +9,14 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.journal import Entry
-from interlock.machine.model import NOTED
+from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.budget import Amount
+from interlock.work.driver.fold import fold
+from interlock.work.driver.record import take_note
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
 from interlock.work.stories.record import Attempt, Loop, StoryRunResult
 from interlock.work.stories.stuck import Facts, first_line
-from interlock.world.agents.result import FailedAgent
 
 __all__ = ["after", "fresh", "loop_of", "take"]
 
@@ -31,10 +32,7 @@ _REMEMBERED = 4
 
 def loop_of(entries: Iterable[Entry]) -> Loop:
     """What these entries, all of one loop from its first on, add up to."""
-    loop = Loop()
-    for entry in entries:
-        take(loop, entry)
-    return loop
+    return fold(Loop(), take, entries)
 
 
 def take(loop: Loop, entry: Entry) -> None:
@@ -45,6 +43,7 @@ def take(loop: Loop, entry: Entry) -> None:
         loop.id, loop.started, loop.options = entry.instance, entry.time, dict(data.get("options", {}))
         _carried(loop, data)
     if entry.event == NOTED:
+        take_note(loop, entry, data)
         _NOTES.get(data.get("type", ""), _nothing)(loop, data)
     else:
         _move(loop, entry, data)
@@ -63,7 +62,7 @@ def _move(loop: Loop, entry: Entry, data: Data) -> None:
             _left(loop, entry.from_state)
         loop.state, loop.entered = entry.to_state, entry.version
         loop.ran, loop.guarded = None, {}
-    if entry.to_state in ("EXIT", "ERROR"):
+    if entry.to_state in ("EXIT", "ERROR") or entry.event == SUPERSEDED:
         loop.outcome = entry.event
     after(loop, entry.event, data)
     if entry.event not in _IN_THE_COMMIT:
@@ -303,13 +302,7 @@ def _context_cleared(loop: Loop, data: Data) -> None:
     _let_go(loop, len(loop.context))
 
 
-def _paused(loop: Loop, data: Data) -> None:
-    loop.paused, loop.is_halted = str(data.get("reason", "")), bool(data.get("halted"))
-    loop.is_overdrawn = data.get("cause") == "budget"
-
-
 def _resumed(loop: Loop, data: Data) -> None:
-    loop.paused, loop.is_halted = None, False
     loop.alike = []  # a person has seen it
 
 
@@ -319,22 +312,6 @@ def _skipped(loop: Loop, data: Data) -> None:
 
 def _limit_changed(loop: Loop, data: Data) -> None:
     loop.limits[data["name"]] = data["value"]
-
-
-def _limited(loop: Loop, data: Data) -> None:
-    loop.limited[data["agent"]] = data["until"]
-
-
-def _cooling(loop: Loop, data: Data) -> None:
-    loop.cooling[data["agent"]] = float(data["until"])
-
-
-def _failing(loop: Loop, data: Data) -> None:
-    loop.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
-
-
-def _tried_again(loop: Loop, data: Data) -> None:
-    loop.failing = {}
 
 
 def _remembered(loop: Loop, data: Data) -> None:
@@ -361,14 +338,9 @@ _NOTES: Mapping[str, Tell] = {
     "iteration": _ended,
     "context_added": _context_added,
     "context_cleared": _context_cleared,
-    "paused": _paused,
     "resumed": _resumed,
     "skipped": _skipped,
     "limit_changed": _limit_changed,
-    "limited": _limited,
-    "cooling": _cooling,
-    "failing": _failing,
-    "tried_again": _tried_again,
     "remembered": _remembered,
     "sent": _sent,
 }

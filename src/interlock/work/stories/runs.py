@@ -10,6 +10,7 @@ from interlock.machine import Event
 from interlock.work.driver.agent_run import AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
 from interlock.work.driver.notes import noted
+from interlock.work.driver.record import PAUSED
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
@@ -26,9 +27,9 @@ Prompt: TypeAlias = Callable[[ChosenAgent], str]
 """The prompt for an agent, once the agent is chosen."""
 
 
-def pause(step: StoryStep, why: str, **more: str) -> None:
-    """Let the loop rest, for a reason that a person is to look at."""
-    step.note("paused", reason=why, halted=True, **more)
+def pause(step: StoryStep, why: str, cause: str) -> None:
+    """Pause the loop, for a reason that a person has to look at."""
+    step.note(PAUSED, reason=why, cause=cause)
     step.context.tell(f"paused: {why}")
 
 
@@ -44,6 +45,7 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
         raise chosen.error("" if is_worker else role)
     number = loop.next_iteration if is_worker else loop.iteration
     told: dict[str, Any] = {"iteration": number, "task": _task(step), "role": role, "agent": chosen.name}
+    told_to = loop.let_go + (len(loop.context) if is_worker else 0)  # what a person adds from now on is for the next
     begun = noted("begun", **told, at=loop.updated, reserved=loop.books.likely().data)
     request = AgentRequest(
         agent=chosen,
@@ -54,17 +56,17 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
         reports=is_worker,
         lease=step.lease,
         started=(begun,),
-        settled=lambda heard: [_account(step, told, heard), *resting(context, chosen, heard)],
+        settled=lambda heard: [_account(told, told_to, heard), *resting(context, chosen, heard)],
         on_start=lambda: _remember(step) if is_worker else None,
         repository=step.repository,
     )
-    guard(context, loop, step.lease)
+    guard(step)
     try:
         heard = run_agent(context, request)
     except Refusal:  # no agent was started; after a lost lease the files are the next driver's to put back
-        put_back(context, loop, step.lease)
+        put_back(step)
         raise
-    put_back(context, loop, step.lease)
+    put_back(step)
     result = heard.result
     if result.ending in NO_ATTEMPTS:
         return None
@@ -75,19 +77,18 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
 def _remember(step: StoryStep) -> None:
     """Tell the memory that an attempt begins."""
     event_id = f"{step.loop.id}-{step.loop.entered}-attempt"
-    remember(step.context, step.loop, step.lease, EventType.TASK_ATTEMPT, event_id, retry_count=step.retries)
+    remember(step, EventType.TASK_ATTEMPT, event_id, retry_count=step.retries)
 
 
 def _task(step: StoryStep) -> str:
     return step.snapshot.task or task_name(step.loop.story or "", step.loop.task or "")
 
 
-def _account(step: StoryStep, told: Mapping[str, Any], heard: AgentRun) -> Event:
+def _account(told: Mapping[str, Any], told_to: int, heard: AgentRun) -> Event:
     """The cost of a run and how it ended, before anything is concluded."""
-    given = len(step.loop.context) if told["role"] == "implementer" else 0
     more = {
         "context_percent": heard.result.context_percent,
         "said": heard.said,
-        "told_to": step.loop.let_go + given,
+        "told_to": told_to,
     }
     return noted("iteration", **told, **account(heard), **more)

@@ -54,7 +54,7 @@ def _memory_load(step: StoryStep) -> StepResult:
     warnings = [] if (step.context.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
     for warning in warnings:
         step.context.tell(f"WARNING: {warning}")
-    known = recall(step.context, step.loop, step.lease)
+    known = recall(step)
     if known is None:
         return step.event("memory_unavailable", warnings=warnings)
     return step.event("memory_loaded", server=step.context.is_server, known=known, warnings=warnings)
@@ -109,9 +109,7 @@ def _blocker(step: StoryStep) -> StepResult:
     fixes = tuple(f"attempt {place}: {str(fact)[:200]}" for place, fact in enumerate(loop.facts, 1))
     event_id = f"{loop.id}-{loop.entered}"
     logged = remember(
-        context,
-        loop,
-        step.lease,
+        step,
         EventType.TASK_BLOCKER,
         event_id,
         reason="\n".join([loop.failure[:2000] or "unknown", *standstill(loop.base, loop.facts)]),
@@ -136,14 +134,14 @@ def _put_away(step: StoryStep) -> str | None:
     context, loop = step.context, step.loop
     name = f"story/{loop.id}/{loop.entered}"
     if step.touched():
-        guard(context, loop, step.lease)
+        guard(step)
         try:
             park(context.root, name)
         except InterlockError as error:
             if not error.code.startswith("git_"):
                 raise
             context.tell(f"the work stays in the tree: {error.message}")
-        put_back(context, loop, step.lease)
+        put_back(step)
     return f"refs/ralf/{name}" if _is_there(step, f"refs/ralf/{name}") else None
 
 

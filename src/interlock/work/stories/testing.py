@@ -21,11 +21,11 @@ def tested(step: StoryStep) -> StepResult:
     """Run every test command; all must pass. One that is not there needs a person, not another attempt."""
     if not step.context.tests:
         return _missing(step, "no test command is configured: set story.tests or verify.commands in ralph.toml")
-    guard(step.context, step.loop, step.lease)  # what is tested is an agent's code
+    guard(step)  # what is tested is an agent's code
     try:
         return _tested(step)
     finally:
-        put_back(step.context, step.loop, step.lease)
+        put_back(step)
 
 
 def _tested(step: StoryStep) -> StepResult:
@@ -78,4 +78,4 @@ def log_path(step: StoryStep, name: str) -> Path:
     """Where the output of one step is kept."""
     directory = step.context.state_directory / "runs" / step.loop.id
     directory.mkdir(parents=True, exist_ok=True)
-    return directory / f"{step.loop.version:06d}-{name}.log"
+    return directory / f"{step.since:06d}-{name}.log"

@@ -9,7 +9,7 @@ from typing import Final
 from interlock import __version__
 from interlock.journal import Journal
 from interlock.work.attention import asking
-from interlock.work.driver.record_cache import RecordCaches
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.telemetry.counters import counted
 from interlock.work.telemetry.exposition import Labels, by, family, single, text
 

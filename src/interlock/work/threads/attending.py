@@ -11,8 +11,11 @@ from interlock.machine.model import OBSERVED
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import DriverLease, hold_driver_lease
+from interlock.work.driver.fold import Fold
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.reading import MACHINE, read_thread
+from interlock.work.threads.reading import MACHINE
+from interlock.work.threads.record import Thread
+from interlock.work.threads.replay import take
 from interlock.world.git import state, tree_hash
 
 __all__ = ["attending", "is_told", "look", "step_of"]
@@ -32,9 +35,8 @@ def is_told(entry: Entry) -> bool:
 
 
 def step_of(context: DriverContext, id_: str, lease: Lease | None) -> ThreadStep:
-    thread = read_thread(context.journal, id_)  # first: whoever moves it between the two is found to have done so
-    instance = context.journal.instance(id_)
-    return ThreadStep(context, thread, instance.snapshot, context.journal.machine_of(instance), lease)
+    """Read a thread for one step; a driver keeps its fold from one step to the next."""
+    return ThreadStep.read(context, Fold(id_, Thread, take), lease)
 
 
 def look(step: ThreadStep) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.journal import Journal, Lease, Transaction
-from interlock.machine import Accepted, Event, Evidence, Machine, Snapshot, step
+from interlock.journal import Journal
+from interlock.machine import Accepted, Event, Evidence, step
 from interlock.work.driver.agent_failures import prose
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import account, resting
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.loop import is_moved
 from interlock.work.driver.notes import noted
+from interlock.work.driver.step import DriverStep
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.settings.values import Settings
@@ -45,18 +45,12 @@ def default_config(settings: Settings) -> Config:
     )
 
 
-class ThreadStep(msgspec.Struct, frozen=True):
-    """A thread in one state: where it is worked on, what is known of it, and the right to drive it."""
-
-    context: DriverContext
-    thread: Thread
-    snapshot: Snapshot
-    machine: Machine
-    lease: Lease | None
+class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
+    """A thread in one state."""
 
     @property
-    def record(self) -> Thread:
-        return self.thread
+    def thread(self) -> Thread:
+        return self.fold.record
 
     @property
     def config(self) -> Config:
@@ -131,14 +125,6 @@ class ThreadStep(msgspec.Struct, frozen=True):
         return (
             self.context.state_directory / "runs" / f"{what}-{self.thread.id[-6:]}-{self.thread.version}" / "output.log"
         )
-
-    def is_over(self, reader: Journal | Transaction) -> bool:
-        """True if someone moved the thread since it was read: what was made for it then no longer counts."""
-        return is_moved(reader.history(self.thread.id, self.thread.version))
-
-    def note(self, type_: str, **data: Any) -> None:
-        """Write something down; it moves nothing."""
-        self.context.journal.append(self.thread.id, noted(type_, **data), lease=self.lease)
 
 
 def _last_words(heard: AgentRun) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -13,13 +13,15 @@ from interlock.machine.model import OBSERVED
 from interlock.work.driver import loop as driver
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.fold import Fold
 from interlock.work.driver.system import StepFunction, StepResult
-from interlock.work.threads.attending import attending, look, step_of
+from interlock.work.threads.attending import attending, look
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.effects import settle_effects
 from interlock.work.threads.preflight import check_owner
 from interlock.work.threads.projecting import project
 from interlock.work.threads.record import Thread
+from interlock.work.threads.replay import take
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.ticket_link import claim_ticket
 from interlock.work.tickets.threads import AT_WORK, rest
@@ -30,28 +32,28 @@ __all__ = ["drive"]
 def drive(context: DriverContext, id_: str) -> Thread:
     """Drive a thread until a person is needed, it is paused, or it ends. Calling it again continues."""
     with attending(context, id_) as held:
-        return driver.drive(_ThreadSystem(held.context, id_), held.context, held.lease, held.check).thread
+        system = _ThreadSystem(held.context, Fold(id_, Thread, take))
+        return driver.drive(system, held.context, held.lease, held.check).thread
 
 
 class _ThreadSystem(msgspec.Struct, frozen=True):
     """One thread, as the loop drives it."""
 
     context: DriverContext
-    id: str
-
-    @property
-    def steps(self) -> Mapping[str, StepFunction[ThreadStep]]:
-        return STEPS
+    fold: Fold[Thread]
 
     def read(self, lease: Lease) -> ThreadStep:
-        return step_of(self.context, self.id, lease)
+        return ThreadStep.read(self.context, self.fold, lease)
+
+    def next(self, step: ThreadStep) -> StepFunction[ThreadStep] | None:
+        return STEPS.get(step.snapshot.state)
 
     def enter(self, step: ThreadStep) -> bool:
         """Claim the ticket; if another thread or person has it, the thread is paused."""
         why = self.context.journal.transact(lambda transaction: _claim(transaction, step))
         if why is not None:
             self.context.tell(f"the thread rests: {why}")
-            project(self.context, step_of(self.context, self.id, step.lease).thread)
+            project(self.context, step.catch_up())
             return False
         if step.thread.failing and step.thread.state in STEPS:
             step.note("tried_again")  # driving it again means that a person fixed its agents
@@ -60,9 +62,6 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
     def settle(self, step: ThreadStep) -> bool:
         project(self.context, step.thread)
         return settle_effects(step) or look(step)
-
-    def is_paused(self, step: ThreadStep) -> bool:
-        return False  # Paused is a state
 
     def pause(self, step: ThreadStep) -> Sequence[Event] | None:
         names = AT_WORK.get(step.thread.state)
@@ -107,4 +106,4 @@ def _append(transaction: Transaction, step: ThreadStep, event: Event) -> None:
 
 def _is_configured(transaction: Transaction, step: ThreadStep) -> bool:
     """True if a person chose since the step began how the loop runs."""
-    return any(one.event == OBSERVED for one in transaction.history(step.thread.id, step.thread.version))
+    return any(one.event == OBSERVED for one in transaction.history(step.thread.id, step.since))

@@ -100,7 +100,7 @@ def _fits(step: ThreadStep, id_: str) -> bool:
 
 
 def _wake(step: ThreadStep, id_: str) -> None:
-    if _run(step, id_).stopped is not None:
+    if _run(step, id_).paused is not None:
         step.context.journal.append(id_, noted("resumed", files=role_hashes(_context(step))))
 
 
@@ -131,9 +131,9 @@ def _concluded(step: ThreadStep, run: Run, spending: ChildSpending) -> StepResul
             return NoEvent.RETRY
         case None if (over := spending.overdrawn()) is not None:
             return step.event("budget_exhausted", over, **told)
-        case None if run.stopped is not None:
-            name = "budget_exhausted" if run.is_overdrawn else "driver_failed"
-            return step.event(name, f"the run rests: {run.stopped}", **told)
+        case None if run.paused is not None:
+            name = "budget_exhausted" if run.paused.cause == "budget" else "driver_failed"
+            return step.event(name, f"the run rests: {run.paused.reason}", **told)
     return NoEvent.RETRY
 
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.work.budget.books import Books
-from interlock.world.agents.result import FailedAgent
+from interlock.work.driver.record import DriverRecord
 
 __all__ = [
     "Baseline",
@@ -134,21 +133,14 @@ class Diagnosis(msgspec.Struct, frozen=True, omit_defaults=True):
         return f"{self.best_criteria_passed}/{self.total_criteria} criteria ({tried})"
 
 
-class Thread(msgspec.Struct):
+class Thread(DriverRecord):
     """A thread as its entries tell it."""
 
-    id: str = ""
     title: str = ""
     mode: str = "methodical"
     ticket: str | None = None
     """The ticket that it is for."""
-    state: str = ""
-    outcome: str | None = None
     created: str = ""
-    updated: str = ""
-    version: int = 0
-    entered: int = 0
-    """The entry by which it came to the state that it is in."""
     entered_at: str = ""
     revisions: list[Revision] = msgspec.field(default_factory=list)
     messages: list[SpecMessage] = msgspec.field(default_factory=list)
@@ -185,15 +177,7 @@ class Thread(msgspec.Struct):
     children: dict[str, tuple[float, float, int]] = msgspec.field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
     ran: ThreadRunResult | None = None
-    books: Books = msgspec.field(default_factory=Books)
-    """What its own agents have used, without those of its children."""
     iterations: list[Iteration] = msgspec.field(default_factory=list)
-    limited: dict[str, float] = msgspec.field(default_factory=dict)
-    """Until when an agent has reached a limit, or rests after a failure."""
-    cooling: dict[str, float] = msgspec.field(default_factory=dict)
-    """The time until which an agent that took too long is left out, while others can work."""
-    failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
-    """The agents that could not be started since a person last decided."""
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""
     context: list[str] = msgspec.field(default_factory=list)

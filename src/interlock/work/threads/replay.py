@@ -11,8 +11,11 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.journal.entry import CREATED
+from interlock.machine import ActorKind
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
 from interlock.work.budget import Amount
+from interlock.work.driver.fold import fold
+from interlock.work.driver.record import Pause, take_note
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.record import (
     Baseline,
@@ -44,10 +47,7 @@ _DECISIONS = frozenset({"start", "assist", "reject", "resume", "reconfigure"})
 
 def thread_of(entries: Iterable[Entry]) -> Thread:
     """What these entries, all of one thread from its first on, add up to."""
-    thread = Thread()
-    for entry in entries:
-        take(thread, entry)
-    return thread
+    return fold(Thread(), take, entries)
 
 
 def take(thread: Thread, entry: Entry) -> None:
@@ -60,6 +60,7 @@ def take(thread: Thread, entry: Entry) -> None:
         thread.mode = str(entry.decoded_evidence().settings.get("mode", thread.mode))
         thread.state, thread.entered, thread.entered_at = entry.to_state, 1, entry.time
     elif entry.event == NOTED:
+        take_note(thread, entry, data)
         _NOTES.get(data.get("type", ""), _nothing)(thread, entry, data)
     elif entry.event == OBSERVED:
         _observed(thread, entry, data)
@@ -84,6 +85,7 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.run_ended = None
     elif entry.from_state in _IN_RUN:
         thread.run_ended = (entry.to_state, entry.time)
+    thread.paused = _pause(entry) if entry.to_state == "Paused" else None
     if entry.event in _DECISIONS:
         thread.failing = {}
     _MOVES.get(entry.event, _nothing)(thread, entry, data)
@@ -97,6 +99,12 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
     if entry.to_state in ("Done", "Abandoned"):
         thread.outcome = "success" if entry.to_state == "Done" else "abandoned"
+
+
+def _pause(entry: Entry) -> Pause:
+    """The pause that an entry into Paused records; a driver that was interrupted gives no reason."""
+    cause = "person" if entry.actor_kind == ActorKind.HUMAN else "changed" if entry.reason else "interrupt"
+    return Pause(entry.reason or "", entry.actor_id, cause)
 
 
 def _left(thread: Thread) -> LeftPlace | None:
@@ -242,22 +250,6 @@ def _begun(thread: Thread, entry: Entry, data: Data) -> None:
     thread.books.reserve(data["run"], entry.time[:10], Amount.of(**data["reserved"]))
 
 
-def _limited(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.limited[data["agent"]] = float(data["until"])
-
-
-def _cooling(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.cooling[data["agent"]] = float(data["until"])
-
-
-def _failing(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.failing[data["agent"]] = FailedAgent(data["ending"], data["failure"], data["why"])
-
-
-def _tried_again(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.failing = {}
-
-
 def _child(thread: Thread, entry: Entry, data: Data) -> None:
     thread.child, thread.is_settled, thread.is_heard = data["id"], False, True
     thread.child_run, thread.context = thread.run, thread.context[data.get("told", 0) :]
@@ -282,10 +274,6 @@ _NOTES: Mapping[str, Tell] = {
     "baseline": _based,
     "begun": _begun,
     "iteration": _iterated,
-    "limited": _limited,
-    "cooling": _cooling,
-    "failing": _failing,
-    "tried_again": _tried_again,
     "child": _child,
     "context_added": _added,
     "gate_refused": _refused,

@@ -84,8 +84,8 @@ def _concluded(step: ThreadStep, loop: Loop, spending: ChildSpending) -> StepRes
             needs = "; ".join(f"{story}: {why}" for story, why in loop.needs.items())
             why = f"only blocked stories are left: {needs}"
         case None if loop.paused is not None and not step.context.pausing.is_set():
-            why = f"the story loop rests: {loop.paused}"
-            if loop.is_overdrawn:
+            why = f"the story loop rests: {loop.paused.reason}"
+            if loop.paused.cause == "budget":
                 return step.event("budget_exhausted", why, **told)
         case None if (over := spending.overdrawn()) is not None:
             return step.event("budget_exhausted", over, **told)

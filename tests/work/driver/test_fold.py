@@ -8,7 +8,7 @@ import pytest
 
 from interlock.journal import Entry, open_journal
 from interlock.machine import Event
-from interlock.work.driver.record_cache import RecordCache
+from interlock.work.driver.fold import RecordCache
 from work.attention.standings import AGENT
 
 
