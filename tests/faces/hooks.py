@@ -20,6 +20,7 @@ from interlock.work.sessions.upkeep import take_in
 from interlock.work.sessions.verbs import Caller, create
 from interlock.world.ancestry import started
 from interlock.world.inbox import pending, waiting
+from interlock.world.place import Place
 from interlock.world.processes import Process, process_here
 from journal.databases import Address
 from journal.histories import paths
@@ -82,7 +83,7 @@ def begun(
     if isinstance(place, Path):
         with opened(place) as journal:
             return begun(journal, state, process, work_tree)
-    tree = None if work_tree is None else str(work_tree)
+    tree = None if work_tree is None else Place(str(work_tree))
     session = place.transact(create(Caller(AGENT, "claude", process, tree))).session_id
     for event in paths(load_shipped("session"))[state]:
         place.append(session, event)

@@ -20,6 +20,7 @@ from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.upkeep import take_in, written_since
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
+from interlock.world.place import Place
 from interlock.world.repository import exclude_state
 from journal.histories import Clock
 
@@ -552,7 +553,7 @@ def test_files_written_while_analyzing_without_a_hook_are_found(
     try:
         exclude_state(repository)
         _write(repository / "before.txt", journal.now())
-        caller = Caller(AGENT, "claude", work_tree=str(repository))
+        caller = Caller(AGENT, "claude", place=Place(str(repository)))
         session = journal.transact(create(caller)).session_id
         journal.transact(update(session, "analyzing", AGENT))
         clock.forward(20)
@@ -565,7 +566,7 @@ def test_files_written_while_analyzing_without_a_hook_are_found(
         os.utime(repository / ".gitignore", (0, 0))
         _write(repository / "ignored.log", journal.now() - 30)
         clock.forward(20)
-        written = written_since(journal, session)
+        written = written_since(journal, session, None)
         assert [one.path for one in written] == ["src/early.txt", "src/in time.txt"]
         journal.transact(complete(session, "success", AGENT, written=written))
     finally:

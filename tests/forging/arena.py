@@ -151,7 +151,7 @@ class Arena(msgspec.Struct):
         with opened(self.root) as journal:
             known = read_thread(journal, thread)
         assert known.state == "Stuck"
-        self.threads |= {"loop": str(known.child), "loop tree": str(known.work_tree)}
+        self.threads |= {"loop": str(known.child), "loop tree": str(known.directory(self.root, self.root))}
 
     def _escalate_a_ticket(self) -> None:
         self.person("ticket", "create", "Greet people")

@@ -154,7 +154,7 @@ def test_a_tree_that_changed_while_the_person_read_the_diff_is_not_what_is_appro
     arena.person("thread", "finalize", thread)
     assert state(arena, thread) == "PendingReview"
     with opened(arena.root) as journal:
-        tree = Path(str(read_thread(journal, thread).work_tree))
+        tree = read_thread(journal, thread).directory(arena.root, arena.root)
         shown = journal.instance(thread).snapshot.subjects["tree"]
     change = lambda: (tree / "greeting.txt").write_text("hello, and something else\n")  # noqa: E731
     looking(arena, "approve", thread, change, "approve")

@@ -26,6 +26,8 @@ from interlock.faces.mcp.server_context import ServerContext
 from interlock.journal import Journal
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import load_shipped
+from interlock.world.place import Place
+from interlock.world.processes import this_host
 
 from .hostile import call
 from .servers import (
@@ -152,7 +154,9 @@ def test_from_below_the_root_and_from_a_linked_work_tree_it_is_the_same_journal(
         assert agent.look(session)["sessionId"] == session
         other = agent.create("2")
     made = [one for one in entries(repository) if one.instance in (session, other)]
-    assert [one.decoded_evidence().data["work_tree"] for one in made] == [str(repository), str(linked)]
+    assert [Place.of(one.decoded_evidence().data) for one in made] == [
+        Place.at(repository, one, this_host()) for one in (repository, linked)
+    ]
 
 
 def test_two_servers_of_one_repository_see_what_the_other_does(

@@ -219,7 +219,7 @@ def test_a_tree_that_changed_between_the_page_and_the_code_is_not_approved(tmp_p
         form = browser.form(f"/thread/{thread}/act", code="")
         code = terminal.gate_code("approve", after)
         with opened(arena.root) as journal:
-            tree = Path(str(read_thread(journal, thread).work_tree))
+            tree = read_thread(journal, thread).directory(arena.root, arena.root)
         (tree / "greeting.txt").write_text("something else\n")
         browser.post(f"/thread/{thread}/act", **{**form, "code": code})
         assert state(arena, thread) == "PendingReview"

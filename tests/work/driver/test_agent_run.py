@@ -19,6 +19,7 @@ from interlock.work.sessions.runs import DIED, UNKNOWN, RunSummary, ran_of
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.world.agents.happenings import Said, Warned
 from interlock.world.agents.result import Ending
+from interlock.world.place import Place
 from work.threads.benches import Bench
 
 SCHEMA = {"type": "object", "properties": {"met": {"type": "boolean"}}, "required": ["met"]}
@@ -176,7 +177,7 @@ def test_a_run_leaves_a_note_on_its_session_with_words_only_where_they_are_wante
 def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, journal: Journal) -> None:
     roles = roles_of(bench.context(journal).settings, {}, bench.root)
     parent = begin(bench.context(journal), "Answer", "261115-120000", roles)
-    caller = Caller(DRIVER, "claude", None, str(bench.root))
+    caller = Caller(DRIVER, "claude", None, Place())
     left = journal.transact(create(caller, parent=parent, role="executor")).session_id
     ended = journal.transact(create(caller, parent=parent, role="reviewer")).session_id
     journal.transact(complete(ended, "success", Actor(ActorKind.AGENT, "claude", Channel.MCP)))

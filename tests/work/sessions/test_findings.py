@@ -14,6 +14,7 @@ from interlock.work.sessions.findings import WrittenFile, of_others, of_session
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.upkeep import written_beside, written_since
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
+from interlock.world.place import Place
 from journal.histories import Clock
 
 AGENT = Actor(ActorKind.AGENT, "claude", Channel.MCP)
@@ -21,7 +22,9 @@ HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 
 
 def begun(journal: Journal, work_tree: str | None = None, ticket: str = "42") -> str:
-    return journal.transact(create(Caller(AGENT, "claude", work_tree=work_tree), ticket=ticket)).session_id
+    return journal.transact(
+        create(Caller(AGENT, "claude", place=Place(work_tree) if work_tree is not None else None), ticket=ticket)
+    ).session_id
 
 
 def codes(journal: Journal, session: str) -> list[str]:
@@ -178,7 +181,7 @@ def test_a_file_written_while_analyzing_that_no_hook_saw_is_found_by_the_check_a
     clock.forward(30)
     _write(work_tree, "src/honest.py", sqlite_journal.now())
     clock.forward(30)
-    written = written_since(sqlite_journal, session)
+    written = written_since(sqlite_journal, session, None)
     assert [one.path for one in written] == ["src/sneaky.py", "src/honest.py"]
     [found] = sqlite_journal.transact(complete(session, "success", AGENT, written=written)).findings
     assert "src/sneaky.py was written" in found
@@ -235,7 +238,7 @@ def test_the_check_asks_git_so_that_nothing_of_a_hostile_repository_runs(
     )
     (work_tree / ".gitattributes").write_text("* filter=evil\n")
     session = begun(sqlite_journal, str(work_tree))
-    assert {one.path for one in written_since(sqlite_journal, session)} >= {"evil.sh"}
+    assert {one.path for one in written_since(sqlite_journal, session, None)} >= {"evil.sh"}
     assert not canary.exists()
 
 
@@ -246,5 +249,5 @@ def test_a_work_tree_that_cannot_be_asked_gives_nothing_and_stops_nothing(
     (tmp_path / "file").write_text("")
     (tmp_path / "plain").mkdir()
     session = begun(sqlite_journal, str(tmp_path / place))
-    assert written_since(sqlite_journal, session) == []
+    assert written_since(sqlite_journal, session, None) == []
     assert sqlite_journal.transact(complete(session, "success", AGENT)).outcome == "success"

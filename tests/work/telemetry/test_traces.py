@@ -25,6 +25,7 @@ from interlock.work.sessions.verbs import Caller, complete, create, note
 from interlock.work.settings.values import Settings
 from interlock.work.telemetry.exporting import WEEK, Export, export_of
 from interlock.work.threads.loop import drive
+from interlock.world.place import Place
 from interlock.world.telemetry.collector import collector_of
 from journal.histories import Clock
 from work.attention.standings import run_in, thread_in
@@ -71,7 +72,7 @@ def _settings(there: Receiver, **given: str) -> Settings:
 
 def _session(journal: Journal, parent: str | None = None, agent: str = "claude") -> str:
     """A session that a driver has just begun."""
-    caller = Caller(DRIVER, agent, None, "/home/ann/work")
+    caller = Caller(DRIVER, agent, None, Place("/home/ann/work"))
     return journal.transact(create(caller, parent=parent, role="implementer")).session_id
 
 

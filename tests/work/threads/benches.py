@@ -84,7 +84,7 @@ STORY_MET: Steps = [
 
 
 def _shown(root: Path, event: str, thread: Thread) -> str:
-    return shown_at(thread, event, root)
+    return shown_at(thread, event, thread.directory(root, root))
 
 
 class WaitingClock(list[float]):

@@ -75,7 +75,7 @@ def _begin(context: DriverContext) -> str:
 
 def _say(context: DriverContext, id_: str, verb: str) -> None:
     def shown(thread: Thread) -> str:
-        return shown_at(thread, verb, context.root)
+        return shown_at(thread, verb, thread.directory(context.base, context.root))
 
     match verb:
         case "drive":

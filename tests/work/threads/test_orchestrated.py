@@ -107,7 +107,7 @@ def test_a_run_drives_a_thread_to_one_commit_without_its_own_files(
     assert run.goal.startswith("Greet people\n")
     assert "1. greeting.txt says hello\n2. it is polite" in run.goal
     assert SPEC in run.goal
-    place = Path(thread.work_tree or "")
+    place = thread.directory(bench.root, bench.root)
     assert place == (state / "worktrees" / id_ if isolation == "worktree" else bench.root)
     assert "- [x] task-1" in (place / ".ralph-sessions" / run.session / "progress.md").read_text()
     thread = bench.act(id_, "approve", "commit")

@@ -275,7 +275,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
 
     @invariant()
     def one_thread_has_the_work_tree(self) -> None:
-        there = [thread.work_tree for thread, one in self.each() if one.state in OWNING]
+        there = [thread.place for thread, one in self.each() if one.state in OWNING]
         assert len(there) <= 1
 
     @invariant()

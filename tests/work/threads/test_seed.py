@@ -330,7 +330,7 @@ def test_a_reset_asks_first_and_a_no_changes_nothing(places: Places, state: str)
     person = Person(somebody.actor, lambda: somebody, lambda: True)
     journal = bench.open()
     try:
-        shown = partial(shown_at, event="revise", root=bench.root)
+        shown = partial(shown_at, event="revise", directory=bench.root)
         with pytest.raises(Refusal) as caught:
             act(bench.context(journal), id_, person, "revise", shown=shown)
     finally:

@@ -411,8 +411,9 @@ def test_two_threads_run_side_by_side_in_work_trees_of_their_own(bench: Bench) -
         bench.act(id_, "finalize", "run", "start")
     for id_ in ids:
         thread = bench.thread(id_)
-        assert (thread.state, thread.work_tree) == ("Implemented", str(bench.state_directory / "worktrees" / id_))
-        assert (Path(thread.work_tree or "") / "greeting.txt").read_text() == "hello\n"
+        place = thread.directory(bench.root, bench.root)
+        assert (thread.state, place) == ("Implemented", bench.state_directory / "worktrees" / id_)
+        assert (place / "greeting.txt").read_text() == "hello\n"
     assert not (bench.root / "greeting.txt").exists()
     assert bench.git("branch", "--show-current") == "main"
     done = bench.act(ids[0], "ready", "approve", "commit")

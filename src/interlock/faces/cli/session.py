@@ -161,7 +161,7 @@ def _complete(call: CommandCall) -> None:
     with writable(call) as place:
         bring_up_to_date(call, place.journal)
         actor = caller_of(call, place).actor
-        written = written_since(place.journal, reference)
+        written = written_since(place.journal, reference, place.state_directory)
         work = complete(reference, call.arguments.outcome, actor, call.arguments.error, written=written)
         moved = place.journal.transact(work)
     call.output.result(builtins(moved), lambda: _show_move(call, moved))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall, Verb
@@ -90,7 +89,8 @@ def _shown(call: CommandCall, place: Workspace, event: str) -> Callable[[Thread]
     """What a person is shown before they pass a gate: exactly that is what they pass it for."""
     from interlock.work.threads.showing import shown_at
 
-    return lambda thread: shown_at(thread, event, Path(thread.work_tree or place.work_tree or call.directory))
+    base, here = place.state_directory.parent, place.work_tree or call.directory
+    return lambda thread: shown_at(thread, event, thread.directory(base, here))
 
 
 def _drive(call: CommandCall) -> None:
@@ -176,9 +176,13 @@ def _review(call: CommandCall) -> None:
             act(context, id_, person_of(call, place), "ready")
         drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
-        diff, recommend = whole_diff(thread, context.root), is_recommended(thread, instance.snapshot)
+        diff, recommend = (
+            whole_diff(thread, thread.directory(context.base, context.root)),
+            is_recommended(thread, instance.snapshot),
+        )
         child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
-        data = {**data_of(thread, instance.snapshot, child, above), "diff": diff, "recommend_approve": recommend}
+        data = data_of(thread, instance.snapshot, child, above, context.base)
+        data |= {"diff": diff, "recommend_approve": recommend}
 
         def show() -> None:
             show_review(call.output, thread, receipt_text(thread), diff, recommend=recommend)

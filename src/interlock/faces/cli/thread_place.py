@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import Refusal
@@ -74,7 +75,9 @@ def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) ->
     return decided_thread(place.journal, place.state_directory, place.work_tree)
 
 
-def data_of(thread: Thread, snapshot: Snapshot, child: ChildView | None, above: Above | None) -> dict[str, Any]:
+def data_of(
+    thread: Thread, snapshot: Snapshot, child: ChildView | None, above: Above | None, base: Path
+) -> dict[str, Any]:
     """A thread as programs read it."""
     seconds, dollars, tokens = thread.spent
     return {
@@ -92,7 +95,7 @@ def data_of(thread: Thread, snapshot: Snapshot, child: ChildView | None, above: 
         if thread.baseline is None
         else {"branch": thread.baseline.branch, "commit": thread.baseline.commit},
         "branch": thread.branch,
-        "work_tree": thread.work_tree,
+        "work_tree": str(thread.place.directory(base)) if thread.place is not None else None,
         "run": thread.run,
         "child": None if child is None else plain(child),
         "checks": thread.checks,
@@ -125,7 +128,7 @@ def tell_thread(call: CommandCall, place: Workspace, id_: str, *, is_asked: bool
     thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
     machine, snapshot = place.journal.machine_of(instance), instance.snapshot
     child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
-    data = data_of(thread, snapshot, child, above)
+    data = data_of(thread, snapshot, child, above, place.state_directory.parent)
     is_driven = bool(place.journal.is_held(f"thread:{id_}", is_present))
     if thread.state in _NEEDS_PERSON and not is_asked:
         if not call.output.json:

@@ -19,7 +19,8 @@ from interlock.work.sessions.upkeep import refresh, take_in
 from interlock.work.sessions.verbs import Caller
 from interlock.work.settings.values import Settings
 from interlock.world.inbox import waiting
-from interlock.world.processes import Process
+from interlock.world.place import Place
+from interlock.world.processes import Process, this_host
 
 __all__ = ["ServerContext"]
 
@@ -53,8 +54,8 @@ class ServerContext(msgspec.Struct):
         """Whoever calls over MCP is an agent."""
         name = "".join(one for one in (client or "") if one.isprintable())[:100].strip() or "agent"
         actor = Actor(ActorKind.AGENT, name, Channel.MCP)
-        tree = str(self.work_tree) if self.work_tree else None
-        return Caller(actor, name, self.process, tree, self.session)
+        place = Place.at(self.state_directory.parent, self.work_tree, this_host()) if self.work_tree else None
+        return Caller(actor, name, self.process, place, self.session)
 
     async def transact(self, work: Callable[[Transaction], Result]) -> Result:
         """Do something in the journal; what hooks saw before is taken in first."""

@@ -73,7 +73,7 @@ async def _update(context: ServerContext, caller: Caller, given: UpdateState) ->
 
 
 async def _complete(context: ServerContext, caller: Caller, given: CompleteSession) -> Moved:
-    written = await context.read(lambda: written_since(context.journal, given.session_id))
+    written = await context.read(lambda: written_since(context.journal, given.session_id, context.state_directory))
     work = complete(
         given.session_id,
         given.outcome,

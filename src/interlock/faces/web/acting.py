@@ -25,6 +25,7 @@ from interlock.work.gates.approval import refused_attempt
 from interlock.work.gates.person import Person
 from interlock.work.gates.presence import AtTerminal
 from interlock.work.settings.values import Settings
+from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import Confirmation, question_at
 
@@ -154,9 +155,15 @@ class Hands(msgspec.Struct, frozen=True):
             wait=lambda seconds: None,
         )
 
+    def directory_of(self, thread: Thread) -> Path:
+        """Where a thread works."""
+        return thread.directory(self.state_directory.parent, self.root)
+
     def question(self, id_: str, event: str) -> Confirmation | None:
         """What would be asked for a move of a thread now; it writes nothing."""
-        return question_at(self.context(), id_, event, lambda thread: shown_at(thread, event, self.root))
+        return question_at(
+            self.context(), id_, event, lambda thread: shown_at(thread, event, self.directory_of(thread))
+        )
 
     def person(self, id_: str, event: str, typed: str) -> Person:
         """The person, with what they typed to pass a gate."""

@@ -105,7 +105,7 @@ def _driven(hands: Hands, id_: str, event: str) -> str:
 
 def _shown(hands: Hands, event: str, thread: Thread) -> str:
     """Exactly what a move is about."""
-    return shown_at(thread, event, hands.root)
+    return shown_at(thread, event, hands.directory_of(thread))
 
 
 def _reason(form: Form) -> str | None:
@@ -162,12 +162,11 @@ _WRITTEN: Final = {
 
 def move_ticket(hands: Hands, number: str, form: Form) -> ActionResult:
     """Hand a ticket on: to a state, or by an intent of a command."""
-    tree = str(hands.work_tree) if hands.work_tree else None
     work = handoff_here(
         hands.journal,
         hands.settings,
         hands.work_tree,
-        Caller(hands.actor, work_tree=tree),
+        Caller(hands.actor),
         number,
         reason=form.get("reason", ""),
         command=form.get("command") or None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from interlock.errors import InterlockError, Refusal
@@ -137,7 +138,8 @@ class _Play:
     def reviewed(self) -> Iterator[Scene]:
         """What the reviewer is shown; at a terminal the gate itself shows it."""
         if self._person.actor.channel is Channel.DEMO:
-            yield Showed("review", whole_diff(read_thread(self._journal, self._thread), self._project.root))
+            thread = read_thread(self._journal, self._thread)
+            yield Showed("review", whole_diff(thread, self._directory(thread)))
 
     def merged(self) -> Iterator[Scene]:
         """The person merges, and the ticket is done."""
@@ -152,7 +154,10 @@ class _Play:
         yield from self.walks()
 
     def _shown(self, thread: Thread, event: str) -> str:
-        return shown_at(thread, event, self._project.root)
+        return shown_at(thread, event, self._directory(thread))
+
+    def _directory(self, thread: Thread) -> Path:
+        return thread.directory(self._context.base, self._project.root)
 
     # What must not happen; the play stops where it does
 

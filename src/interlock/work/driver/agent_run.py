@@ -36,6 +36,8 @@ from interlock.world.agents.tree import end_marked
 from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
 from interlock.world.journal_address import BY_SESSION, MARK, keep_address, remove_address
+from interlock.world.place import Place
+from interlock.world.processes import this_host
 from interlock.world.repository import WORK_TREES
 
 __all__ = [
@@ -158,7 +160,8 @@ def run_agent(context: AgentContext, request: AgentRequest) -> AgentRun:
             context.tell(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
             result = run(agent, replace(assignment, schema=None), ear.hear, context.stop)
     take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
-    written = written_since(journal, session, request.repository() if request.repository is not None else None)
+    repository = request.repository() if request.repository is not None else None
+    written = written_since(journal, session, context.state_directory, repository)
     if not ear.has_begun and not written and _is_idle(result):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
         result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
@@ -222,7 +225,7 @@ def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> N
     take_in(journal, state_directory)
     for session in orphaned_runs(journal, parent):
         remove_address(os.environ, session)
-        written = written_since(journal, session)
+        written = written_since(journal, session, state_directory)
         _end(journal, session, "cancelled", written, _left(journal, session, DIED), "the driver of the run died")
     for one in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
         if one.outcome is not None and (ran := _left(journal, one.id, UNKNOWN)) is not None:
@@ -254,9 +257,13 @@ def _with_reporting(context: AgentContext, prompt: str, session: str, outfit: Ag
     return f"{prompt}\n{progress_reporting(machine, session)}"
 
 
+def _place(context: AgentContext, directory: Path) -> Place:
+    return Place.at(context.state_directory.parent, directory, this_host())
+
+
 def _opening(context: AgentContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:
     """The run's session, what the run may use of the day's budget, and what its instance notes, as one."""
-    caller = Caller(DRIVER, request.agent.name, None, str(directory))
+    caller = Caller(DRIVER, request.agent.name, None, _place(context, directory))
 
     def work(transaction: Transaction) -> str:
         kept = reserve(transaction, day_of(context.journal.now()), limits_of(context.settings))

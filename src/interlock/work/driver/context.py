@@ -56,6 +56,11 @@ class DriverContext(msgspec.Struct, frozen=True):
         return ChosenAgent(found, model or None, (*settings.arguments_of(name), *more))
 
     @property
+    def base(self) -> Path:
+        """The directory that places are relative to."""
+        return self.state_directory.parent
+
+    @property
     def time_outs(self) -> TimeOuts:
         wall, idle = self.settings.number("agent.minutes") * 60.0, self.settings.number("agent.idle_minutes") * 60.0
         return TimeOuts(wall=wall or None, idle=idle or None)

@@ -10,6 +10,7 @@ import msgspec
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
 from interlock.work.formats.times import seconds_of
+from interlock.world.place import Place
 
 __all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "ReportedState", "SessionRecord", "record_of"]
 
@@ -62,7 +63,7 @@ class SessionRecord(msgspec.Struct):
     parent: str | None = None
     role: str | None = None
     agent: str | None = None
-    work_tree: str | None = None
+    place: Place | None = None
     state: str = ""
     outcome: str | None = None
     error: str | None = None
@@ -125,7 +126,7 @@ class SessionRecord(msgspec.Struct):
         self.started = entry.time
         self.parent = data.get("created", {}).get("parent")
         self.ticket_id = data.get("ticket_id") or self.parent
-        self.role, self.agent, self.work_tree = data.get("role"), data.get("agent"), data.get("work_tree")
+        self.role, self.agent, self.place = data.get("role"), data.get("agent"), Place.of(data)
 
     def _note(self, note: Note) -> None:
         """Only what the system saw counts as seen; what an agent tells is shown and believed no further."""

@@ -20,7 +20,8 @@ from interlock.work.sessions.record import record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
 from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
-from interlock.world.processes import client_process
+from interlock.world.place import Place
+from interlock.world.processes import client_process, this_host
 
 __all__ = ["adopt", "end_lost", "refresh", "take_in", "written_beside", "written_since"]
 
@@ -33,15 +34,15 @@ def refresh(journal: Journal, state_directory: Path | None) -> None:
     """Bring the sessions up to date with what happened outside the journal."""
     if state_directory is not None:
         take_in(journal, state_directory)
-    end_lost(journal)
+    end_lost(journal, state_directory)
 
 
-def end_lost(journal: Journal) -> list[str]:
+def end_lost(journal: Journal, state_directory: Path | None = None) -> list[str]:
     """End every session whose agent is gone; their ids."""
     ended = []
     for resource in journal.lost(f"{MACHINE}:", is_present):
         session = resource.partition(":")[2]
-        written = written_since(journal, session)
+        written = written_since(journal, session, state_directory)
 
         def work(transaction: Transaction, session: str = session, written: list[WrittenFile] = written) -> bool:
             return end_if_gone(transaction, session, written)
@@ -62,7 +63,7 @@ def take_in(journal: Journal, state_directory: Path) -> int:
 
         for session in journal.transact(work):
             why = "the agent ended without completing the session"
-            written = written_since(journal, session)
+            written = written_since(journal, session, state_directory)
             _unless_completed(journal, complete(session, "timeout", _HOOK, why, written=written))
         seen.update(paths)
         for path in paths:
@@ -106,16 +107,19 @@ def adopt(address: str, session: str) -> None:
         journal.close()
 
 
-def written_since(journal: Journal, reference: str, repository: Repository | None = None) -> list[WrittenFile]:
+def written_since(
+    journal: Journal, reference: str, state_directory: Path | None, repository: Repository | None = None
+) -> list[WrittenFile]:
     """The files of a session's work tree that were written since it began; none where that cannot be known.
 
     `repository` is that of the work tree, where it is open already.
     """
     try:
         record = record_of(journal.history(reference))
-        if record.work_tree is None or not record.started:
+        directory = _directory(record.place, state_directory)
+        if directory is None or not record.started:
             return []
-        return _written(Path(record.work_tree), record.started, repository)
+        return _written(directory, record.started, repository)
     except InterlockError:
         return []
 
@@ -127,15 +131,24 @@ def written_beside(journal: Journal, reference: str, main: Path) -> list[Written
     """
     try:
         record = record_of(journal.history(reference))
-        if record.work_tree is None or Path(record.work_tree) == main:
+        if record.place is None or record.place.directory(main) == main:
             return []
         others = [one.id for one in journal.recent(MACHINE, _MOST_BESIDE) if one.updated >= record.started]
         begun = [one.decoded_evidence().data for one in journal.first_entries(others).values()]
-        if str(main) in [one.get("work_tree") for one in begun]:
+        if any(place.directory(main) == main for one in begun if (place := Place.of(one)) is not None):
             return []
         return _written(main, record.started)
     except InterlockError:
         return []
+
+
+def _directory(place: Place | None, state_directory: Path | None) -> Path | None:
+    """The directory of a session's place; None if that is unknown, or on another host."""
+    if place is None or place.host not in ("", this_host()):
+        return None
+    if state_directory is None:
+        return Path(place.path) if Path(place.path).is_absolute() else None
+    return place.directory(state_directory.parent)
 
 
 def _written(root: Path, started: str, repository: Repository | None = None) -> list[WrittenFile]:

@@ -20,6 +20,7 @@ from interlock.work.formats.times import seconds_of
 from interlock.work.sessions.findings import SessionFinding, WrittenFile, of_session, of_stay
 from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, SessionRecord, record_of
 from interlock.work.tickets.numbers import ticket_or_stub
+from interlock.world.place import Place
 from interlock.world.processes import Process
 from interlock.world.redaction import redacted, redacted_data
 
@@ -57,7 +58,7 @@ class Caller(msgspec.Struct, frozen=True):
     actor: Actor
     agent: str | None = None
     process: Process | None = None
-    work_tree: str | None = None
+    place: Place | None = None
     session: str | None = None
     """The session that it says it works in."""
 
@@ -107,7 +108,7 @@ def create(
 
     def work(transaction: Transaction) -> Opened:
         above = ticket_or_stub(transaction, ticket, caller.actor).id if ticket is not None else parent
-        given = {"ticket_id": ticket, "role": role, "agent": caller.agent, "work_tree": caller.work_tree}
+        given = {"ticket_id": ticket, "role": role, "agent": caller.agent, "place": msgspec.to_builtins(caller.place)}
         data = {name: value for name, value in given.items() if value is not None} | dict(kept or {})
         names = (caller.process.name,) if caller.process is not None else ()
         event = Event("created", caller.actor, evidence=Evidence(data=data, names=names))

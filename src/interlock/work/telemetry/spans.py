@@ -18,6 +18,7 @@ from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.sessions.runs import RunSummary, may_tell, ran_of
 from interlock.work.telemetry.tools import Calls, tool_spans
 from interlock.work.telemetry.words import nanoseconds, text, texts, the_name
+from interlock.world.place import Place
 from interlock.world.telemetry.span import Span, SpanEvent, Value, span_id, trace_id
 
 __all__ = ["Ended", "may_end", "spans_of", "told_at"]
@@ -153,7 +154,9 @@ def _session(ended: Ended, end: Entry) -> list[Span]:
     if went_wrong is not None:
         attributes["error.type"] = went_wrong
     if ended.content:
-        attributes |= texts({"ralph.work_tree": began.get("work_tree")}) | _messages(ran)
+        attributes |= texts(
+            {"ralph.work_tree": place.path if (place := Place.of(began)) is not None else None}
+        ) | _messages(ran)
     id_ = span_id(instance.id)
     calls = Calls(trace_id(ended.root), instance.id, history, ran, nanoseconds(last), ended.content)
     tools, left_out = tool_spans(calls)

@@ -59,7 +59,7 @@ class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
     @property
     def root(self) -> Path:
         """Where the thread works."""
-        return Path(self.thread.work_tree) if self.thread.work_tree else self.context.root
+        return self.thread.directory(self.context.base, self.context.root)
 
     @property
     def number(self) -> int:

@@ -40,7 +40,7 @@ def _reset_workspace(step: ThreadStep) -> dict[str, Any]:
     base = StartingPoint(before.branch, before.commit)
     name = f"threads/{step.thread.id}/reset-{step.thread.entered}"
     if before.is_isolated:
-        kept = remove_work_tree(step.context.root, before.path, name).kept
+        kept = remove_work_tree(step.context.root, step.context.base / before.path, name).kept
         delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
     else:
         kept = go_back(step.context.root, base, before.own_branch, name)

@@ -25,6 +25,7 @@ from interlock.work.threads.replay import take
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.ticket_link import claim_ticket
 from interlock.work.tickets.threads import AT_WORK, rest
+from interlock.world.place import Place
 
 __all__ = ["drive"]
 
@@ -97,7 +98,7 @@ def _append(transaction: Transaction, step: ThreadStep, event: Event) -> None:
     if event.name == "checks_passed" and event.evidence is not None:
         if _is_configured(transaction, step):
             return  # something else was checked than what a person has chosen now
-        check_owner(transaction, step.thread.id, event.evidence.data["work_tree"])
+        check_owner(transaction, step, Place.of(event.evidence.data))
     made = transaction.append(step.thread.id, event, lease=step.lease)
     if made.snapshot.state == "Stuck" and not (event.evidence and "diagnosis" in event.evidence.subjects):
         message = "Somebody set another limit meanwhile, and nobody has diagnosed what it ends."

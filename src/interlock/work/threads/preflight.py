@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from interlock.errors import InterlockError, Refusal
-from interlock.journal import Transaction
+from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.readiness import missing_program, nameless
@@ -37,6 +38,8 @@ from interlock.world.git import (
     fingerprint_of_settings,
     state,
 )
+from interlock.world.place import Place
+from interlock.world.processes import this_host
 from interlock.world.repository import WORK_TREES
 
 __all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
@@ -89,9 +92,10 @@ def preflight(step: ThreadStep) -> StepResult:
         return step.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
     branch = branch_of(step.thread.id)
     config = msgspec.json.decode(msgspec.json.encode(step.config))
-    data = {"checks": told, "branch": branch, "work_tree": str(place), "guarded": guarded, "config": config}
+    where = _place(step, place)
+    data = {"checks": told, "branch": branch, "place": to_builtins(where), "guarded": guarded, "config": config}
     limit: dict[str, int | str] = {"iteration.limit": step.config.iterations}
-    evidence = Evidence(data=data, settings=limit, names=(_owner_name(place),))
+    evidence = Evidence(data=data, settings=limit, names=(_owner_name(where),))
     return Event("checks_passed", DRIVER, evidence=evidence)
 
 
@@ -251,8 +255,8 @@ def _alone(step: ThreadStep, there: WorkTreeStatus, *, is_isolated: bool) -> Che
     name, label = "no_concurrent_run", "Concurrent Runs"
     if is_isolated:
         return Check(name, label, passed=True)
-    other = step.context.journal.named(MACHINE, _owner_name(step.context.root))
-    if other is not None and other.id != step.thread.id and other.outcome is None and other.state in OWNING:
+    other = _owner(step.context.journal, step, _place(step, step.context.root))
+    if other is not None:
         message = f"Thread {other.id} has this work tree ({other.state}). {_ISOLATION}"
         return Check(name, label, passed=False, message=message)
     branch = there.branch or ""
@@ -265,12 +269,26 @@ def _alone(step: ThreadStep, there: WorkTreeStatus, *, is_isolated: bool) -> Che
 _ISOLATION = 'Only one thread can run at a time here; isolation = "worktree" gives each a work tree of its own.'
 
 
-def _owner_name(work_tree: Path) -> str:
-    return f"work-tree:{sha256_of(str(work_tree))[:32]}"
+def _place(step: ThreadStep, directory: Path) -> Place:
+    base = step.thread.baseline
+    return Place.at(step.context.base, directory, this_host(), branch_of(step.thread.id), base.commit if base else "")
 
 
-def check_owner(transaction: Transaction, thread: str, work_tree: str) -> None:
-    """Refuse where another thread has the work tree: looked at in the very transaction that would take it."""
-    other = transaction.named(MACHINE, _owner_name(Path(work_tree)))
-    if other is not None and other.id != thread and other.outcome is None and other.state in OWNING:
+def _owner_name(place: Place) -> str:
+    return f"work-tree:{sha256_of(place.path)[:32]}"
+
+
+def _owner(reader: Journal | Transaction, step: ThreadStep, place: Place) -> Instance | None:
+    """The other thread that has a place to itself; earlier versions named it by its absolute path."""
+    for named in (place, Place(str(place.directory(step.context.base)))):
+        other = reader.named(MACHINE, _owner_name(named))
+        if other is not None and other.id != step.thread.id and other.outcome is None and other.state in OWNING:
+            return other
+    return None
+
+
+def check_owner(transaction: Transaction, step: ThreadStep, place: Place | None) -> None:
+    """Refuse where another thread has the place: looked at in the very transaction that would take it."""
+    other = _owner(transaction, step, place) if place is not None else None
+    if other is not None:
         raise Refusal("work_tree_taken", f"Thread {other.id} has taken the work tree meanwhile.", _ISOLATION)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.work.driver.record import DriverRecord
+from interlock.world.place import Place
 
 __all__ = [
     "Baseline",
@@ -105,7 +106,8 @@ class LeftPlace(msgspec.Struct, frozen=True):
     branch: str
     commit: str
     own_branch: str
-    path: Path
+    path: str
+    """As in `Place`."""
     is_isolated: bool
 
 
@@ -151,7 +153,7 @@ class Thread(DriverRecord):
     checks: list[dict[str, Any]] = msgspec.field(default_factory=list)
     baseline: Baseline | None = None
     branch: str | None = None
-    work_tree: str | None = None
+    place: Place | None = None
     """Where it works, from Preflight on: the repository's own work tree, or one of its own."""
     before_reset: LeftPlace | None = None
     guarded: str = ""
@@ -201,6 +203,10 @@ class Thread(DriverRecord):
     @property
     def revision(self) -> Revision | None:
         return self.revisions[-1] if self.revisions else None
+
+    def directory(self, base: Path, otherwise: Path) -> Path:
+        """Where it works; before Preflight, where it would."""
+        return self.place.directory(base) if self.place is not None else otherwise
 
     @property
     def judged(self) -> list[dict[str, Any]]:

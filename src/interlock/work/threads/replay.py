@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -29,6 +28,7 @@ from interlock.work.threads.record import (
     ThreadRunResult,
 )
 from interlock.world.agents.result import NO_ATTEMPTS, FailedAgent
+from interlock.world.place import Place
 
 __all__ = ["take", "take_receipt", "thread_of"]
 
@@ -95,7 +95,7 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.diagnosis = msgspec.convert(data["diagnosis"], Diagnosis)
     if entry.to_state == "Drafting" and entry.from_state != "Drafting":
         thread.before_reset = _left(thread)
-        thread.baseline = thread.branch = thread.work_tree = thread.child = None
+        thread.baseline = thread.branch = thread.place = thread.child = None
         thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
     if entry.to_state in ("Done", "Abandoned"):
         thread.outcome = "success" if entry.to_state == "Done" else "abandoned"
@@ -109,10 +109,10 @@ def _pause(entry: Entry) -> Pause:
 
 def _left(thread: Thread) -> LeftPlace | None:
     """Where a thread was that goes back to its spec; None where it had not begun."""
-    if thread.baseline is None or thread.branch is None or thread.work_tree is None:
+    if thread.baseline is None or thread.branch is None or thread.place is None:
         return None
     isolated = thread.config is not None and thread.config.isolation == "worktree"
-    return LeftPlace(thread.baseline.branch, thread.baseline.commit, thread.branch, Path(thread.work_tree), isolated)
+    return LeftPlace(thread.baseline.branch, thread.baseline.commit, thread.branch, thread.place.path, isolated)
 
 
 def take_receipt(thread: Thread, receipt: Data) -> None:
@@ -133,7 +133,7 @@ def _nothing(thread: Thread, entry: Entry, data: Data) -> None:
 def _checked(thread: Thread, entry: Entry, data: Data) -> None:
     thread.checks = list(data["checks"])
     thread.branch = data.get("branch", thread.branch)
-    thread.work_tree = data.get("work_tree", thread.work_tree)
+    thread.place = Place.of(data) or thread.place
     thread.guarded = data.get("guarded", thread.guarded)
     if "config" in data:
         thread.config = msgspec.convert(data["config"], Config)

@@ -17,12 +17,12 @@ _MOST = 1 << 28
 _RESETS = "This will reset changes. Continue? They are kept first, and `ralph thread undo` brings them back."
 
 
-def whole_diff(thread: Thread, root: Path) -> str:
-    """Everything that differs from the baseline, uncommitted changes included; never a part of it."""
+def whole_diff(thread: Thread, directory: Path) -> str:
+    """Everything that differs from the baseline where the thread works, uncommitted changes included; all of it."""
     if thread.baseline is None:
         return ""
     tree = thread.receipt["tree"] if thread.receipt else None
-    found = diff(Path(thread.work_tree or root), thread.baseline.commit, tree, most=_MOST)
+    found = diff(directory, thread.baseline.commit, tree, most=_MOST)
     if found.is_cut:
         message = f"What differs from the baseline is more than {_MOST} bytes of text, which nobody can read at a gate."
         raise InterlockError("git_failed", message, "Divide the work: `ralph thread revise` goes back to the spec.")
@@ -38,12 +38,12 @@ def is_recommended(thread: Thread, snapshot: Snapshot) -> bool:
     return thread.mode == "quick" and "receipt" in snapshot.proofs and thread.receipt is not None
 
 
-def shown_at(thread: Thread, event: str, root: Path) -> str:
-    """Exactly what a gate is passed for."""
+def shown_at(thread: Thread, event: str, directory: Path) -> str:
+    """Exactly what a gate is passed for; the thread works in `directory`."""
     if event == "finalize":
         return thread.revision.text if thread.revision is not None else ""
     if event == "approve":
-        return f"{receipt_text(thread)}\n\n{whole_diff(thread, root)}"
+        return f"{receipt_text(thread)}\n\n{whole_diff(thread, directory)}"
     if event == "commit":
         return f"{thread.message}\n{_stat(thread)}\nHooks of the repository do not run for this commit."
     if thread.state == "Stuck" and thread.diagnosis is not None:

@@ -253,7 +253,7 @@ def _unchanged(context: DriverContext, step: ThreadStep) -> int:
 def _weighed(step: ThreadStep) -> tuple[object, ...]:
     """What a person weighs at a gate. A refused attempt of somebody else changes none of it."""
     thread = step.thread
-    known = (thread.state, thread.entered, thread.revision, thread.baseline, thread.branch, thread.work_tree)
+    known = (thread.state, thread.entered, thread.revision, thread.baseline, thread.branch, thread.place)
     return *known, thread.receipt, thread.diagnosis, thread.message, step.snapshot.subjects, step.snapshot.proofs
 
 
@@ -346,7 +346,7 @@ def configure(context: DriverContext, id_: str, person: Person, config: Config, 
         message = "A loop without a limit of iterations needs a budget."
         raise UsageError("invalid_argument", message, "Give --budget-usd, --budget-minutes or --budget-tokens.")
     thread = read_thread(context.journal, id_)
-    is_begun = thread.work_tree is not None
+    is_begun = thread.place is not None
     if is_begun and thread.config is not None and config.isolation != thread.config.isolation:
         message = "Where a thread works is settled when it has begun."
         raise UsageError("invalid_argument", message, "Leave --isolation out.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -111,11 +110,7 @@ def _next(thread: Thread) -> str:
 
 
 def _showing(context: DriverContext, event: str) -> Callable[[Thread], str]:
-    return partial(_shown, context.root, event)
-
-
-def _shown(root: Path, event: str, thread: Thread) -> str:
-    return shown_at(thread, event, Path(thread.work_tree or root))
+    return lambda thread: shown_at(thread, event, thread.directory(context.base, context.root))
 
 
 # The spec

@@ -104,7 +104,7 @@ def _show(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
             "files": record.files[:_MOST_FILES],
             "more_files": max(0, len(record.files) - _MOST_FILES),
             "denied": record.counts.get("denied", 0),
-            "work_tree": record.work_tree or "",
+            "work_tree": record.place.path if record.place is not None else "",
         }
     newest = sight.journal.history(instance.id, max(0, instance.version - _MOST_EVENTS))
     return {

@@ -209,9 +209,13 @@ def _criteria(thread: Thread, receipt: Receipt | None) -> list[dict[str, Any]]:
 # What was made
 
 
+def _directory(thread: Thread, sight: Sight) -> Path:
+    return thread.directory(sight.state_directory.parent, sight.work_tree or Path())
+
+
 def _patch(thread: Thread, sight: Sight) -> Patch | str:
     """What differs from the baseline; a sentence where git cannot say."""
-    root = Path(thread.work_tree or sight.work_tree or "")
+    root = _directory(thread, sight)
     if thread.baseline is None or thread.receipt is None:
         return Patch()
     try:
@@ -233,7 +237,7 @@ def _changes(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     if thread.baseline is None:
         message = f"{thread.title} has no baseline yet, so nothing can differ from it."
         raise NotFound("unknown_instance", message, "The baseline is recorded when the implementation starts.")
-    text = whole_diff(thread, sight.work_tree or Path()) if thread.outcome is None else ""
+    text = whole_diff(thread, _directory(thread, sight)) if thread.outcome is None else ""
     patch = read_patch(text) if thread.outcome is None else _patch(thread, sight)
     return {"thread": thread, "patch": patch}
 
