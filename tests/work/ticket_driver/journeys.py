@@ -176,6 +176,7 @@ def _place(journal: Journal, session: Instance) -> tuple[str, str]:
 def _held(journal: Journal) -> list[str]:
     """What somebody has, or had and is gone without letting go of it: whoever is next has the leases of drivers."""
     driven = [f"{one.machine}:{one.id}" for kind in _DRIVEN for one in journal.instances(kind)]
+    driven += [f"work:{one.id}" for one in journal.instances("ticket")]
     held = [one for one in (*driven, "way:prepare", "tracker:github") if journal.is_held(one, is_present)]
     return held + journal.lost("ticket:", is_present)
 

@@ -11,8 +11,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from interlock.errors import Conflict
+from interlock.errors import Conflict, InterlockError
+from interlock.journal import Holder
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
+from interlock.work.driver.lease_holders import is_present
 from interlock.work.gates.person import Person
 from interlock.work.gates.stage import staged
 from interlock.work.sessions.verbs import Caller
@@ -140,3 +142,16 @@ def test_a_plan_that_was_replaced_while_it_was_asked_for_is_not_approved(way: Wa
         drive_ticket(way.context(journal), NUMBER, person, Choices(asks=True))
     assert caught.value.code == "conflict"
     assert way.moves[-1][0] == "Plan in Review"
+
+
+def test_a_ticket_is_driven_by_one_process_at_a_time(way: Way) -> None:
+    other = Holder("elsewhere", "boot", 1, "1", "ralph", "", "another machine")
+    with closing(way.open()) as journal:
+        [ticket] = journal.instances("ticket")
+        lease = journal.acquire(f"work:{ticket.id}", other, 3600, is_present)
+        head = journal.head()
+        with pytest.raises(InterlockError) as caught:
+            way.walk_in(journal)
+        assert (caught.value.code, journal.head()) == ("lease_held", head)
+        journal.release(lease)
+        assert way.walk_in(journal).ticket.workflow_state == "Plan in Review"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
+from msgspec.structs import asdict
 
 from interlock.journal import Entry
 from interlock.machine import ActorKind
@@ -53,6 +54,16 @@ class DriverRecord(msgspec.Struct):
     """The time until which an agent that took too long is left out, while others can work."""
     failing: dict[str, FailedAgent] = msgspec.field(default_factory=dict)
     """The agents that only a person can bring back, until a person continues."""
+
+    def copied(self) -> Self:
+        """Return a copy that stays as it is while the record moves on."""
+        return type(self)(**{name: _copied(value) for name, value in asdict(self).items()})
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: one.copy() if isinstance(one, list | set) else one for key, one in value.items()}
+    return value.copy() if isinstance(value, list | set | Books) else value
 
 
 def take_note(record: DriverRecord, entry: Entry, data: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ R = TypeVar("R", bound=DriverRecord)
 
 
 class DriverStep(msgspec.Struct, Generic[C, R], frozen=True):
-    """An instance in one state. Its record takes in what the step itself writes; its snapshot stays."""
+    """An instance in one state. Its record takes in what the step itself writes; its snapshot stays as it was."""
 
     context: C
     fold: Fold[R]

@@ -149,7 +149,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         return RoleAnswer(role.called, read)
 
     def _started(self) -> None:
-        self.context.tell(self.catch_up())
+        self.context.tell(self.catch_up().copied())
         self.cache.git.shut()
 
     def _complaint(self, read: Complaint, heard: AgentRun, is_network: bool) -> str:

@@ -77,7 +77,7 @@ class _RunSystem(msgspec.Struct):
     def leave(self, step: RunStep) -> None:
         """Report how it ended, and note that the files were written, for whoever looks at them from now on."""
         if step.run.outcome is not None or step.run.paused is not None:
-            step.context.tell(step.run)
+            step.context.tell(step.run.copied())
         if step.run.left or (step.run.found and step.run.projected):
             step.note("written")
 

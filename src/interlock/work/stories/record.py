@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
-from interlock.work.budget.books import Books
 from interlock.work.driver.record import DriverRecord
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
@@ -115,10 +114,6 @@ class Loop(DriverRecord):
         used = self.books.total() if task is None else self.books.of_task(task)
         return used.seconds, used.usd, used.tokens
 
-    def copied(self) -> Loop:
-        """The same, to be changed without changing this one."""
-        return Loop(**{name: _copied(value) for name, value in asdict(self).items()})
-
     @property
     def next_iteration(self) -> int:
         """The number of the iteration that an agent's run would be of."""
@@ -134,7 +129,3 @@ class Loop(DriverRecord):
 
     def set_metrics(self, **values: Any) -> None:
         self.progress = replace(self.progress, metrics=replace(self.progress.metrics, **values))
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, dict | list | set | Books) else value

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 
 from interlock.errors import LeaseHeld
 from interlock.journal import Entry, Instance, Journal, Transaction
 from interlock.work.driver.agent_failures import end_text, hindrance_of, unavailable, unusable, waiting_text
-from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, end_orphaned_runs, orphaned_runs, run_agent
+from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_lease
 from interlock.work.sessions.runs import RunSummary, ran_of
@@ -19,7 +19,7 @@ from interlock.work.tickets.locks import expire
 from interlock.work.tickets.skills import prompt
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
 
-__all__ = ["end_left", "last_move", "run_command", "wait_out"]
+__all__ = ["last_move", "run_command", "wait_out"]
 
 _ATTEMPTS = 2
 _PATIENCE = 1.0
@@ -34,7 +34,7 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
     wait_out(context, ticket.id)
     if context.stop.is_set():
         return WorkStop(f"#{number} was stopped before {command}.", f"`ralph work {number}` continues.")
-    with _alone(context, ticket.id) as alone:
+    with _alone(context) as alone:
         if journal.instance(ticket.id).version != ticket.version:
             return None  # somebody else was at work on it meanwhile
         tried = _tried(journal, ticket, command)
@@ -125,16 +125,8 @@ def _was_tried(session: list[Entry], command: str) -> bool:
     return not is_none and session[0].decoded_evidence().data.get("role") == command
 
 
-def end_left(context: DriverContext, ticket: str) -> None:
-    """End what a walker that died left of its agents; while any lives, they are that one's."""
-    if not orphaned_runs(context.journal, ticket):
-        return
-    with suppress(LeaseHeld), hold_lease(context, _PREPARING):
-        end_orphaned_runs(context.journal, ticket, context.state_directory)
-
-
 @contextmanager
-def _alone(context: DriverContext, ticket: str) -> Iterator[DriverContext]:
+def _alone(context: DriverContext) -> Iterator[DriverContext]:
     """Be the only one who prepares tickets in this work tree; others take their turn."""
     with ExitStack() as stack:
         while True:
@@ -145,5 +137,4 @@ def _alone(context: DriverContext, ticket: str) -> Iterator[DriverContext]:
                 if context.stop.is_set():
                     raise
                 context.wait(_PATIENCE)
-        end_orphaned_runs(context.journal, ticket, context.state_directory)
         yield held.context

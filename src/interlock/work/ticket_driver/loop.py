@@ -1,18 +1,30 @@
-"""`drive_ticket`: a ticket goes from one station to the next, until it is a person's turn or it has ended."""
+"""`drive_ticket`: a ticket goes from one stage to the next, until it is a person's turn or it has ended."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import Conflict, InterlockError, Refusal
-from interlock.journal import Entry, Instance, Journal
-from interlock.machine import ActorKind
+from interlock.journal import Entry, Instance, Journal, Lease, Transaction
+from interlock.machine import ActorKind, Event
+from interlock.work.driver import loop as driver
+from interlock.work.driver.agent_run import end_orphaned_runs
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.driver_lease import DriverLease, hold_lease
+from interlock.work.driver.fold import Fold
+from interlock.work.driver.lease_holders import lease_name
+from interlock.work.driver.record import DriverRecord
+from interlock.work.driver.step import DriverStep
+from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.gates.person import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.attending import is_told as thread_is_told
 from interlock.work.threads.verbs import act
-from interlock.work.ticket_driver.command_stage import end_left, last_move, run_command
+from interlock.work.ticket_driver.command_stage import last_move, run_command
 from interlock.work.ticket_driver.readiness import hindered
 from interlock.work.ticket_driver.stages import StageKind, WorkStop, stage_of, too_large
 from interlock.work.ticket_driver.thread_stage import Choices, finish, lead, open_thread_for, plan_text
@@ -27,30 +39,99 @@ __all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "is_told"]
 
 
 class TicketResult(msgspec.Struct, frozen=True):
-    """Where a ticket is when nothing goes on by itself any more, and why."""
+    """Where a ticket is when it does not continue by itself, and why."""
 
     ticket: TicketView
     stop: WorkStop
 
 
+class TicketStep(DriverStep[DriverContext, DriverRecord], frozen=True):
+    """A ticket in one state."""
+
+    known: TicketView
+    instance: Instance
+
+
 def drive_ticket(context: DriverContext, called: str | int, person: Person, choices: Choices) -> TicketResult:
-    """Lead a ticket as far as it goes. Called again, it goes on where it was, whatever ended it."""
+    """Drive a ticket as far as it goes. Calling it again continues, whatever ended it."""
+    _must_be_person(person)
+    _check_again(context, called, person)
+    with _held(context, called) as (held, id_):
+        system = _TicketSystem(held.context, Fold(id_, DriverRecord, _take), called, person, choices)
+        quiet = replace(held.context, tell=lambda record: None)  # its agents and its thread say where it is
+        step = driver.drive(system, quiet, held.lease, held.check)
+        return TicketResult(step.known, system.stop)
+
+
+@contextmanager
+def _held(context: DriverContext, called: str | int) -> Iterator[tuple[DriverLease, str]]:
+    """Be the only one who drives a ticket; `ticket:ID` is the lock of whoever works on it."""
+    id_ = known_ticket(context.journal, called).id
+    with hold_lease(context, lease_name("work", id_)) as held:
+        end_orphaned_runs(context.journal, id_, context.state_directory)
+        yield held, id_
+
+
+def _must_be_person(person: Person) -> None:
     if person.actor.kind != ActorKind.HUMAN:
         message = f"Only a person has a ticket worked on, and this is the agent {person.actor.id}."
         raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
-    _check_again(context, called, person)
-    while True:
-        context.refresh()
-        ticket = _settled(context, called)
-        known = view(context.journal, called, comments=0)
+
+
+def _take(record: DriverRecord, entry: Entry) -> None:
+    record.id, record.version, record.updated, record.state = entry.instance, entry.version, entry.time, entry.to_state
+
+
+class _TicketSystem(msgspec.Struct):
+    """One ticket, as the driver's loop drives it: its agents and its thread move it, and the driver appends nothing."""
+
+    context: DriverContext
+    fold: Fold[DriverRecord]
+    called: str | int
+    person: Person
+    choices: Choices
+    stop: WorkStop = WorkStop("it has ended", "")
+
+    def read(self, lease: Lease) -> TicketStep:
+        journal, id_ = self.context.journal, self.fold.id
+        journal.transact(lambda transaction: expire(transaction, transaction.instance(id_)))
+        known = view(journal, self.called, comments=0)
+        return TicketStep.read(self.context, self.fold, lease, known, journal.instance(id_))
+
+    def next(self, step: TicketStep) -> StepFunction[TicketStep]:
+        return self._stage
+
+    def _stage(self, step: TicketStep) -> StepResult:
+        """Take the stage that the ticket is at."""
         try:
-            stop = _go_on(context, ticket, known, person, choices)
+            stop = _take_stage(self.context, step.instance, step.known, self.person, self.choices)
         except InterlockError as error:
-            stop = _persons(error)
+            stop = _for_person(error)
         finally:
-            _show(context)
-        if stop is not None:
-            return TicketResult(view(context.journal, called, comments=0), stop)
+            _show(self.context)
+        self.stop = stop or self.stop
+        return NoEvent.RETRY if stop is None else NoEvent.STOP
+
+    def enter(self, step: TicketStep) -> bool:
+        return True
+
+    def settle(self, step: TicketStep) -> bool:
+        return False
+
+    def pause(self, step: TicketStep) -> None:
+        """A stage stops by itself, and says where."""
+
+    def overspent(self, step: TicketStep, refusal: Refusal) -> StepResult:
+        raise refusal  # a stage that is refused stops
+
+    def append(self, transaction: Transaction, step: TicketStep, events: Sequence[Event]) -> None:
+        """A stage has no events of its own."""
+
+    def leave(self, step: TicketStep) -> None:
+        """Nothing is written at the end."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 def _check_again(context: DriverContext, called: str | int, person: Person) -> None:
@@ -72,12 +153,14 @@ def _show(context: DriverContext) -> None:
 
 def divide(context: DriverContext, called: str | int, person: Person, choices: Choices) -> TicketResult:
     """Let an agent divide a ticket that is too large into parts."""
-    ticket = _settled(context, called)
-    known = view(context.journal, called, comments=0)
-    try:
-        stop = run_command(context, ticket, known.number, "split", _agent(context, choices))
-    except InterlockError as error:
-        stop = _persons(error)
+    journal = context.journal
+    with _held(context, called) as (held, id_):
+        journal.transact(lambda transaction: expire(transaction, transaction.instance(id_)))
+        number = view(journal, called, comments=0).number
+        try:
+            stop = run_command(held.context, journal.instance(id_), number, "split", _agent(context, choices))
+        except InterlockError as error:
+            stop = _for_person(error)
     now = view(context.journal, called, comments=0)
     parts = ", ".join(f"#{one.number}" for one in now.sub_tickets)
     made = WorkStop(f"it has the parts {parts}", "`ralph work NUMBER` works on one of them.")
@@ -92,25 +175,17 @@ _PERSONS = frozenset(
 """Errors that a person must fix before the same command can continue."""
 
 
-def _persons(error: InterlockError) -> WorkStop:
+def _for_person(error: InterlockError) -> WorkStop:
     """Turn an error that a person must fix into a stop; raise any other."""
     if error.code not in _PERSONS:
         raise error
     return WorkStop(error.message.removesuffix("."), error.hint, failed=True)
 
 
-def _settled(context: DriverContext, called: str | int) -> Instance:
-    """A ticket, without the agents and the lock of anybody who is gone."""
-    ticket = known_ticket(context.journal, called)
-    end_left(context, ticket.id)
-    context.journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
-    return context.journal.instance(ticket.id)
-
-
-def _go_on(
+def _take_stage(
     context: DriverContext, ticket: Instance, known: TicketView, person: Person, choices: Choices
 ) -> WorkStop | None:
-    """The next station; None where something moved."""
+    """Take the next stage; None where something moved."""
     journal, number = context.journal, known.number
     thread = open_thread(journal, ticket.id)
     if thread is not None:
