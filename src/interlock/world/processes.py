@@ -89,11 +89,6 @@ AGENTS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """The coding agents we know by the names of their commands and by what they leave in the environment."""
 
 
-def this_host() -> str:
-    """The name of this host, as places and leases have it."""
-    return host()
-
-
 def this_process() -> Process:
     """The process that asks."""
     pid = os.getpid()

@@ -26,8 +26,8 @@ from interlock.faces.mcp.server_context import ServerContext
 from interlock.journal import Journal
 from interlock.journal.sqlite import SqliteStore
 from interlock.machine import load_shipped
+from interlock.world.ancestry import host
 from interlock.world.place import Place
-from interlock.world.processes import this_host
 
 from .hostile import call
 from .servers import (
@@ -155,7 +155,7 @@ def test_from_below_the_root_and_from_a_linked_work_tree_it_is_the_same_journal(
         other = agent.create("2")
     made = [one for one in entries(repository) if one.instance in (session, other)]
     assert [Place.of(one.decoded_evidence().data) for one in made] == [
-        Place.at(repository, one, this_host()) for one in (repository, linked)
+        Place.at(repository, one, host()) for one in (repository, linked)
     ]
 
 

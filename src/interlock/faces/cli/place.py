@@ -234,12 +234,13 @@ def _work_tree(start: Path) -> Path | None:
 def caller_of(call: CommandCall, place: Workspace) -> Caller:
     """Who calls: a person, or the agent that runs the command, with its process and session where they are known."""
     from interlock.work.sessions.verbs import Caller
+    from interlock.world.ancestry import host
     from interlock.world.people import who_calls
     from interlock.world.place import Place
-    from interlock.world.processes import calling_agent, this_host
+    from interlock.world.processes import calling_agent
 
     actor = who_calls(call.environment, call.directory)
     agent = calling_agent(call.environment)
-    where = Place.at(place.state_directory.parent, place.work_tree, this_host()) if place.work_tree else None
+    where = Place.at(place.state_directory.parent, place.work_tree, host()) if place.work_tree else None
     session = (call.environment.get("RALPH_SESSION_ID") or None) if agent else None
     return Caller(actor, agent.name if agent else None, agent.process if agent else None, where, session)

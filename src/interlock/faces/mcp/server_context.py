@@ -18,9 +18,10 @@ from interlock.machine import Actor, ActorKind, Channel, Machine, load_shipped
 from interlock.work.sessions.upkeep import refresh, take_in
 from interlock.work.sessions.verbs import Caller
 from interlock.work.settings.values import Settings
+from interlock.world.ancestry import host
 from interlock.world.inbox import waiting
 from interlock.world.place import Place
-from interlock.world.processes import Process, this_host
+from interlock.world.processes import Process
 
 __all__ = ["ServerContext"]
 
@@ -54,7 +55,7 @@ class ServerContext(msgspec.Struct):
         """Whoever calls over MCP is an agent."""
         name = "".join(one for one in (client or "") if one.isprintable())[:100].strip() or "agent"
         actor = Actor(ActorKind.AGENT, name, Channel.MCP)
-        place = Place.at(self.state_directory.parent, self.work_tree, this_host()) if self.work_tree else None
+        place = Place.at(self.state_directory.parent, self.work_tree, host()) if self.work_tree else None
         return Caller(actor, name, self.process, place, self.session)
 
     async def transact(self, work: Callable[[Transaction], Result]) -> Result:

@@ -33,11 +33,11 @@ from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.agents.running import StopSignal, run
 from interlock.world.agents.tree import end_marked
+from interlock.world.ancestry import host
 from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
 from interlock.world.journal_address import BY_SESSION, MARK, keep_address, remove_address
 from interlock.world.place import Place
-from interlock.world.processes import this_host
 from interlock.world.repository import WORK_TREES
 
 __all__ = [
@@ -258,7 +258,7 @@ def _with_reporting(context: AgentContext, prompt: str, session: str, outfit: Ag
 
 
 def _place(context: AgentContext, directory: Path) -> Place:
-    return Place.at(context.state_directory.parent, directory, this_host())
+    return Place.at(context.state_directory.parent, directory, host())
 
 
 def _opening(context: AgentContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:

@@ -18,10 +18,11 @@ from interlock.work.formats.times import seconds_of
 from interlock.work.sessions.findings import WrittenFile
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
+from interlock.world.ancestry import host
 from interlock.world.git import Repository, files
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.place import Place
-from interlock.world.processes import client_process, this_host
+from interlock.world.processes import client_process
 
 __all__ = ["adopt", "end_lost", "refresh", "take_in", "written_beside", "written_since"]
 
@@ -144,7 +145,7 @@ def written_beside(journal: Journal, reference: str, main: Path) -> list[Written
 
 def _directory(place: Place | None, state_directory: Path | None) -> Path | None:
     """The directory of a session's place; None if that is unknown, or on another host."""
-    if place is None or place.host not in ("", this_host()):
+    if place is None or place.host not in ("", host()):
         return None
     if state_directory is None:
         return Path(place.path) if Path(place.path).is_absolute() else None

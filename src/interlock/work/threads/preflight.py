@@ -29,6 +29,7 @@ from interlock.work.verification.verifiers import (
     verifiers_of,
 )
 from interlock.work.verification.verifying import rehearse
+from interlock.world.ancestry import host
 from interlock.world.git import (
     StartingPoint,
     WorkTreeStatus,
@@ -39,7 +40,6 @@ from interlock.world.git import (
     state,
 )
 from interlock.world.place import Place
-from interlock.world.processes import this_host
 from interlock.world.repository import WORK_TREES
 
 __all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
@@ -271,7 +271,7 @@ _ISOLATION = 'Only one thread can run at a time here; isolation = "worktree" giv
 
 def _place(step: ThreadStep, directory: Path) -> Place:
     base = step.thread.baseline
-    return Place.at(step.context.base, directory, this_host(), branch_of(step.thread.id), base.commit if base else "")
+    return Place.at(step.context.base, directory, host(), branch_of(step.thread.id), base.commit if base else "")
 
 
 def _owner_name(place: Place) -> str:
