@@ -174,7 +174,7 @@ def test_a_run_whose_driver_died_costs_what_was_reserved_for_it_once(way: Way) -
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
                 run_agent(context, request)
-            end_orphaned_runs(journal, ticket, way.state_directory)
-            end_orphaned_runs(journal, ticket, way.state_directory)
+            end_orphaned_runs(way.context(journal), ticket)
+            end_orphaned_runs(way.context(journal), ticket)
         assert (standing(journal, day).used.usd, standing(journal, day).runs) == (3.0, 3)
         assert [one for one in journal.instances("session") if one.outcome is None] == []

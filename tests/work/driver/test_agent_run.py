@@ -182,7 +182,7 @@ def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, 
     ended = journal.transact(create(caller, parent=parent, role="reviewer")).session_id
     journal.transact(complete(ended, "success", Actor(ActorKind.AGENT, "claude", Channel.MCP)))
     for _ in range(2):
-        end_orphaned_runs(journal, parent, bench.state_directory)
+        end_orphaned_runs(bench.context(journal), parent)
     assert [(one.agent, one.ending) for one in _runs(journal)] == [("claude", DIED), ("claude", UNKNOWN)]
     assert [journal.instance(one).outcome for one in (left, ended)] == ["cancelled", "success"]
     assert sum('"run"' in one.evidence for one in journal.all_entries()) == 2

@@ -17,6 +17,7 @@ from interlock.work.formats.hashing import sha256_of
 from interlock.work.threads.phases import Iterated, Phase, ThreadView, written
 from interlock.work.threads.projection import ThreadProjection, project
 from interlock.work.threads.store import ThreadFiles
+from interlock.world.folder import Folder
 from work.threads.views import ANSWERED, ASKED, HEADING, RUN, view
 from world.failing import failing
 
@@ -37,7 +38,7 @@ def whole(one: ThreadView = AFTER) -> ThreadProjection:
 
 def start(path: Path) -> ThreadFiles:
     """Files of a thread before its move, with an edit of somebody's in them, and one of them gone."""
-    files = ThreadFiles(path)
+    files = ThreadFiles(Folder(path))
     project(files, [whole(BEFORE)], lambda _: None)
     files.folder.write("threads/abc123/spec/v1.md", b"# Edited\n")
     files.folder.remove("runs/run-001/run.json")

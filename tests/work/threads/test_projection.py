@@ -15,6 +15,7 @@ from interlock.work.threads.conversation import line
 from interlock.work.threads.phases import written
 from interlock.work.threads.projection import EditedFile, ThreadProjection, project
 from interlock.work.threads.store import ThreadFiles
+from interlock.world.folder import Folder
 from world.failing import failing
 
 from .mortal import AFTER, BEFORE, MOST, start, whole
@@ -28,7 +29,7 @@ RUNS = "runs/run-001/run.json"
 
 @pytest.fixture
 def files(tmp_path: Path) -> ThreadFiles:
-    return ThreadFiles(tmp_path / ".ralf")
+    return ThreadFiles(Folder(tmp_path / ".ralf"))
 
 
 def _projected(files: ThreadFiles, *projections: ThreadProjection) -> list[EditedFile]:
@@ -160,7 +161,7 @@ def test_a_process_that_dies_at_any_call_leaves_whole_files(tmp_path: Path) -> N
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = [sys.executable, "-m", "work.threads.mortal", str(tmp_path)]
     subprocess.run(command, env=environment, check=True, timeout=300)
-    died = [ThreadFiles(one) for one in tmp_path.iterdir()]
+    died = [ThreadFiles(Folder(one)) for one in tmp_path.iterdir()]
     assert 30 < len(died) < MOST - 1
     for files in died:
         _check_then_mend(files)

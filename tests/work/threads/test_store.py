@@ -16,13 +16,14 @@ from interlock.work.threads.conversation import line, parse_conversation, title_
 from interlock.work.threads.phases import written
 from interlock.work.threads.runs import load_run, written_run
 from interlock.work.threads.store import ThreadFiles
+from interlock.world.folder import Folder
 
 from .views import ANSWERED, ASKED, HEADING, RUN, view
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> ThreadFiles:
-    return ThreadFiles(tmp_path / ".ralf")
+    return ThreadFiles(Folder(tmp_path / ".ralf"))
 
 
 def _write(files: ThreadFiles, id_: str, text: str | None = None, **fields: Any) -> None:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -17,22 +17,20 @@ from interlock.journal import Entry, Journal, Lease, Transaction
 from interlock.machine import Event
 from interlock.work.budget import limits_of, reserve
 from interlock.work.driver.agent_failures import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
+from interlock.work.driver.context import DriverContext
 from interlock.work.formats.times import day_of
 from interlock.work.sessions.findings import WrittenFile, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.upkeep import take_in, written_beside, written_since
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
-from interlock.work.settings.values import Settings
 from interlock.work.setup.agent_tools import tools_for
-from interlock.world.agents.assignment import AgentTools, Assignment, TimeOuts
+from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
-from interlock.world.agents.running import StopSignal, run
-from interlock.world.agents.tree import end_marked
 from interlock.world.ancestry import host
 from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
@@ -43,7 +41,6 @@ from interlock.world.repository import WORK_TREES
 __all__ = [
     "DRIVER",
     "KEEPS",
-    "AgentContext",
     "AgentRequest",
     "AgentRun",
     "end_orphaned_runs",
@@ -101,28 +98,7 @@ class AgentRun(msgspec.Struct, frozen=True):
     """How long to wait after a temporary failure; None once the maximum is reached."""
 
 
-class AgentContext(Protocol):
-    """The part of a driver's context that a run of an agent needs."""
-
-    @property
-    def journal(self) -> Journal: ...
-    @property
-    def root(self) -> Path: ...
-    @property
-    def state_directory(self) -> Path: ...
-    @property
-    def settings(self) -> Settings: ...
-    @property
-    def environment(self) -> Mapping[str, str]: ...
-    @property
-    def tell(self) -> Callable[[object], None]: ...
-    @property
-    def stop(self) -> StopSignal: ...
-    @property
-    def time_outs(self) -> TimeOuts: ...
-
-
-def run_agent(context: AgentContext, request: AgentRequest) -> AgentRun:
+def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     """Run an agent once. It is a session from its first moment to its last, whatever becomes of it.
 
     Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
@@ -155,10 +131,10 @@ def run_agent(context: AgentContext, request: AgentRequest) -> AgentRun:
     )
     before = last_run(journal, request.parent, agent.name)
     with _address_kept(journal, context.environment, session):
-        result = run(agent, assignment, ear.hear, context.stop)
+        result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
             context.tell(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
-            result = run(agent, replace(assignment, schema=None), ear.hear, context.stop)
+            result = context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
     take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
     repository = request.repository() if request.repository is not None else None
     written = written_since(journal, session, context.state_directory, repository)
@@ -216,12 +192,13 @@ def _address_kept(journal: Journal, environment: Mapping[str, str], session: str
         remove_address(environment, session)
 
 
-def end_orphaned_runs(journal: Journal, parent: str, state_directory: Path) -> None:
+def end_orphaned_runs(context: DriverContext, parent: str) -> None:
     """End the runs of a driver that died: their processes and their sessions.
 
-    What each of them used nobody knows: it has cost what was reserved for it.
+    Nobody knows what each of them used, so it has cost what was reserved for it.
     """
-    end_marked(parent)
+    journal, state_directory = context.journal, context.state_directory
+    context.ports.end_processes(parent)
     take_in(journal, state_directory)
     for session in orphaned_runs(journal, parent):
         remove_address(os.environ, session)
@@ -249,7 +226,7 @@ def _left(journal: Journal, session: str, ending: str) -> RunSummary | None:
     return RunSummary(str(history[0].decoded_evidence().data.get("agent") or "agent"), ending)
 
 
-def _with_reporting(context: AgentContext, prompt: str, session: str, outfit: AgentTools | None) -> str:
+def _with_reporting(context: DriverContext, prompt: str, session: str, outfit: AgentTools | None) -> str:
     """The prompt with how to report, where the agent has our server: from this run, or from `ralph init`."""
     if outfit is None and not (context.state_directory / "init.json").is_file():
         return prompt
@@ -257,11 +234,11 @@ def _with_reporting(context: AgentContext, prompt: str, session: str, outfit: Ag
     return f"{prompt}\n{progress_reporting(machine, session)}"
 
 
-def _place(context: AgentContext, directory: Path) -> Place:
-    return Place.at(context.state_directory.parent, directory, host())
+def _place(context: DriverContext, directory: Path) -> Place:
+    return Place.at(context.base, directory, host())
 
 
-def _opening(context: AgentContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:
+def _opening(context: DriverContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:
     """The run's session, what the run may use of the day's budget, and what its instance notes, as one."""
     caller = Caller(DRIVER, request.agent.name, None, _place(context, directory))
 
@@ -310,7 +287,7 @@ def _end(
         raise
 
 
-def _look_beside(context: AgentContext, session: str, directory: Path) -> None:
+def _look_beside(context: DriverContext, session: str, directory: Path) -> None:
     """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
     journal, state_directory = context.journal, context.state_directory
     if not directory.is_relative_to(state_directory / WORK_TREES):

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.journal import Journal
+from interlock.work.driver.ports import Git, Ports, real_ports
 from interlock.work.settings.values import Settings
 from interlock.world.agents.agent import Agent
 from interlock.world.agents.assignment import TimeOuts
@@ -40,6 +41,8 @@ class DriverContext(msgspec.Struct, frozen=True):
     """The hashes of what was written into files from here: to know it again without the journal."""
     is_child: bool = False
     """True if another driver drives this one: then that one records a pause."""
+    ports: Ports = msgspec.field(default_factory=real_ports)
+    """The world, as the driver reaches it."""
     find: Callable[[str, Mapping[str, str]], Agent] = find_agent
     """Finds an agent by its name and options."""
 
@@ -54,6 +57,10 @@ class DriverContext(msgspec.Struct, frozen=True):
         given = {"command": settings.text("agent.command"), "script": str(self.root / script) if script else ""}
         found = self.find(bare, {key: value for key, value in given.items() if value})
         return ChosenAgent(found, model or None, (*settings.arguments_of(name), *more))
+
+    @property
+    def git(self) -> Git:
+        return self.ports.git
 
     @property
     def base(self) -> Path:

@@ -8,8 +8,7 @@ succeeded, the stop signal of the driver's context is set, and whatever runs is 
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -20,7 +19,7 @@ from interlock.errors import InterlockError, JournalError
 from interlock.journal import Journal, Lease
 from interlock.work.driver.agent_run import end_orphaned_runs
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.lease_holders import is_present, lease_name, process_holder
+from interlock.work.driver.lease_holders import lease_name
 from interlock.world.agents.running import StopSignal
 
 __all__ = ["DriverLease", "hold_driver_lease", "hold_lease"]
@@ -38,13 +37,14 @@ class _Heartbeat(msgspec.Struct):
 
     stop: StopSignal
     """The driver's own signal."""
+    monotonic: Callable[[], float]
     deadline: float
-    """When whatever runs under the lease must have stopped, by `time.monotonic`."""
+    """When whatever runs under the lease must have stopped, by `monotonic`."""
     is_lost: bool = False
     over: threading.Event = msgspec.field(default_factory=threading.Event)
 
     def has_failed(self) -> bool:
-        return self.is_lost or time.monotonic() >= self.deadline
+        return self.is_lost or self.monotonic() >= self.deadline
 
     def is_set(self) -> bool:
         return self.has_failed() or self.stop.is_set()
@@ -70,36 +70,36 @@ class DriverLease(msgspec.Struct, frozen=True):
 def hold_driver_lease(context: DriverContext, machine: str, id_: str) -> Iterator[DriverLease]:
     """Be the only one who drives an instance; runs that a dead driver left are ended first."""
     with hold_lease(context, lease_name(machine, id_)) as held:
-        end_orphaned_runs(context.journal, id_, context.state_directory)
+        end_orphaned_runs(context, id_)
         yield held
 
 
 @contextmanager
 def hold_lease(context: DriverContext, resource: str) -> Iterator[DriverLease]:
     """Hold a lease, renewed by a heartbeat; raises `lease_held` if another process has it."""
-    journal, seconds = context.journal, float(context.settings.number("driver.lease_seconds"))
-    heartbeat = _Heartbeat(context.stop, _deadline(seconds))
-    lease = journal.acquire(resource, process_holder(), seconds, is_present)
-    beats = threading.Thread(target=_beat, args=(journal, lease, seconds, heartbeat), daemon=True)
-    beats.start()
+    journal, ports = context.journal, context.ports
+    seconds = float(context.settings.number("driver.lease_seconds"))
+    heartbeat = _Heartbeat(context.stop, ports.monotonic, _deadline(ports.monotonic(), seconds))
+    lease = journal.acquire(resource, ports.holder(), seconds, ports.is_present)
+    join = ports.start_thread(lambda: _beat(journal, lease, seconds, heartbeat))
     try:
         yield DriverLease(lease, replace(context, stop=heartbeat), heartbeat)
     finally:
         heartbeat.over.set()
-        beats.join()
+        join()
         with suppress(InterlockError):  # the journal itself has failed, and says so
             journal.release(lease)
 
 
-def _deadline(seconds: float) -> float:
-    return time.monotonic() + seconds - min(_SPARE, seconds / _BEATS)
+def _deadline(now: float, seconds: float) -> float:
+    return now + seconds - min(_SPARE, seconds / _BEATS)
 
 
 def _beat(journal: Journal, lease: Lease, seconds: float, heartbeat: _Heartbeat) -> None:
     """Renew a lease until it is over. A renewal that fails is tried again soon: it may still be in time."""
     wait = seconds / _BEATS
     while not heartbeat.over.wait(wait):
-        deadline = _deadline(seconds)  # the lease counts from when it was asked for, not from the answer
+        asked = heartbeat.monotonic()  # the lease counts from then, not from the answer
         try:
             journal.renew(lease, seconds)
         except InterlockError as error:
@@ -108,4 +108,4 @@ def _beat(journal: Journal, lease: Lease, seconds: float, heartbeat: _Heartbeat)
                 return
             wait = _AGAIN
         else:
-            wait, heartbeat.deadline = seconds / _BEATS, deadline
+            wait, heartbeat.deadline = seconds / _BEATS, _deadline(asked, seconds)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 import msgspec
 
-from interlock.world.git import Looking, Repository, WorkTreeHash, opened
+from interlock.work.driver.context import DriverContext
+from interlock.world.git import Looking, Repository, WorkTreeHash
 
 __all__ = ["OpenRepository"]
 
@@ -20,10 +20,10 @@ class OpenRepository(msgspec.Struct):
     _open: ExitStack = msgspec.field(default_factory=ExitStack)
     _repository: Repository | None = None
 
-    def repository(self, root: Path) -> Repository:
+    def repository(self, context: DriverContext) -> Repository:
         """The repository, open for git until something else is let run."""
         if self._repository is None:
-            self._repository = self._open.enter_context(opened(root))
+            self._repository = self._open.enter_context(context.git.opened(context.root))
         return self._repository
 
     def shut(self) -> None:
@@ -31,6 +31,6 @@ class OpenRepository(msgspec.Struct):
         self._repository = None
         self._open.close()
 
-    def look(self, root: Path, exclude: Sequence[str] = ()) -> WorkTreeHash:
+    def look(self, context: DriverContext, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree as it is now."""
-        return self.looking.look(self.repository(root), exclude)
+        return context.ports.look(self.looking, self.repository(context), exclude)

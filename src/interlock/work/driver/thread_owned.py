@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from interlock.errors import Refusal
-from interlock.world.git import state
+from interlock.work.driver.context import DriverContext
 
 __all__ = ["driven_by", "refuse_on_a_threads_branch"]
 
@@ -19,9 +17,9 @@ def driven_by(what: str, thread: str) -> Refusal:
     return Refusal("driven_by_thread", f"{what} is driven by the thread {thread}.", hint)
 
 
-def refuse_on_a_threads_branch(root: Path) -> None:
+def refuse_on_a_threads_branch(context: DriverContext) -> None:
     """What runs alone works on its user's branch: what is done on a thread's own is steered by the thread."""
-    branch = state(root).branch
+    branch = context.git.state(context.root).branch
     if branch is not None and branch.startswith(_BRANCHES):
         message = f"{branch} is checked out, the branch of a thread: what runs on it is driven by the thread alone."
         raise Refusal("driven_by_thread", message, "`ralph thread` shows where it stands and what to do next.")

@@ -33,7 +33,7 @@ def require_ready(context: DriverContext, run: Run) -> None:
     The verifiers of a run that a thread drives may be those of the thread's criteria, and its preflight has seen them.
     """
     for name in set(run.roles.values()):
-        require_agent((context.agent(name),), context.root, context.environment)
+        require_agent(context, (context.agent(name),))
     if run.parent is None:
         plan = plan_of(context.settings)
         lost = [*missing_verifiers(plan, (), context.root, context.environment), *uncarried(plan, context.root)]

@@ -52,11 +52,11 @@ class RunCache(msgspec.Struct):
     @property
     def tree(self) -> str:
         """The tree of the work as it is now."""
-        return self.git.look(self.context.root).tree
+        return self.git.look(self.context).tree
 
     @property
     def repository(self) -> Repository:
-        return self.git.repository(self.context.root)
+        return self.git.repository(self.context)
 
 
 def _is_projection(entry: Entry) -> bool:

@@ -45,7 +45,7 @@ _MAX_TEXT = 20_000
 def begin_goal(context: DriverContext, goal: str, roles: Mapping[str, str]) -> str:
     """A run for a goal; one at a time in a work tree."""
     goal = worded(goal, "A goal", 'Such as `ralph orchestrate "Greet people in French"`.')
-    refuse_on_a_threads_branch(context.root)
+    refuse_on_a_threads_branch(context)
     for name in set(roles.values()):
         context.agent(name)
     return begin(context, goal, session_name(context), roles)
@@ -120,7 +120,7 @@ def resume(context: DriverContext, person: Person, run: Run, wish: str = "") -> 
     """
     steerable(run)
     _must_decide(person, run)
-    refuse_on_a_threads_branch(context.root)
+    refuse_on_a_threads_branch(context)
     if wish:
         wish = worded(wish, "What should change", 'Such as `ralph orchestrate resume --say "leave out Welsh"`.')
     if run.outcome is None:
@@ -171,6 +171,6 @@ def _resumed(context: DriverContext, person: Actor, roles: Mapping[str, str], **
 
 def resume_directory(context: DriverContext, session: str, roles: Mapping[str, str]) -> str | None:
     """A run on a directory that no run is known of; None where there is no such directory."""
-    refuse_on_a_threads_branch(context.root)
+    refuse_on_a_threads_branch(context)
     found = found_on_disk(context, session)
     return begin(context, found.goal, session, roles, carries=found) if found is not None else None

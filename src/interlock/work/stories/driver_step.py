@@ -53,7 +53,7 @@ class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
 
     def look(self) -> WorkTreeHash:
         """The work as it is now, without the loop's own files."""
-        return self.context.cache.look(self.context.root, self.own())
+        return self.context.cache.look(self.context, self.own())
 
     def tree(self) -> str:
         """The work as it is now, by hash, without the loop's own files."""
@@ -65,7 +65,7 @@ class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
 
     def repository(self) -> Repository:
         """The repository, for git."""
-        return self.context.cache.repository(self.context.root)
+        return self.context.cache.repository(self.context)
 
 
 def _retries(snapshot: Snapshot) -> int:

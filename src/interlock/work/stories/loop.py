@@ -43,7 +43,7 @@ def begin(context: StoryContext, parent: str | None = None, **options: str) -> s
     """A new loop, or the one that is under way; with a parent, the thread that drives it."""
     counted = _counted(context)
     if parent is None:
-        refuse_on_a_threads_branch(context.root)
+        refuse_on_a_threads_branch(context)
 
     def work(transaction: Transaction) -> str:  # as one, so that two who begin at once begin one loop
         known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]

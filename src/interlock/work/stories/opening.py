@@ -66,9 +66,9 @@ def make_story_context(context: DriverContext, asked: LoopOptions, criteria: Seq
     workers, judge = tuple(_worker(context, name, asked) for name in names), _judge(context, agent, asked)
     if (root / FILE).exists():  # without it, the loop says so itself, and starts no agent
         require_tests(tests, root, environment)
-        require_agent(workers, root, environment)
-        require_agent((judge,), root, environment)
-        unnamed = nameless(root) if asked.commits else None
+        require_agent(context, workers)
+        require_agent(context, (judge,))
+        unnamed = nameless(context) if asked.commits else None
         if unnamed is not None:
             raise InterlockError("setup_required", unnamed, "Then run the same command again.")
     memory, is_server = _memory(context.journal, settings, environment)

@@ -10,6 +10,7 @@ from interlock.errors import NotFound, Refusal
 from interlock.journal import Instance, Journal
 from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.store import ThreadFiles
+from interlock.world.folder import Folder
 from interlock.world.repository import WORK_TREES
 
 __all__ = ["ACTIVE", "active_thread", "decided_thread", "named_thread"]
@@ -53,7 +54,7 @@ def decided_thread(journal: Journal, state_directory: Path, work_tree: Path | No
 
 
 def _in_file(journal: Journal, state_directory: Path) -> Instance | None:
-    id_ = ThreadFiles(state_directory).active()
+    id_ = ThreadFiles(Folder(state_directory)).active()
     return next((one for one in journal.instances(MACHINE) if one.id == id_), None) if id_ else None
 
 

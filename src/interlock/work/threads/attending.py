@@ -16,7 +16,6 @@ from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.reading import MACHINE
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take
-from interlock.world.git import state, tree_hash
 
 __all__ = ["attending", "is_told", "look", "step_of"]
 
@@ -44,7 +43,7 @@ def look(step: ThreadStep) -> bool:
     known = step.snapshot.subjects.get("tree")
     if step.thread.state not in _WATCHED or known is None:
         return False
-    there = state(step.root)
+    there = step.context.git.state(step.root)
     if there.hidden:
         message = f"Git was told not to look at {there.hidden[0]!r}, and it was changed; no hash covers that."
         hint = "`git update-index --no-assume-unchanged --no-skip-worktree FILE` lets git look again."
@@ -52,7 +51,7 @@ def look(step: ThreadStep) -> bool:
     if there.branch != step.thread.branch:
         message = f"{there.branch or 'No branch'} is checked out, and the thread's work is on {step.thread.branch}."
         raise Refusal("wrong_branch", message, f"`git switch {step.thread.branch}` goes there.")
-    tree = tree_hash(step.root)
+    tree = step.context.git.tree_hash(step.root)
     if tree == known:
         return False
     evidence = Evidence(subjects={"tree": tree})

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import InterlockError
+from interlock.work.driver.ports import Git
 from interlock.work.threads.record import Diagnosis, Thread
 from interlock.work.threads.spec import parse_spec
 from interlock.world.characters import marked
-from interlock.world.git import changed_between, tree_hash
 
 __all__ = ["changes_since", "diagnose"]
 
@@ -19,7 +19,7 @@ _FILES = 100
 _UNVERIFIED = "not verified: no iteration of this run claimed to be done"
 
 
-def diagnose(thread: Thread, reason: str, root: Path, agents: Iterable[str] = ()) -> Diagnosis:
+def diagnose(git: Git, thread: Thread, reason: str, root: Path, agents: Iterable[str] = ()) -> Diagnosis:
     """The diagnosis that a person decides on: what the last run tried, how close it came, what there is of it.
 
     `agents` are those that worked for the thread's child.
@@ -27,7 +27,7 @@ def diagnose(thread: Thread, reason: str, root: Path, agents: Iterable[str] = ()
     criteria = _criteria(thread)
     own = (one.agent for one in thread.iterations if one.role == "implementer" and one.run == thread.run)
     best, closest = thread.best
-    tree, stat = changes_since(thread, root)
+    tree, stat = changes_since(git, thread, root)
     return Diagnosis(
         spec_revision=thread.revision.number if thread.revision else 0,
         iterations_attempted=thread.attempted,
@@ -53,13 +53,13 @@ def _criteria(thread: Thread) -> list[dict[str, Any]]:
     return [{"text": one.text, "met": False, "why": _UNVERIFIED} for one in criteria]
 
 
-def changes_since(thread: Thread, root: Path) -> tuple[str, str]:
+def changes_since(git: Git, thread: Thread, root: Path) -> tuple[str, str]:
     """The tree as it is now, and what differs from the baseline, a line for each file; nothing where git cannot say."""
     if thread.baseline is None:
         return "", ""
     try:
-        tree = tree_hash(root)
-        changes = changed_between(root, thread.baseline.commit, tree)
+        tree = git.tree_hash(root)
+        changes = git.changed_between(root, thread.baseline.commit, tree)
     except InterlockError as error:
         return "", f"git cannot say: {error.message}"
     lines = [f"{one.status} {marked(one.path, keep='')}" for one in changes]

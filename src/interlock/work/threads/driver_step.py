@@ -84,7 +84,7 @@ class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
         thread = self.thread
         if "child" in data:  # it has just worked, perhaps begun after the thread was read
             thread = replace(thread, child=data["child"], child_run=thread.run, is_settled=False)
-        diagnosis = diagnose(thread, reason, self.root, _child_agents(self.context.journal, thread))
+        diagnosis = diagnose(self.context.git, thread, reason, self.root, _child_agents(self.context.journal, thread))
         text = msgspec.json.encode(diagnosis, order="deterministic").decode()
         evidence = Evidence(
             data={**data, "diagnosis": msgspec.json.decode(text)}, subjects={"diagnosis": sha256_of(text)}

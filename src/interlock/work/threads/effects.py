@@ -13,7 +13,7 @@ from interlock.machine import Event, Evidence
 from interlock.machine.model import EFFECT_SETTLED
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.world.git import StartingPoint, delete_branch, go_back, remove_work_tree, squash
+from interlock.world.git import StartingPoint
 
 __all__ = ["settle_effects"]
 
@@ -37,13 +37,13 @@ def _reset_workspace(step: ThreadStep) -> dict[str, Any]:
     before = step.thread.before_reset
     if before is None:
         return {}
-    base = StartingPoint(before.branch, before.commit)
+    git, base = step.context.git, StartingPoint(before.branch, before.commit)
     name = f"threads/{step.thread.id}/reset-{step.thread.entered}"
     if before.is_isolated:
-        kept = remove_work_tree(step.context.root, step.context.base / before.path, name).kept
-        delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
+        kept = git.remove_work_tree(step.context.root, step.context.base / before.path, name).kept
+        git.delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
     else:
-        kept = go_back(step.context.root, base, before.own_branch, name)
+        kept = git.go_back(step.context.root, base, before.own_branch, name)
     return {"kept": kept.name} if kept is not None else {}
 
 
@@ -54,7 +54,9 @@ def _git_commit(step: ThreadStep) -> dict[str, Any]:
     assert thread.branch is not None
     name = f"threads/{thread.id}/before-commit"
     tree = step.snapshot.proofs["commit"]
-    return {"commit": squash(step.root, thread.branch, thread.baseline.commit, tree, thread.message, name)}
+    return {
+        "commit": step.context.git.squash(step.root, thread.branch, thread.baseline.commit, tree, thread.message, name)
+    }
 
 
 _EFFECTS: Mapping[str, Callable[[ThreadStep], dict[str, Any]]] = {

@@ -16,7 +16,6 @@ from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.record import ThreadRunResult
 from interlock.work.threads.spec import Spec, parse_spec
 from interlock.world.agents.result import NO_ATTEMPTS
-from interlock.world.git import fingerprint_of_settings, keep, state
 
 __all__ = ["iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
 
@@ -57,10 +56,10 @@ def iterate(step: ThreadStep) -> StepResult:
 
 def misplaced(step: ThreadStep) -> str | None:
     """Why the loop must not go on here: another branch is checked out, or the repository's settings were changed."""
-    there = state(step.root)
+    git, there = step.context.git, step.context.git.state(step.root)
     if there.branch != step.thread.branch:
         return f"{there.branch or 'no branch'} is checked out, and the thread works on {step.thread.branch}"
-    if fingerprint_of_settings(step.root) != step.thread.guarded:
+    if git.fingerprint_of_settings(step.root) != step.thread.guarded:
         return "the settings, hooks or attributes in .git were changed while the loop ran; look at them, then go on"
     return None
 
@@ -91,9 +90,10 @@ def overdrawn(step: ThreadStep, children: Mapping[str, tuple[float, float, int]]
 def keep_iteration(step: ThreadStep) -> None:
     """Keep what the iteration left, so that a later one cannot lose it."""
     name = f"threads/{step.thread.id}/iteration-{step.thread.runs}-{step.number}"
+    git = step.context.git
     try:
-        if not state(step.root).is_clean:
-            keep(step.root, name)
+        if not git.state(step.root).is_clean:
+            git.keep(step.root, name)
     except InterlockError as error:
         step.context.tell(f"the work of this iteration is not kept beside the tree: {error.message}")
 

@@ -9,6 +9,7 @@ from interlock.journal import Journal
 from interlock.work.threads.active import active_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.store import ThreadFiles
+from interlock.world.folder import Folder
 
 __all__ = ["listed"]
 
@@ -32,7 +33,7 @@ def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
         }
         for one in sorted(known.values(), key=lambda one: (one.updated, one.id), reverse=True)
     ]
-    found = ThreadFiles(state_directory).list_threads(beside=known)
+    found = ThreadFiles(Folder(state_directory)).list_threads(beside=known)
     broken = [{"id": one.id, "corrupt": one.error.message} for one in found.unreadable]
     strange = [
         {"id": one.id, "corrupt": f"{one.title!r} has a file and is not in the journal; it is left alone"}

@@ -24,7 +24,6 @@ from interlock.work.threads.child import Child, ChildPart
 from interlock.work.threads.child_spending import ChildSpending
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import keep_iteration, spec_of
-from interlock.world.git import changed_between, tree_hash
 
 __all__ = ["ORCHESTRATOR", "roles_for"]
 
@@ -144,7 +143,8 @@ def _found_nothing(step: ThreadStep, run: Run) -> bool:
     thread = step.thread
     assert thread.baseline is not None
     before = thread.receipt["tree"] if thread.receipt is not None else thread.baseline.commit
-    return not changed_between(step.root, before, tree_hash(step.root))
+    git = step.context.git
+    return not git.changed_between(step.root, before, git.tree_hash(step.root))
 
 
 def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:

@@ -28,17 +28,8 @@ from interlock.work.verification.verifiers import (
     uncarried,
     verifiers_of,
 )
-from interlock.work.verification.verifying import rehearse
 from interlock.world.ancestry import host
-from interlock.world.git import (
-    StartingPoint,
-    WorkTreeStatus,
-    add_work_tree,
-    baseline,
-    begin_branch,
-    fingerprint_of_settings,
-    state,
-)
+from interlock.world.git import StartingPoint, WorkTreeStatus
 from interlock.world.place import Place
 from interlock.world.repository import WORK_TREES
 
@@ -86,7 +77,7 @@ def preflight(step: ThreadStep) -> StepResult:
         )
     try:
         place = _begin(step)
-        guarded = fingerprint_of_settings(place)
+        guarded = step.context.git.fingerprint_of_settings(place)
     except InterlockError as error:
         told.append(asdict(Check("branch", "Thread Branch", passed=False, message=error.message)))
         return step.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
@@ -102,18 +93,19 @@ def preflight(step: ThreadStep) -> StepResult:
 def _begin(step: ThreadStep) -> Path:
     """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
     thread, root, branch = step.thread, step.context.root, branch_of(step.thread.id)
+    git = step.context.git
     isolated = step.context.state_directory / WORK_TREES / thread.id
     is_isolated = step.config.isolation == "worktree"
-    there = state(root)
+    there = git.state(root)
     is_begun = isolated.exists() if is_isolated else there.branch == branch
-    base = baseline(root) if not is_begun else _begun_at(thread, branch)
+    base = git.baseline(root) if not is_begun else _begun_at(thread, branch)
     if thread.baseline is None or (base.branch, base.commit) != (thread.baseline.branch, thread.baseline.commit):
         step.note("baseline", branch=base.branch, commit=base.commit)
     if is_isolated:
-        add_work_tree(root, isolated, branch, base.commit)
+        git.add_work_tree(root, isolated, branch, base.commit)
         return isolated
     if not is_begun or there.head == base.commit:  # also to end what a death has left half done
-        begin_branch(root, branch, base.commit)
+        git.begin_branch(root, branch, base.commit)
     return root
 
 
@@ -133,16 +125,16 @@ def _checks(step: ThreadStep) -> Iterator[Check]:
     root = step.context.root
     is_isolated = step.config.isolation == "worktree"
     try:
-        there = state(root)
+        there = step.context.git.state(root)
     except InterlockError as error:
         yield Check("git_state", "Git Working Tree", passed=False, message=f"{error.message} {error.hint}")
         return
     yield _clean(there, branch_of(step.thread.id), is_isolated=is_isolated)
-    yield _baseline(root)
+    yield _baseline(step)
     yield from _spec(step)
     yield _models(step)
     yield _verifiers(step)
-    yield _identity(root)
+    yield _identity(step)
     yield _alone(step, there, is_isolated=is_isolated)
     yield _bounded(step)
 
@@ -160,10 +152,10 @@ def _clean(there: WorkTreeStatus, branch: str, *, is_isolated: bool) -> Check:
     return Check(name, label, passed=False, message=message)
 
 
-def _baseline(root: Path) -> Check:
+def _baseline(step: ThreadStep) -> Check:
     name, label = "baseline_capturable", "Git Baseline"
     try:
-        baseline(root)
+        step.context.git.baseline(step.context.root)
     except InterlockError as error:
         return Check(name, label, passed=False, message=f"{error.message} {error.hint}")
     return Check(name, label, passed=True)
@@ -199,7 +191,7 @@ def _models(step: ThreadStep) -> Check:
         missing.append(f"{error.message} {error.hint}")
     for agent in dict.fromkeys((*config.agents, *((config.judge,) if config.judge else ()), *roles.values())):
         try:
-            program = missing_program(context.agent(agent), context.root, context.environment)
+            program = missing_program(context, context.agent(agent))
         except InterlockError as error:
             missing.append(f"{agent}: {error.message} {error.hint}")
             continue
@@ -229,8 +221,8 @@ def _criteria(step: ThreadStep) -> tuple[Criterion, ...]:
     return parse_spec(revision.text).criteria if revision is not None else ()
 
 
-def _identity(root: Path) -> Check:
-    why = nameless(root)
+def _identity(step: ThreadStep) -> Check:
+    why = nameless(step.context)
     return Check("git_identity", "Git Identity", why is None, why or "")
 
 
@@ -240,14 +232,14 @@ def _rehearsed(step: ThreadStep, plan: VerificationPlan) -> Check | None:
     request = Request(
         root=context.root,
         spec="",
-        baseline=baseline(context.root).commit,
+        baseline=context.git.baseline(context.root).commit,
         criteria=_criteria(step),
         plan=plan,
         logs=step.log_of("preflight").parent,
         environment=context.environment,
         marker=step.thread.id,
     )
-    found = rehearse(request, context.tell, context.stop)
+    found = context.ports.verification.rehearse(request, context.tell, context.stop)
     return None if found is None else Check(name, label, not found, "; ".join(found))
 
 

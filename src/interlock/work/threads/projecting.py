@@ -51,7 +51,7 @@ def project(context: DriverContext, thread: Thread, *, is_chosen: bool = False) 
         conversation=conversation,
         ours=lambda sha256: sha256 in known or sha256 in _all_ours(context, thread.id),
     )
-    files = ThreadFiles(context.state_directory)
+    files = ThreadFiles(context.ports.folder(context.state_directory))
     for failed in write_files(files, [wanted], lambda edited: context.tell(edited.message)):
         context.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
     active = named_thread(context.journal)

@@ -18,7 +18,6 @@ from interlock.work.threads.replay import take_receipt
 from interlock.work.verification.receipt import JudgeRun, Receipt, from_data
 from interlock.work.verification.request import Judge, JudgeAnswer, Request, plan_of
 from interlock.work.verification.verifiers import NO_VERIFIER, verifiers_of
-from interlock.work.verification.verifying import require_found, verify
 from interlock.world.agents.result import UNUSABLE, Ending
 
 __all__ = ["prove", "receipt_hash"]
@@ -40,9 +39,10 @@ def prove(step: ThreadStep) -> StepResult:
     request = _request(step)
     if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
         raise InterlockError("verifiers_missing", f"{NO_VERIFIER}.", "Then run the same command again.")
-    receipt = verify(request, context.tell, context.stop)
+    verification = context.ports.verification
+    receipt = verification.verify(request, context.tell, context.stop)
     if receipt is not None:
-        require_found(request, receipt, context.tell, context.stop)
+        verification.require_found(request, receipt, context.tell, context.stop)
     if receipt is None:
         return NoEvent.RETRY
     if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -52,8 +51,8 @@ class Listing(msgspec.Struct, frozen=True):
 class ThreadFiles:
     """The files below a state directory. Ids that are no names of files are refused with `invalid_argument`."""
 
-    def __init__(self, state_directory: Path) -> None:
-        self.folder: Final = Folder(state_directory)
+    def __init__(self, folder: Folder) -> None:
+        self.folder: Final = folder
 
     # Where each file lies
 

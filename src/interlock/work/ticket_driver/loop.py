@@ -68,7 +68,7 @@ def _held(context: DriverContext, called: str | int) -> Iterator[tuple[DriverLea
     """Be the only one who drives a ticket; `ticket:ID` is the lock of whoever works on it."""
     id_ = known_ticket(context.journal, called).id
     with hold_lease(context, lease_name("work", id_)) as held:
-        end_orphaned_runs(context.journal, id_, context.state_directory)
+        end_orphaned_runs(context, id_)
         yield held, id_
 
 

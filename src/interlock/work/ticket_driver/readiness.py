@@ -18,12 +18,12 @@ def hindered(context: DriverContext, number: int, agent: str) -> WorkStop | None
     No configured verifier is not among it: the spec that is to be written may bring commands of its own.
     """
     root, environment = context.root, context.environment
-    if missing_program(context.agent(agent), root, environment) is not None:
+    if missing_program(context, context.agent(agent)) is not None:
         hint = f"Install it, or choose another: `ralph work {number} --agent NAME`, or agent.name in ralph.toml."
         return WorkStop(f"the agent {agent} cannot be started: it is not installed", hint, failed=True)
     again = f"`ralph work {number}` then continues."
     judge = default_config(context.settings).judge
-    if judge and missing_program(context.agent(judge, is_judge=True), root, environment) is not None:
+    if judge and missing_program(context, context.agent(judge, is_judge=True)) is not None:
         hint = f"Install it, or choose another with agent.judge in ralph.toml; {again}"
         return WorkStop(f"the judge {judge} cannot be started: it is not installed", hint, failed=True)
     plan = plan_of(context.settings)
@@ -31,5 +31,5 @@ def hindered(context: DriverContext, number: int, agent: str) -> WorkStop | None
     if lost:
         hint = f"Install it, or correct verify.commands in ralph.toml; {again}"
         return WorkStop(f"a verifier cannot be found: {', '.join(lost)}", hint, failed=True)
-    wrong = next(uncarried(plan, root), None) or nameless(root)
+    wrong = next(uncarried(plan, root), None) or nameless(context)
     return WorkStop(wrong.rstrip("."), again, failed=True) if wrong is not None else None

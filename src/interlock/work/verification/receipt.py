@@ -16,12 +16,12 @@ __all__ = [
     "COMMAND",
     "MOST",
     "Carried",
+    "CheckoutKind",
     "CommandRun",
     "Counted",
     "How",
     "JudgeRun",
     "Judged",
-    "Place",
     "ProtectedEdit",
     "Receipt",
     "bounded",
@@ -36,7 +36,7 @@ COMMAND: Final = "command"
 """The `by` of a criterion that its own command decides."""
 
 How = Literal["passed", "failed", "missing", "timed_out", "killed", "lost"]
-Place = Literal["checkout", "work tree"]
+CheckoutKind = Literal["checkout", "work tree"]
 
 
 class CommandRun(msgspec.Struct, frozen=True):
@@ -132,7 +132,7 @@ class Receipt(msgspec.Struct, frozen=True):
     spec: str
     """The hash of the revision of the spec."""
     baseline: str
-    place: Place
+    place: CheckoutKind
     verifiers: tuple[CommandRun, ...]
     criteria: tuple[Judged, ...]
     tree_after: str

@@ -24,7 +24,7 @@ from interlock.work.verification.counting import counted
 from interlock.work.verification.judging import judge_prompt, judgements
 from interlock.work.verification.places import Snapshot, checkout, snapshot, sweep
 from interlock.work.verification.protecting import Touched, edited, is_of_interest
-from interlock.work.verification.receipt import Carried, CommandRun, Judged, JudgeRun, Place, Receipt, bounded
+from interlock.work.verification.receipt import Carried, CheckoutKind, CommandRun, Judged, JudgeRun, Receipt, bounded
 from interlock.work.verification.request import Criterion, Request
 from interlock.work.verification.verifiers import missing_verifiers, verifiers_of
 from interlock.world.agents.running import StopSignal
@@ -146,7 +146,7 @@ class _Verification(msgspec.Struct):
                 yield from (f"the verifier cannot be found: {one}" for one in lost)
 
     @property
-    def _place(self) -> Place:
+    def _place(self) -> CheckoutKind:
         return "checkout" if self.request.plan.is_apart else "work tree"
 
     def _is_feasible(self, repository: Repository) -> bool:

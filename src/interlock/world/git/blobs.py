@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable
 
 from interlock.world.git.objects import GITLINK, files_of, read, sizes, tree_of
-from interlock.world.git.private import Place, opened
+from interlock.world.git.private import GitRoot, opened
 
 __all__ = ["contents"]
 
 
-def contents(root: Place, revision: str, paths: Iterable[str], *, most: int = 1 << 23) -> dict[str, bytes]:
+def contents(root: GitRoot, revision: str, paths: Iterable[str], *, most: int = 1 << 23) -> dict[str, bytes]:
     """The content of those of the paths that are files in a commit or tree, of at most so many bytes each.
 
     What a link holds is where it leads. What is no file there, or is larger, is left out.

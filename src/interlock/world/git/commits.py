@@ -10,7 +10,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.locks import end_dead_locks, locked
 from interlock.world.git.looking import Looking
-from interlock.world.git.private import Place, Repository, opened
+from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import PathStatus, branch_of, head_of, operation_of, statuses
 from interlock.world.git.trees import below, take_up
 
@@ -33,7 +33,7 @@ class Identity(msgspec.Struct, frozen=True):
     signing: Signing | None = None
 
 
-def identity(directory: Place) -> Identity:
+def identity(directory: GitRoot) -> Identity:
     """The user's name and e-mail as git has them here, and how the user signs.
 
     A repository may say who commits in it. It has no say in signing: that would let it name a program.
@@ -58,7 +58,7 @@ def _signing(repository: Repository) -> Signing | None:
 
 
 def commit(
-    root: Place,
+    root: GitRoot,
     message: str,
     *,
     author: Identity,
@@ -99,7 +99,7 @@ def commit(
         return made
 
 
-def find_commit(root: Place, trailer: str, *, most: int = 200) -> str | None:
+def find_commit(root: GitRoot, trailer: str, *, most: int = 200) -> str | None:
     """The newest commit among the last of the branch that has a trailer line, such as `Ralph-Event: <id>`.
 
     It is asked after a crash, so it also ends what a `commit` that died left of itself.

@@ -12,7 +12,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.objects import TreeDifference, differences, parents_and_tree, tree_of
 from interlock.world.git.patches import patch
-from interlock.world.git.private import Place, Repository, opened
+from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import head_of
 from interlock.world.git.trees import take_up_everything
 
@@ -46,7 +46,7 @@ class Diff(msgspec.Struct, frozen=True):
     is_cut: bool
 
 
-def files(work_tree: Place) -> list[str]:
+def files(work_tree: GitRoot) -> list[str]:
     """Every file of a work tree that is not ignored, relative to it, tracked or not."""
     with opened(work_tree) as repository:
         listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -73,13 +73,13 @@ def merged_at(directory: Path, commit: str, branch: str) -> float | None:
     return None
 
 
-def changed_between(root: Place, before: str, after: str) -> list[PathChange]:
+def changed_between(root: GitRoot, before: str, after: str) -> list[PathChange]:
     """The paths that differ between two commits or trees."""
     with opened(root) as repository:
         return _changes(differences(repository, tree_of(repository, before), tree_of(repository, after)))
 
 
-def changed_by(root: Place, commit: str) -> list[PathChange]:
+def changed_by(root: GitRoot, commit: str) -> list[PathChange]:
     """The paths that a commit changed, given by its whole hash; of a merge, none."""
     if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", commit) is None:
         raise InterlockError("git_failed", f"{commit[:80]!r} is no hash of a commit.", "Give all of it.")
@@ -94,7 +94,7 @@ def _changes(found: Iterable[TreeDifference]) -> list[PathChange]:
     return [PathChange(os.fsdecode(one.path), one.status) for one in found]
 
 
-def diff(root: Place, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
+def diff(root: GitRoot, before: str | None = None, after: str | None = None, *, most: int = 1 << 20) -> Diff:
     """The patch between two commits or trees, of at most so many bytes.
 
     Without `before`, from HEAD; without `after`, to the files as they are, untracked ones too. It is made of the
@@ -110,7 +110,7 @@ def diff(root: Place, before: str | None = None, after: str | None = None, *, mo
         return Diff(text[:most].decode("utf-8", "replace"), len(text) > most)
 
 
-def log(root: Place, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
+def log(root: GitRoot, revision: str = "HEAD", *, most: int = 50) -> list[Commit]:
     """The last commits up to a revision, newest first; empty where there is none yet."""
     with opened(root) as repository:
         if revision == "HEAD" and head_of(repository) is None:

@@ -25,7 +25,7 @@ import msgspec
 from interlock.errors import InterlockError, UsageError
 from interlock.world.git.locks import IndexLock, locked
 from interlock.world.git.moves import Fingerprint, exchange, fingerprint, same_as_staged, staging
-from interlock.world.git.private import Place, Repository, as_input, opened
+from interlock.world.git.private import GitRoot, Repository, as_input, opened
 from interlock.world.git.status import PathStatus, head_of, operation_of, statuses
 from interlock.world.git.trees import refuse_filters
 
@@ -74,7 +74,7 @@ class _Entry(msgspec.Struct, frozen=True):
     hash: str
 
 
-def keep(root: Place, name: str) -> KeptWork:
+def keep(root: GitRoot, name: str) -> KeptWork:
     """Keep the index, the changed and the untracked files under `refs/ralf/<name>`; touches none of them.
 
     The same again is kept once. A name that holds something else is not overwritten: `<name>-2` is taken, and so on.
@@ -83,7 +83,7 @@ def keep(root: Place, name: str) -> KeptWork:
         return keep_all(repository, name, statuses(repository))
 
 
-def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork | None:
+def park(root: GitRoot, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork | None:
     """Keep everything, then make the work tree and the index what HEAD has. Ignored files are not touched.
 
     None where it is clean and nothing is kept under the name. After a crash it can be called again: what was kept
@@ -100,7 +100,7 @@ def park(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep)
         return kept
 
 
-def restore(root: Place, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork:
+def restore(root: GitRoot, name: str, *, sleep: Callable[[float], None] = time.sleep) -> KeptWork:
     """Put back what is kept under a name: files, permissions and index; what is kept stays kept.
 
     Refuses with `git_conflict`, and touches nothing, where it would overwrite other work: a changed file, or one that

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.world.git.entries import entries_only
-from interlock.world.git.private import Place, Repository, opened
+from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.settings import GitSetting
 from interlock.world.git.status import PathStatus, statuses
 from interlock.world.git.trees import below, leave_out, take_up
@@ -46,7 +46,7 @@ class Looking(msgspec.Struct):
     _index: bytes = b""
     _tree: str = ""
 
-    def look(self, root: Place, exclude: Sequence[str] = ()) -> WorkTreeHash:
+    def look(self, root: GitRoot, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree now; `tree` is what `tree_hash` gives."""
         with opened(root) as repository:
             index = repository.private / "index.look"

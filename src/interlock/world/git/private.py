@@ -22,7 +22,7 @@ from interlock.world.git.call import GitOutput, call, verb_of
 from interlock.world.git.entries import NEEDS_GIT, entries_only
 from interlock.world.git.settings import GitSetting, find, settings
 
-__all__ = ["Place", "Repository", "as_input", "opened", "take_index"]
+__all__ = ["GitRoot", "Repository", "as_input", "opened", "take_index"]
 
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
@@ -160,12 +160,12 @@ class Repository(msgspec.Struct, frozen=True):
         return self.run(*arguments, feed=feed, index=index).decode("utf-8", "surrogateescape").strip()
 
 
-Place = Path | Repository
+GitRoot = Path | Repository
 """Where a verb is to work: a directory, or the repository around it where that is open already."""
 
 
 @contextmanager
-def opened(place: Place) -> Iterator[Repository]:
+def opened(place: GitRoot) -> Iterator[Repository]:
     """The repository around a directory, for as long as the block runs.
 
     One that is open already is taken as it is now, with the settings that it was opened with. It may stay open only

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import Place, Repository, opened
+from interlock.world.git.private import GitRoot, Repository, opened
 
 __all__ = [
     "Operation",
@@ -99,7 +99,7 @@ class PathStatus(msgspec.Struct, frozen=True):
         return self.is_untracked and self.path.endswith("/")
 
 
-def state(root: Place) -> WorkTreeStatus:
+def state(root: GitRoot) -> WorkTreeStatus:
     """The state of a work tree."""
     with opened(root) as repository:
         all_of_them = statuses(repository)

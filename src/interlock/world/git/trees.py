@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import Place, Repository, as_input, opened
+from interlock.world.git.private import GitRoot, Repository, as_input, opened
 from interlock.world.git.status import PathStatus, statuses
 
 __all__ = ["below", "leave_out", "refuse_filters", "take_up", "take_up_everything", "tree_hash"]
@@ -15,7 +15,7 @@ __all__ = ["below", "leave_out", "refuse_filters", "take_up", "take_up_everythin
 _ENOUGH = 3
 
 
-def tree_hash(root: Place, *, exclude: Sequence[str] = ()) -> str:
+def tree_hash(root: GitRoot, *, exclude: Sequence[str] = ()) -> str:
     """The hash of the tree that a commit of everything would have: tracked and untracked files, ignored ones not.
 
     What is at or below a path of `exclude` is left out altogether, so that it has no say in the hash. The user's

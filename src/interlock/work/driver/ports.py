@@ -1,0 +1,162 @@
+"""The effects of a driver, as one value: agents, commands, git, verifiers, processes, files and time.
+
+Drivers reach the world only through `context.ports`, so a scheduler can replace all of it and decide what happens
+between any two effects. `tests/test_layers.py` holds that the drivers import no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+if TYPE_CHECKING:
+    from interlock.journal import Holder
+    from interlock.work.verification.receipt import Receipt
+    from interlock.work.verification.request import Request
+    from interlock.world.agents.agent import Agent
+    from interlock.world.agents.assignment import Assignment
+    from interlock.world.agents.happenings import Happening
+    from interlock.world.agents.result import Result
+    from interlock.world.agents.running import StopSignal
+    from interlock.world.commands import CommandResult, ShellCommand
+    from interlock.world.folder import Folder
+    from interlock.world.git import (
+        Commit,
+        Diff,
+        Identity,
+        KeptWork,
+        Looking,
+        PathChange,
+        Removed,
+        Repository,
+        StartingPoint,
+        WorkTreeHash,
+        WorkTreeStatus,
+    )
+
+__all__ = ["Files", "Git", "Ports", "Verification", "real_ports"]
+
+
+class Git(Protocol):
+    """The part of `world.git` that drivers use; the package itself is the real one."""
+
+    def add_work_tree(
+        self, root: Path, path: Path, branch: str, at: str, *, leaving_out: Collection[str] = ()
+    ) -> None: ...
+    def baseline(self, root: Path) -> StartingPoint: ...
+    def begin_branch(self, root: Path, name: str, at: str) -> None: ...
+    def changed_between(self, root: Path | Repository, before: str, after: str) -> list[PathChange]: ...
+    def changed_by(self, root: Path | Repository, commit: str) -> list[PathChange]: ...
+    def commit(
+        self,
+        root: Path | Repository,
+        message: str,
+        *,
+        author: Identity,
+        paths: Sequence[str] | None = None,
+        looking: Looking | None = None,
+        branch: str | None = None,
+    ) -> str | None: ...
+    def contents(
+        self, root: Path | Repository, revision: str, paths: Iterable[str], *, most: int = ...
+    ) -> dict[str, bytes]: ...
+    def delete_branch(self, root: Path, name: str, keep: str) -> None: ...
+    def diff(
+        self, root: Path | Repository, before: str | None = None, after: str | None = None, *, most: int = ...
+    ) -> Diff: ...
+    def find_commit(self, root: Path | Repository, trailer: str, *, most: int = ...) -> str | None: ...
+    def fingerprint_of_settings(self, root: Path) -> str: ...
+    def go_back(self, root: Path, base: StartingPoint, branch: str, keep: str) -> KeptWork | None: ...
+    def identity(self, directory: Path | Repository) -> Identity: ...
+    def keep(self, root: Path | Repository, name: str) -> KeptWork: ...
+    def log(self, root: Path | Repository, revision: str = "HEAD", *, most: int = 50) -> list[Commit]: ...
+    def opened(self, place: Path | Repository) -> AbstractContextManager[Repository]: ...
+    def park(self, root: Path | Repository, name: str) -> KeptWork | None: ...
+    def remove_work_tree(self, root: Path, path: Path, keep: str) -> Removed: ...
+    def squash(self, root: Path, branch: str, base: str, tree: str, message: str, keep: str) -> str: ...
+    def state(self, root: Path | Repository) -> WorkTreeStatus: ...
+    def tree_hash(self, root: Path | Repository, *, exclude: Sequence[str] = ()) -> str: ...
+
+
+class Verification(Protocol):
+    """The part of `work.verification` that has effects; the module `verifying` is the real one."""
+
+    def verify(self, request: Request, tell: Callable[[object], None], stop: StopSignal) -> Receipt | None: ...
+    def rehearse(
+        self, request: Request, tell: Callable[[object], None], stop: StopSignal
+    ) -> tuple[str, ...] | None: ...
+    def require_found(
+        self, request: Request, receipt: Receipt, tell: Callable[[object], None], stop: StopSignal
+    ) -> None: ...
+
+
+class Files(Protocol):
+    """Files that are written as a whole; the module `world.files` is the real one."""
+
+    def write_bytes(self, path: Path, content: bytes, *, is_durable: bool = True) -> None: ...
+    def sweep(self, directory: Path) -> None: ...
+
+
+class Ports(msgspec.Struct, frozen=True):
+    """Everything that a driver does to the world, or asks of it, besides the journal."""
+
+    git: Git
+    look: Callable[[Looking, Repository, Sequence[str]], WorkTreeHash]
+    """Hashes a work tree that is looked at again and again."""
+    verification: Verification
+    files: Files
+    folder: Callable[[Path], Folder]
+    """Opens a directory of ours."""
+    run_agent: Callable[[Agent, Assignment, Callable[[Happening], None], StopSignal], Result]
+    run_command: Callable[[ShellCommand, Callable[[Happening], None], StopSignal], CommandResult]
+    end_processes: Callable[[str], object]
+    """Ends the processes that carry a marker."""
+    find_program: Callable[[str, str | None], str | None]
+    """Finds a program on a PATH."""
+    holder: Callable[[], Holder]
+    """This process, as the holder of a lease."""
+    is_present: Callable[[Holder], bool | None]
+    """True if the holder of a lease lives; None if only time can tell."""
+    monotonic: Callable[[], float]
+    start_thread: Callable[[Callable[[], None]], Callable[[], None]]
+    """Runs a function beside the driver; returns a function that waits for its end."""
+
+
+def real_ports() -> Ports:
+    """The world as it is."""
+    import shutil
+    import threading
+    import time
+
+    from interlock.work.driver.lease_holders import is_present, process_holder
+    from interlock.work.verification import verifying
+    from interlock.world import files, git
+    from interlock.world.agents.running import run
+    from interlock.world.agents.tree import end_marked
+    from interlock.world.commands import run_command
+    from interlock.world.folder import Folder
+
+    def start_thread(function: Callable[[], None]) -> Callable[[], None]:
+        thread = threading.Thread(target=function, daemon=True)
+        thread.start()
+        return thread.join
+
+    return Ports(
+        git=git,
+        look=git.Looking.look,
+        verification=verifying,
+        files=files,
+        folder=Folder,
+        run_agent=run,
+        run_command=run_command,
+        end_processes=end_marked,
+        find_program=lambda name, path: shutil.which(name, path=path),
+        holder=process_holder,
+        is_present=is_present,
+        monotonic=time.monotonic,
+        start_thread=start_thread,
+    )
