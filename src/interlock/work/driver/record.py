@@ -10,10 +10,22 @@ from msgspec.structs import asdict
 
 from interlock.journal import Entry
 from interlock.machine import ActorKind
+from interlock.work.budget import Amount
 from interlock.work.budget.books import Books
-from interlock.world.agents.result import FailedAgent
+from interlock.world.agents.result import NO_ATTEMPTS, Ending, FailedAgent
 
-__all__ = ["PAUSED", "RESUMED", "DriverRecord", "Pause", "is_pause", "take_note"]
+__all__ = [
+    "PAUSED",
+    "RESUMED",
+    "DriverRecord",
+    "OpenRun",
+    "PaidRun",
+    "Pause",
+    "begin_run",
+    "end_run",
+    "is_pause",
+    "take_note",
+]
 
 PAUSED: Final = "paused"
 RESUMED: Final = "resumed"
@@ -33,6 +45,40 @@ class Pause(msgspec.Struct, frozen=True):
     def needs_person(self) -> bool:
         """True if it paused by itself, so that a person has to look at it before it continues."""
         return self.cause not in ("person", "interrupt")
+
+
+class PaidRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of an agent, as it was paid for; each system adds what it was for."""
+
+    role: str
+    agent: str
+    ending: str
+    seconds: float
+    cost_usd: float
+    tokens: int
+    at: str
+    """The time of its end."""
+
+    @property
+    def counts(self) -> bool:
+        """True if it was an attempt at the work, and did not fail before."""
+        return self.ending not in NO_ATTEMPTS
+
+
+class OpenRun(msgspec.Struct, frozen=True):
+    """A run that ended and that nothing was concluded from yet: a driver that dies now does not ask for it again."""
+
+    ending: str
+    exit_code: int | None
+    promise: str | None
+    said: str
+    agent: str = ""
+    percent: float = 0.0
+    """The part of its context that the agent had used."""
+
+    @property
+    def is_finished(self) -> bool:
+        return self.ending == Ending.FINISHED
 
 
 class DriverRecord(msgspec.Struct):
@@ -71,6 +117,19 @@ def take_note(record: DriverRecord, entry: Entry, data: Mapping[str, Any]) -> No
     handler = _NOTES.get(data.get("type", ""))
     if handler is not None:
         handler(record, entry, data)
+
+
+def begin_run(record: DriverRecord, task: str, entry: Entry, data: Mapping[str, Any]) -> None:
+    """Reserve what a run may use, as its note at the beginning says."""
+    record.books.reserve(task, entry.time[:10], Amount.of(**data["reserved"]))
+
+
+def end_run(record: DriverRecord, task: str, entry: Entry, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Count what a run used, as its note at the end says; return the fields of its `PaidRun`."""
+    cost = data["cost_usd"] or 0.0
+    record.books.settle(task, entry.time[:10], Amount.of(data["seconds"], data["tokens"], cost))
+    told = {name: data[name] for name in ("role", "agent", "ending", "seconds", "tokens")}
+    return {**told, "cost_usd": cost, "at": entry.time}
 
 
 def is_pause(data: Mapping[str, Any]) -> bool:

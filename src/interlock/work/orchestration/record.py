@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from interlock.work.driver.record import DriverRecord
+from interlock.work.driver.record import DriverRecord, PaidRun
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
 
 __all__ = ["OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
@@ -26,19 +26,12 @@ class ActiveRole(msgspec.Struct, frozen=True):
     at: str
 
 
-class Invocation(msgspec.Struct, frozen=True):
-    """One run of one role, as it was paid for."""
+class Invocation(PaidRun, frozen=True, kw_only=True):
+    """One run of one role."""
 
-    role: str
     mode: str
     task: str | None
     attempt: int
-    agent: str
-    ending: str
-    seconds: float
-    cost_usd: float
-    tokens: int
-    at: str
 
 
 class Run(DriverRecord):

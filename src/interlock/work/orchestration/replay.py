@@ -12,9 +12,8 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
-from interlock.work.budget import Amount
 from interlock.work.driver.fold import fold
-from interlock.work.driver.record import take_note
+from interlock.work.driver.record import begin_run, end_run, take_note
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.record import ActiveRole, Invocation, Run
@@ -227,14 +226,12 @@ def _tasks(run: Run, entry: Entry, data: Data) -> None:
 def _asked(run: Run, entry: Entry, data: Data) -> None:
     told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent")}
     run.at_work, run.is_foreign = ActiveRole(**told, at=entry.time), True
-    run.books.reserve(data["task"] or "", entry.time[:10], Amount.of(**data["reserved"]))
+    begin_run(run, data["task"] or "", entry, data)
 
 
 def _invoked(run: Run, entry: Entry, data: Data) -> None:
-    told = {name: data[name] for name in ("role", "mode", "task", "attempt", "agent", "ending", "seconds", "tokens")}
-    made = Invocation(**told, cost_usd=data["cost_usd"] or 0.0, at=entry.time)
-    run.invocations.append(made)
-    run.books.settle(made.task or "", entry.time[:10], Amount.of(made.seconds, made.tokens, made.cost_usd))
+    paid = end_run(run, data["task"] or "", entry, data)
+    run.invocations.append(Invocation(**paid, mode=data["mode"], task=data["task"], attempt=data["attempt"]))
     if not data.get("guarded"):  # else the files may hold what the agent wrote, until what came of it is written
         run.at_work, run.is_foreign = None, False
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Event
 from interlock.work.driver.agent_failures import prose
+from interlock.work.driver.record import OpenRun
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories import prompts
 from interlock.work.stories.committing import commit_aside
 from interlock.work.stories.context import named, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.limits import overdrawn
-from interlock.work.stories.record import StoryRunResult
 from interlock.work.stories.runs import pause, ran
 from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 from interlock.work.stories.stuck import Facts, standstill
@@ -75,19 +75,19 @@ def _done_to_tests(
     return [*(f"the test file {path} was changed" for path in found.edited), *losses(found)]
 
 
-def _has_given_up(step: StoryStep, made: StoryRunResult) -> bool:
+def _has_given_up(step: StoryStep, made: OpenRun) -> bool:
     """Whether the agent's run ended with the promise by which it gives up; to stop, its word is enough."""
     wanted = step.context.promises.get("abort")
     return wanted is not None and made.promise == promise(f"<promise>{wanted}</promise>")
 
 
-def _given_up(step: StoryStep, made: StoryRunResult) -> Event:
+def _given_up(step: StoryStep, made: OpenRun) -> Event:
     why = f"the agent gave up with <promise>{step.context.promises['abort']}</promise>"
     pause(step, why, "stuck")
     return step.failed("attempt_failed", f"{why}\n{made.said[-2000:]}", step.facts(why))
 
 
-def _attempted(step: StoryStep) -> StoryRunResult | None:
+def _attempted(step: StoryStep) -> OpenRun | None:
     story, task = _at(step)
     over = overdrawn(step)
     why = over or _goes_in_circles(step)
@@ -124,7 +124,7 @@ def _at(step: StoryStep) -> tuple[Story, Subtask]:
     return story, task
 
 
-def _why(made: StoryRunResult) -> str:
+def _why(made: OpenRun) -> str:
     how = "took too long" if made.ending.startswith("timed_out") else _HOW.get(made.ending, made.ending)
     said = prose(made.said).strip().splitlines()
     return f"the agent {how} (exit {made.exit_code})" + (f": {said[-1].strip()[:200]}" if said else "")
@@ -160,7 +160,7 @@ def _prompt(step: StoryStep, story: Story, task: Subtask, guide: str) -> str:
     return prompts.filled(context.template, values)
 
 
-def _exhausted(step: StoryStep, made: StoryRunResult) -> Event:
+def _exhausted(step: StoryStep, made: OpenRun) -> Event:
     """The context is used up: a summary for the next agent, the work committed as it is, a fresh start."""
     text = f"# Where the work stands ({made.percent:.0f} % of the context used)\n\n{made.said[-8000:]}\n"
     write_text(log_path(step, "summary").with_suffix(".md"), text)
@@ -195,7 +195,7 @@ def judged(step: StoryStep) -> StepResult:
     return step.failed("criteria_failed", failure, _seen(step, made, found, failure), judged=lines)
 
 
-def _seen(step: StoryStep, made: StoryRunResult, found: Sequence[prompts.Judgement], failure: str) -> Facts:
+def _seen(step: StoryStep, made: OpenRun, found: Sequence[prompts.Judgement], failure: str) -> Facts:
     """The facts of a judgement; of one that was never made, how the judge ended."""
     if not made.is_finished:
         return step.facts(_why(made))
@@ -203,9 +203,7 @@ def _seen(step: StoryStep, made: StoryRunResult, found: Sequence[prompts.Judgeme
     return step.facts(failure, met=met, wanted=len(found))
 
 
-def _judgement(
-    step: StoryStep, story: Story, task: Subtask, criteria: tuple[StoryCriterion, ...]
-) -> StoryRunResult | None:
+def _judgement(step: StoryStep, story: Story, task: Subtask, criteria: tuple[StoryCriterion, ...]) -> OpenRun | None:
     patch = diff(step.repository(), step.loop.base, step.tree()).text[:_SHOWN]
     prompt = prompts.judge(story, task, criteria, patch, step.loop.tests, step.loop.weakened)
     return ran(step, (step.context.judge,), "judge", lambda agent: prompt)

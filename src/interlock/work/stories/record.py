@@ -7,44 +7,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.work.driver.record import DriverRecord
+from interlock.work.driver.record import DriverRecord, OpenRun, PaidRun
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
-from interlock.world.agents.result import NO_ATTEMPTS
 
-__all__ = ["Attempt", "Loop", "StoryRunResult"]
+__all__ = ["Attempt", "Loop"]
 
 
-class Attempt(msgspec.Struct, frozen=True):
-    """One run of an agent for a subtask, or for a judgement, as it was paid for."""
+class Attempt(PaidRun, frozen=True, kw_only=True):
+    """One run of an agent for a subtask, or for a judgement."""
 
     number: int
     task: str
-    role: str
-    agent: str
-    ending: str
-    seconds: float
-    cost_usd: float
-    tokens: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether it was an attempt at the work."""
-        return self.ending not in NO_ATTEMPTS
-
-
-class StoryRunResult(msgspec.Struct, frozen=True):
-    """What a run came to: in the journal before anything is concluded of it, so that no crash asks for it twice."""
-
-    ending: str
-    exit_code: int | None
-    percent: float
-    said: str
-    promise: str | None = None
-
-    @property
-    def is_finished(self) -> bool:
-        return self.ending == "finished"
 
 
 class Loop(DriverRecord):
@@ -62,7 +36,7 @@ class Loop(DriverRecord):
     """How many attempts at the work there were, and how many seconds they took."""
     begun: int = 0
     """The entry into IMPLEMENT that the iteration was begun for: run again after a crash, it is the same iteration."""
-    ran: StoryRunResult | None = None
+    ran: OpenRun | None = None
     """What the agent of this state came to, where nothing has been concluded of it yet."""
     guarded: dict[str, str | None] = msgspec.field(default_factory=dict)
     """The loop's own files, by hash, while something runs that must not change them."""

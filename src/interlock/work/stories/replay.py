@@ -12,10 +12,10 @@ from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.work.budget import Amount
 from interlock.work.driver.fold import fold
-from interlock.work.driver.record import take_note
+from interlock.work.driver.record import OpenRun, begin_run, end_run, take_note
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
-from interlock.work.stories.record import Attempt, Loop, StoryRunResult
+from interlock.work.stories.record import Attempt, Loop
 from interlock.work.stories.stuck import Facts, first_line
 
 __all__ = ["after", "fresh", "loop_of", "take"]
@@ -44,6 +44,7 @@ def take(loop: Loop, entry: Entry) -> None:
         _carried(loop, data)
     if entry.event == NOTED:
         take_note(loop, entry, data)
+        _take_run(loop, entry, data)
         _NOTES.get(data.get("type", ""), _nothing)(loop, data)
     else:
         _move(loop, entry, data)
@@ -252,8 +253,15 @@ def _released(loop: Loop, data: Data) -> None:
     loop.guarded = {}
 
 
+def _take_run(loop: Loop, entry: Entry, data: Data) -> None:
+    if data.get("type") == "begun":
+        begin_run(loop, data["task"], entry, data)
+    elif data.get("type") == "iteration":
+        paid = end_run(loop, data["task"], entry, data)
+        loop.attempts.append(Attempt(**paid, number=data["iteration"], task=data["task"]))
+
+
 def _begun(loop: Loop, data: Data) -> None:
-    loop.books.reserve(data["task"], loop.updated[:10], Amount.of(**data["reserved"]))
     if data["role"] == "implementer":
         if data["iteration"] != loop.iteration:
             loop.books.begin(loop.updated[:10])
@@ -263,23 +271,12 @@ def _begun(loop: Loop, data: Data) -> None:
 
 
 def _ended(loop: Loop, data: Data) -> None:
-    attempt = Attempt(
-        data["iteration"],
-        data["task"],
-        data["role"],
-        data["agent"],
-        data["ending"],
-        data["seconds"],
-        data["cost_usd"] or 0.0,
-        data["tokens"],
-    )
-    loop.attempts.append(attempt)
+    attempt = loop.attempts[-1]
     if attempt.counts and attempt.role == "implementer":
         loop.worked = (loop.worked[0] + 1, loop.worked[1] + attempt.seconds)
-    loop.books.settle(attempt.task, loop.updated[:10], Amount.of(attempt.seconds, attempt.tokens, attempt.cost_usd))
     if attempt.counts:
         percent = data["context_percent"] or 0.0
-        loop.ran = StoryRunResult(data["ending"], data["exit"], percent, data["said"], data.get("promise"))
+        loop.ran = OpenRun(data["ending"], data["exit"], data.get("promise"), data["said"], attempt.agent, percent)
         _let_go(loop, data["told_to"] - loop.let_go if "told_to" in data else data["told"])
     number, seconds = loop.worked
     loop.set_metrics(avg_iteration_time_ms=int(1000 * seconds / number) if number else 0)

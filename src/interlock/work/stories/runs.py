@@ -10,11 +10,10 @@ from interlock.machine import Event
 from interlock.work.driver.agent_run import AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
 from interlock.work.driver.notes import noted
-from interlock.work.driver.record import PAUSED
+from interlock.work.driver.record import PAUSED, OpenRun
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
-from interlock.work.stories.record import StoryRunResult
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.testing import log_path
 from interlock.world.agents.chosen import ChosenAgent
@@ -33,7 +32,7 @@ def pause(step: StoryStep, why: str, cause: str) -> None:
     step.context.tell(f"paused: {why}")
 
 
-def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Prompt) -> StoryRunResult | None:
+def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Prompt) -> OpenRun | None:
     """Run the agent whose turn it is, once. Return None if it made no attempt, or none can work yet."""
     context, loop = step.context, step.loop
     context.cache.shut()
@@ -71,7 +70,7 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
     if result.ending in NO_ATTEMPTS:
         return None
     percent = result.context_percent or 0.0
-    return StoryRunResult(str(result.ending), result.exit_code, percent, heard.said, result.promise)
+    return OpenRun(str(result.ending), result.exit_code, result.promise, heard.said, chosen.name, percent)
 
 
 def _remember(step: StoryStep) -> None:

@@ -10,12 +10,11 @@ from interlock.errors import InterlockError
 from interlock.machine import Event
 from interlock.work.budget import has_room
 from interlock.work.driver.agent_turn import NoAgent, choose
+from interlock.work.driver.record import OpenRun
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.driver_step import ThreadStep
-from interlock.work.threads.record import ThreadRunResult
 from interlock.work.threads.spec import Spec, parse_spec
-from interlock.world.agents.result import NO_ATTEMPTS
 
 __all__ = ["iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
 
@@ -39,7 +38,7 @@ def iterate(step: ThreadStep) -> StepResult:
     if over is not None:
         return step.event("budget_exhausted", over)
     agents = [step.context.agent(one) for one in step.config.agents]
-    counted = sum(one.role == "implementer" and one.ending not in NO_ATTEMPTS for one in step.thread.iterations)
+    counted = sum(one.role == "implementer" and one.counts for one in step.thread.iterations)
     chosen = choose(step.context, step.thread, agents, step.config.selection, counted)
     if isinstance(chosen, NoAgent):
         if chosen.is_for_person:
@@ -98,7 +97,7 @@ def keep_iteration(step: ThreadStep) -> None:
         step.context.tell(f"the work of this iteration is not kept beside the tree: {error.message}")
 
 
-def _concluded(step: ThreadStep, made: ThreadRunResult) -> Event:
+def _concluded(step: ThreadStep, made: OpenRun) -> Event:
     """What an agent's run means: a claim of done, which is verified, or one more iteration."""
     wanted = spec_of(step).claim
     if made.ending == "finished" and made.promise is not None and made.promise == wanted:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.work.driver.record import DriverRecord
+from interlock.work.driver.record import DriverRecord, OpenRun, PaidRun
 from interlock.world.place import Place
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Revision",
     "SpecMessage",
     "Thread",
-    "ThreadRunResult",
 ]
 
 
@@ -71,33 +70,15 @@ class Baseline(msgspec.Struct, frozen=True):
     at: str
 
 
-class Iteration(msgspec.Struct, frozen=True):
-    """One run of an agent, as it was paid for."""
+class Iteration(PaidRun, frozen=True, kw_only=True):
+    """One run of an agent in a run of the loop."""
 
     number: int
     run: str
-    role: str
-    agent: str
-    ending: str
-    seconds: float
-    cost_usd: float
-    tokens: int
     promised: bool
-    at: str
-    """The time of its end."""
     verified: bool | None = None
     """The result of the verification that followed, if one did."""
     criteria_passed: int | None = None
-
-
-class ThreadRunResult(msgspec.Struct, frozen=True):
-    """What an agent's run came to, where nothing has been concluded of it yet."""
-
-    ending: str
-    exit_code: int | None
-    promise: str | None
-    said: str
-    agent: str
 
 
 class LeftPlace(msgspec.Struct, frozen=True):
@@ -178,7 +159,7 @@ class Thread(DriverRecord):
     """Whether a child was told the feedback."""
     children: dict[str, tuple[float, float, int]] = msgspec.field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
-    ran: ThreadRunResult | None = None
+    ran: OpenRun | None = None
     iterations: list[Iteration] = msgspec.field(default_factory=list)
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""

@@ -12,9 +12,8 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
-from interlock.work.budget import Amount
 from interlock.work.driver.fold import fold
-from interlock.work.driver.record import Pause, take_note
+from interlock.work.driver.record import OpenRun, Pause, begin_run, end_run, take_note
 from interlock.work.gates.statement import digest_of
 from interlock.work.threads.record import (
     Baseline,
@@ -25,7 +24,6 @@ from interlock.work.threads.record import (
     Revision,
     SpecMessage,
     Thread,
-    ThreadRunResult,
 )
 from interlock.world.agents.result import NO_ATTEMPTS, FailedAgent
 from interlock.world.place import Place
@@ -232,22 +230,19 @@ def _based(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _iterated(thread: Thread, entry: Entry, data: Data) -> None:
-    told = {name: data[name] for name in ("number", "run", "role", "agent", "ending", "seconds", "tokens")}
-    promised = data["promise"] is not None
-    made = Iteration(**told, cost_usd=data["cost_usd"] or 0.0, promised=promised, at=entry.time)
-    thread.iterations.append(made)
-    thread.books.settle(made.run, entry.time[:10], Amount.of(made.seconds, made.tokens, made.cost_usd))
+    paid, promised = end_run(thread, data["run"], entry, data), data["promise"] is not None
+    thread.iterations.append(Iteration(**paid, number=data["number"], run=data["run"], promised=promised))
     if data["role"] == "implementer":
         if data["ending"] not in NO_ATTEMPTS:
             thread.said = data["said"]
             thread.context = thread.context[data["told"] :]
-            thread.ran = ThreadRunResult(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
+            thread.ran = OpenRun(data["ending"], data["exit"], data["promise"], data["said"], data["agent"])
         if data["ending"] == "not_installed":
             thread.failing[data["agent"]] = FailedAgent(data["ending"])
 
 
 def _begun(thread: Thread, entry: Entry, data: Data) -> None:
-    thread.books.reserve(data["run"], entry.time[:10], Amount.of(**data["reserved"]))
+    begin_run(thread, data["run"], entry, data)
 
 
 def _child(thread: Thread, entry: Entry, data: Data) -> None:
