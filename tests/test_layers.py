@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -270,3 +270,40 @@ def test_what_a_module_takes_from_another_is_offered_there() -> None:
         if one not in (_offered(module) or [one])
     ]
     assert hidden == []
+
+
+DRIVERS = ("driver", "threads", "stories", "orchestration", "ticket_driver")
+EFFECTS: dict[str, Callable[[str], bool]] = {
+    "interlock.world.git": lambda name: name[0].islower(),
+    "interlock.world.agents.running": lambda name: name == "run",
+    "interlock.world.agents.tree": lambda name: True,
+    "interlock.world.commands": lambda name: name == "run_command",
+    "interlock.work.verification.verifying": lambda name: True,
+    "random": lambda name: True,
+    "secrets": lambda name: True,
+    "shutil": lambda name: True,
+    "subprocess": lambda name: True,
+}
+"""What a driver does to the world only through its ports: modules, and which of their names."""
+BESIDE_DRIVERS = {
+    "interlock.work.driver.ports": "the ports themselves",
+    "interlock.work.threads.showing": "what a person is shown",
+    "interlock.work.threads.undoing": "a verb of a person",
+}
+
+
+def _effects(name: str) -> list[str]:
+    found = []
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.Import):
+            found += [one.name for one in node.names if one.name in EFFECTS]
+        elif isinstance(node, ast.ImportFrom) and node.module in EFFECTS:
+            found += [f"{node.module}.{one.name}" for one in node.names if EFFECTS[node.module](one.name)]
+    return found
+
+
+def test_drivers_reach_the_world_through_their_ports() -> None:
+    drivers = [name for name in MODULES if name.startswith(tuple(f"interlock.work.{one}." for one in DRIVERS))]
+    found = {name: effects for name in drivers if name not in BESIDE_DRIVERS and (effects := _effects(name))}
+    assert found == {}
+    assert all(_effects(name) for name in BESIDE_DRIVERS), "an exception that is not needed"

@@ -1,6 +1,7 @@
 """Driving an agent: what threads, story loops, orchestrator runs and `ralph work` share.
 
 context           the repository, the journal, the settings and the signals that a driver works with
+ports             the world, as a driver reaches it: agents, git, verifiers, files, processes, time
 agent_run         one run of one agent, as a session with a budget
 agent_turn        choose an agent, wait for limits, and what is noted of its run
 agent_failures    failures of agents: how long to wait, and what a person is told

@@ -33,7 +33,6 @@ from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.task_edits import TASKS
 from interlock.work.orchestration.values import Mark, Task, TaskReport
 from interlock.work.settings.values import Settings
-from interlock.world.git import state
 
 __all__ = [
     "begin",
@@ -109,7 +108,7 @@ def begin(
         "roles": dict(roles),
         "files": role_hashes(context),
         "chosen": [role for role, name in roles_of(context.settings, {}, context.root).items() if name != roles[role]],
-        "base": (carries.base if carries is not None else "") or state(context.root).head or "",
+        "base": (carries.base if carries is not None else "") or context.git.state(context.root).head or "",
         "follows": (carries.id or None) if carries is not None else None,
     }
     event = Event("created", DRIVER, evidence=Evidence(data=data))

@@ -13,8 +13,6 @@ from interlock.work.settings.accepted import vouched
 from interlock.work.verification.receipt import Receipt, from_data
 from interlock.work.verification.request import Request, VerificationPlan, plan_of
 from interlock.work.verification.verifiers import missing_verifiers, require_verifiers, uncarried, verifiers_of
-from interlock.work.verification.verifying import rehearse, require_found, verify
-from interlock.world.git import diff
 
 __all__ = ["changes", "rehearsed", "require_ready", "verified"]
 
@@ -45,7 +43,8 @@ def rehearsed(step: RunStep) -> bool:
 
     Raises `verifiers_missing` where that fails: no agent has worked yet, so none can fix it.
     """
-    found = rehearse(_request(step, plan_of(step.context.settings)), step.context.tell, step.context.stop)
+    request, context = _request(step, plan_of(step.context.settings)), step.context
+    found = context.ports.verification.rehearse(request, context.tell, context.stop)
     if found:
         hint = "Correct verify.prepare or verify.carry in ralph.toml, then run `ralph orchestrate resume`."
         raise InterlockError("verifiers_missing", f"Nothing can be verified here: {'; '.join(found)}.", hint)
@@ -66,9 +65,10 @@ def verified(step: RunStep) -> Receipt | None:
     request = _request(step, plan)
     step.cache.git.shut()
     step.note("verifying")
-    receipt = verify(request, context.tell, context.stop)
+    verification = context.ports.verification
+    receipt = verification.verify(request, context.tell, context.stop)
     if receipt is not None:
-        require_found(request, receipt, context.tell, context.stop)
+        verification.require_found(request, receipt, context.tell, context.stop)
     step.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
     if receipt is None:
         step.note("released")
@@ -101,6 +101,6 @@ def _is_of(receipt: Receipt, plan: VerificationPlan) -> bool:
 def changes(step: RunStep, before: str, tree: str) -> str:
     """What differs between two trees, as a patch; nothing where one of them is there no more."""
     try:
-        return diff(step.cache.repository, before, tree).text
+        return step.context.git.diff(step.cache.repository, before, tree).text
     except InterlockError:
         return ""

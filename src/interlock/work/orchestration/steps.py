@@ -44,7 +44,6 @@ from interlock.work.orchestration.run_files.reports import report_name
 from interlock.work.orchestration.values import Cycle, Mark, Part2, Task, TaskReport, Verdict
 from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.showing import text
-from interlock.world.git import changed_between
 
 __all__ = ["STEPS"]
 
@@ -260,7 +259,8 @@ def _looked_only(step: RunStep, made: RoleAnswer, receipt: Receipt) -> RoleAnswe
     now = step.cache.tree
     if made.answer is None or now == receipt.tree:
         return made
-    paths = [shown(one.path, 200) for one in changed_between(step.cache.repository, receipt.tree, now)]
+    changes = step.context.git.changed_between(step.cache.repository, receipt.tree, now)
+    paths = [shown(one.path, 200) for one in changes]
     complaint = f"- You changed files, and a reviewer changes none: {', '.join(paths[:10])}"
     return replace(made, answer=None, complaint=complaint)
 

@@ -24,7 +24,7 @@ from interlock.work.verification.protecting import Touched
 from interlock.work.verification.receipt import losses
 from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.promise import promise
-from interlock.world.git import PathChange, Repository, changed_between, contents, diff
+from interlock.world.git import PathChange
 
 __all__ = ["judged", "worked"]
 
@@ -55,21 +55,20 @@ def worked(step: StoryStep) -> StepResult:
 def _written(step: StoryStep, tree: str) -> Event:
     """What was written; and what was done to the tests that were there, which proves less than new ones do."""
     repository, base = step.repository(), step.loop.base
-    changes = changed_between(repository, base, tree)
+    changes = step.context.git.changed_between(repository, base, tree)
     tests = [one for one in changes if one.status != "A" and matching(one.path, step.context.test_files)]
-    sentences = _done_to_tests(repository, base, tree, tests, step.context.test_files) if tests else []
+    sentences = _done_to_tests(step, tree, tests) if tests else []
     for sentence in sentences:
         step.context.tell(f"WARNING: {sentence}")
     files = named(one.path for one in changes)
     return step.event("code_written", files=files[:200], tests=sentences[:200])
 
 
-def _done_to_tests(
-    repository: Repository, base: str, tree: str, tests: Sequence[PathChange], globs: tuple[str, ...]
-) -> list[str]:
+def _done_to_tests(step: StoryStep, tree: str, tests: Sequence[PathChange]) -> list[str]:
     """A sentence for each thing that was done to a test that was there."""
+    git, repository, globs = step.context.git, step.repository(), step.context.test_files
     paths = [one.path for one in tests]
-    before, after = contents(repository, base, paths), contents(repository, tree, paths)
+    before, after = git.contents(repository, step.loop.base, paths), git.contents(repository, tree, paths)
     touched = [Touched(one.path, one.status, before.get(one.path), after.get(one.path)) for one in tests]
     found = counted(touched, globs, ())
     return [*(f"the test file {path} was changed" for path in found.edited), *losses(found)]
@@ -204,6 +203,6 @@ def _seen(step: StoryStep, made: OpenRun, found: Sequence[prompts.Judgement], fa
 
 
 def _judgement(step: StoryStep, story: Story, task: Subtask, criteria: tuple[StoryCriterion, ...]) -> OpenRun | None:
-    patch = diff(step.repository(), step.loop.base, step.tree()).text[:_SHOWN]
+    patch = step.context.git.diff(step.repository(), step.loop.base, step.tree()).text[:_SHOWN]
     prompt = prompts.judge(story, task, criteria, patch, step.loop.tests, step.loop.weakened)
     return ran(step, (step.context.judge,), "judge", lambda agent: prompt)

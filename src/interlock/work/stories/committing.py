@@ -20,7 +20,6 @@ from interlock.work.stories.replay import after
 from interlock.work.stories.stories import Story, Subtask
 from interlock.work.stories.story_files import checked, recorded, with_status
 from interlock.work.stories.stuck import Facts, fingerprint
-from interlock.world.git import changed_by, commit, find_commit, identity
 from interlock.world.memory import EventType
 
 __all__ = ["commit_aside", "commit_end", "commit_task"]
@@ -61,7 +60,7 @@ def _made(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) ->
     """The commit, made now or before a crash; none where there are to be none."""
     trailer = f"{_TRAILER}: {told['event_id']}"
     if step.context.commits and step.loop.guarded:  # else no try came so far
-        made = find_commit(step.repository(), trailer)
+        made = step.context.git.find_commit(step.repository(), trailer)
         if made is not None:
             return made
     _written(step, story, task, told)
@@ -69,7 +68,9 @@ def _made(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) ->
         return None
     message = f"{story.id} task {task.id}: {task.text[:100]}\n\n{trailer}"
     repository, looking = step.repository(), step.context.cache.looking
-    return commit(repository, message, author=identity(repository), branch=step.loop.branch, looking=looking)
+    git = step.context.git
+    author = git.identity(repository)
+    return git.commit(repository, message, author=author, branch=step.loop.branch, looking=looking)
 
 
 def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) -> None:
@@ -84,7 +85,7 @@ def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any])
 
 
 def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
-    files = named(one.path for one in changed_by(step.repository(), made)) if made else []
+    files = named(one.path for one in step.context.git.changed_by(step.repository(), made)) if made else []
     return remember(
         step,
         EventType.TASK_COMPLETE,
@@ -111,14 +112,14 @@ def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
 
 def commit_aside(step: StoryStep, percent: float) -> str | None:
     """Unfinished work, committed as such, so that a fresh agent can go on with it. Without git it stays in the tree."""
-    context, loop = step.context, step.loop
+    context, loop, git = step.context, step.loop, step.context.git
     if not context.commits:
         return None
     trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-wip"
     message = f"wip: {loop.story} task {loop.task} ({percent:.0f} % of the context used)\n\n{trailer}"
     try:
-        made = find_commit(context.root, trailer)
-        return made or commit(context.root, message, author=identity(context.root), branch=loop.branch)
+        made = git.find_commit(context.root, trailer)
+        return made or git.commit(context.root, message, author=git.identity(context.root), branch=loop.branch)
     except InterlockError as error:
         if error.code not in _GIT:
             raise
@@ -128,15 +129,16 @@ def commit_aside(step: StoryStep, percent: float) -> str | None:
 
 def commit_end(step: StoryStep) -> str | None:
     """The loop's own files as they are in the end; nothing of anybody else's. Without git they stay as they are."""
-    context, loop = step.context, step.loop
+    context, loop, git = step.context, step.loop, step.context.git
     if not context.commits:
         return loop.last_commit
     trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-end"
     message = f"progress: the loop ends after {loop.iteration} iterations\n\n{trailer}"
     try:
-        made = find_commit(context.root, trailer)
+        made = git.find_commit(context.root, trailer)
         if made is None:
-            made = commit(context.root, message, author=identity(context.root), paths=step.own(), branch=loop.branch)
+            author = git.identity(context.root)
+            made = git.commit(context.root, message, author=author, paths=step.own(), branch=loop.branch)
         return made or loop.last_commit
     except InterlockError as error:
         if error.code not in _GIT:

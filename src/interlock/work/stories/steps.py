@@ -20,7 +20,6 @@ from interlock.work.stories.remembering import recall, remember
 from interlock.work.stories.replay import fresh
 from interlock.work.stories.stuck import first_line, standstill
 from interlock.work.stories.testing import tested
-from interlock.world.git import log, park, state
 from interlock.world.memory import EventType
 
 __all__ = ["STEPS"]
@@ -34,7 +33,7 @@ def _init(step: StoryStep) -> StepResult:
         return step.event("progress_missing", explanation=f"{error.message} {error.hint}")
     if step.loop.progress.stories:  # a fresh agent, and not a fresh loop
         return step.event("progress_found")
-    branch = state(step.context.root).branch
+    branch = step.context.git.state(step.context.root).branch
     if branch is None and step.context.commits:
         why = "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
         return step.event("progress_missing", explanation=why)
@@ -136,7 +135,7 @@ def _put_away(step: StoryStep) -> str | None:
     if step.touched():
         guard(step)
         try:
-            park(context.root, name)
+            context.git.park(context.root, name)
         except InterlockError as error:
             if not error.code.startswith("git_"):
                 raise
@@ -148,7 +147,7 @@ def _put_away(step: StoryStep) -> str | None:
 def _is_there(step: StoryStep, ref: str) -> bool:
     """Whether something is kept, now or before a crash."""
     try:
-        return bool(log(step.context.root, ref, most=1))
+        return bool(step.context.git.log(step.context.root, ref, most=1))
     except InterlockError as error:
         if error.code != "git_failed":
             raise

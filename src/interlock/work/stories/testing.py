@@ -10,7 +10,7 @@ from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.stuck import failing_tests
 from interlock.world.agents.happenings import Happening, Said
-from interlock.world.commands import CommandResult, How, ShellCommand, run_command
+from interlock.world.commands import CommandResult, How, ShellCommand
 
 __all__ = ["log_path", "tested"]
 
@@ -60,7 +60,7 @@ def _ran(step: StoryStep, command: str, place: int) -> CommandResult:
         marker=step.loop.id,
     )
     context.cache.shut()
-    return run_command(call, lambda one: _hear(step, one), context.stop)
+    return context.ports.run_command(call, lambda one: _hear(step, one), context.stop)
 
 
 def _hear(step: StoryStep, happening: Happening) -> None:
