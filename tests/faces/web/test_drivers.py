@@ -14,10 +14,10 @@ import pytest
 from faces.journals import opened, settle
 from faces.programs import SECONDS, run
 from faces.test_cli_story import JUDGED, STORY, WRITES
-from interlock.faces.web.drivers import Drivers
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.driver_lease import hold_driver_lease
+from interlock.work.driver.spawn import Drivers
 from interlock.work.orchestration.beginning import begin
 from work.attention.standings import noted, run_in
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, task

@@ -27,9 +27,9 @@ from interlock.faces.mcp.server import make_server
 from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.web.acting import Hands, offered
 from interlock.faces.web.app import make_app
-from interlock.faces.web.drivers import Drivers
 from interlock.faces.web.patience import Patient
 from interlock.machine import load_shipped
+from interlock.work.driver.spawn import Drivers
 from interlock.work.gates.presence import at_terminal
 from interlock.work.settings.values import Settings
 from work.threads.benches import DONE, SPEC, shell

@@ -58,13 +58,13 @@ def _serve(call: CommandCall) -> None:
 def _hands(call: CommandCall, place: Workspace) -> Hands:
     """What acts for the person, where one is at the terminal; it is asked anew for each gate."""
     from interlock.faces.web.acting import Hands, offered
-    from interlock.faces.web.drivers import Drivers
+    from interlock.work.driver.spawn import Drivers
     from interlock.work.gates.presence import at_terminal, tell_terminal
 
     environment, directory = dict(call.environment), call.directory
     acting = offered(lambda: at_terminal(environment, directory), tell_terminal, time.monotonic, os.urandom)
     root = place.work_tree or directory
-    drivers = Drivers(place.journal, root, place.state_directory, environment)
+    drivers = Drivers(place.journal, root, place.state_directory, environment, frozenset({TOKEN}))
     return Hands(acting, place.journal, place.state_directory, place.work_tree, place.settings, environment, drivers)
 
 

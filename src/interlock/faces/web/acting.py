@@ -16,11 +16,11 @@ import msgspec
 from interlock.errors import NotFound, Refusal
 from interlock.faces.web.browsers import Browsers
 from interlock.faces.web.codes import Codes
-from interlock.faces.web.drivers import Drivers
 from interlock.faces.web.presence import ByCode, about, ask, web_actor
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.spawn import Drivers
 from interlock.work.gates.approval import refused_attempt
 from interlock.work.gates.person import Person
 from interlock.work.gates.presence import AtTerminal

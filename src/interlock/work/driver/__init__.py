@@ -12,6 +12,7 @@ record, fold      what an instance's entries add up to: the part that all system
 notes             entries that record something and move nothing
 driver_lease      the right to drive an instance; `lease_holders` are the processes that hold leases
 interrupts        Ctrl+C, and a person's decision in the journal
+spawn             drivers as processes that the dashboard starts, and why one of them failed
 thread_owned      loops and runs that only their thread controls
 open_repository   a repository that stays open for git between two steps
 file_hashes       hashes of files that are read again only if they changed

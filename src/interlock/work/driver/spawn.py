@@ -1,7 +1,7 @@
-"""Drivers that the dashboard starts: each a process of its own, with the journal as the only link.
+"""Drivers as processes of their own, started on behalf of a person who is elsewhere; the journal is the only link.
 
-A driver is in a session of its own, without a terminal. It goes on when the server ends, as it would if another
-terminal had started it: the person lets it rest from any page or terminal, and a new server shows it again.
+A driver is in a session of its own, without a terminal. It continues when its starter ends, as it would if another
+terminal had started it: the person pauses it from any page or terminal, and a new server shows it again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Final
 import msgspec
 
 from interlock.errors import CODES, Exit, InterlockError
-from interlock.faces.web.reach import TOKEN
 from interlock.journal import Instance, Journal
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.lease_holders import is_driven
@@ -28,8 +27,6 @@ from interlock.work.tickets.numbers import number_of
 
 __all__ = ["Drivers"]
 
-_PRIVATE: Final = frozenset({TOKEN})
-"""What agents must not find in their environment."""
 _WORDS: Final = {
     "thread": ("thread", "drive"),
     "orchestrator": ("orchestrate", "drive"),
@@ -54,6 +51,8 @@ class Drivers(msgspec.Struct):
     root: Path
     state_directory: Path
     environment: Mapping[str, str]
+    private: frozenset[str] = frozenset()
+    """The variables of the environment that neither drivers nor their agents get."""
     _ours: dict[tuple[str, str], bool] = msgspec.field(default_factory=dict)
     """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
     _awaited: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
@@ -118,7 +117,7 @@ class Drivers(msgspec.Struct):
                 return subprocess.Popen(
                     [sys.executable, "-P", "-m", "interlock", *words],  # never a package of the work tree
                     cwd=self.root,
-                    env={name: value for name, value in self.environment.items() if name not in _PRIVATE},
+                    env={name: value for name, value in self.environment.items() if name not in self.private},
                     stdin=subprocess.DEVNULL,
                     stdout=kept,
                     stderr=kept,
