@@ -87,7 +87,7 @@ def _session(repository: Path) -> str:
     made = subprocess.run(
         [ralph, "session", "create", "--json"], cwd=repository, env=_ENVIRONMENT, capture_output=True, check=True
     )
-    session: str = json.loads(made.stdout)["data"]["sessionId"]
+    session: str = json.loads(made.stdout)["data"]["session_id"]
     subprocess.run(
         [ralph, "session", "update", "implementing", "--session", session],
         cwd=repository,

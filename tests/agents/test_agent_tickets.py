@@ -57,8 +57,8 @@ def test_an_agent_is_led_through_the_pipeline_and_cannot_skip_a_step(
     assert "2026-11-15-GH-1-dates.md" in twice, "the document that is there is named"
     assert "Ready for Plan" in completed
     shown = place.ralph("ticket", "show", "1")
-    assert shown["workflowState"] == "Ready for Plan"
-    moves = [one for one in shown["comments"] if one.get("isAudit")]
+    assert shown["state"] == "Ready for Plan"
+    moves = [one for one in shown["comments"] if one.get("is_audit")]
     assert len(moves) == 3
     assert all(one["author"].startswith("agent ") for one in moves)
     assert [path.name for path in documents.iterdir()] == ["2026-11-15-GH-1-dates.md"]

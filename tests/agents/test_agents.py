@@ -143,7 +143,7 @@ def test_an_agent_that_writes_too_early_is_told_the_way_and_follows_it(agent: Ag
 
 def test_an_agent_that_is_given_a_session_works_in_that_one(agent: Agent, set_up: SetUp) -> None:
     place = set_up(agent)
-    session: str = place.ralph("session", "create", "--ticket", "42")["sessionId"]
+    session: str = place.ralph("session", "create", "--ticket", "42")["session_id"]
     driven = replace(place, more={"RALPH_SESSION_ID": session})
     ended = _played(agent, driven, _work(agent, place, lambda _: session))
     _assert_done(place, session, ended)
@@ -169,7 +169,7 @@ def test_an_agent_without_a_session_is_left_alone(agent: Agent, set_up: SetUp) -
 def test_a_driven_agent_that_stops_without_an_end_is_reminded_once(name: str, set_up: SetUp) -> None:
     agent = AGENTS[name]
     place = set_up(agent)
-    session: str = place.ralph("session", "create")["sessionId"]
+    session: str = place.ralph("session", "create")["session_id"]
     driven = replace(place, more={"RALPH_SESSION_ID": session})
     end = _end(agent, lambda _: session, "failure", errorMessage="the ticket is unclear")
     script: Script = [_to(agent, lambda _: session, "analyzing"), Say("I stop."), end, Say("I have said why.")]

@@ -49,11 +49,11 @@ def _driven(home: Path, *states: str) -> Driven:
     repository = home / "repository"
     env = clean_environment(home)
     subprocess.run(["git", "init", "-q", repository], env=env, check=True, timeout=60)
-    session = run("session", "create", "--json", cwd=repository, env=env).data["sessionId"]
+    session = run("session", "create", "--json", cwd=repository, env=env).data["session_id"]
     driven = Driven(repository, {**env, "RALPH_SESSION_ID": session, "CLAUDECODE": "1"})
     for state in states:
         moved = run("session", "update", state, "--json", cwd=repository, env=driven.env).data
-        assert moved["newState"] == state
+        assert moved["new_state"] == state
     return driven
 
 

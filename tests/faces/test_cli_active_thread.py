@@ -37,7 +37,7 @@ class Place:
         return str(self.call("new", title).data["id"])
 
     def phases(self) -> dict[str, str]:
-        return {row["title"]: row["phase"] for row in self.call("list").data if "title" in row}
+        return {row["title"]: row["state"] for row in self.call("list").data if "title" in row}
 
     def entries(self) -> int:
         with opened(self.root) as journal:

@@ -87,13 +87,13 @@ def test_criteria_are_what_a_spec_takes_up_and_links_are_made(repository: Path, 
     part = ralph("ticket", "show", "beads:bd-1.1", "--json").data
     assert [one.text for one in parse_spec(part["body"]).criteria] == ["works", "tested"]
     assert part["parent"]["title"] == "Dates"
-    assert [one["title"] for one in part["blockedBy"]] == ["Calendars"]
+    assert [one["title"] for one in part["blocked_by"]] == ["Calendars"]
     assert (part["priority"], part["labels"], part["assignees"]) == ("P3", ["parser", "bug"], ["ann"])
 
 
 def test_what_is_done_is_closed_where_it_is_asked_for(repository: Path, ralph: Ralph) -> None:
     assert ralph("import", _put(repository, "beads"), "--with-done", "--yes").code == 0
-    assert ralph("ticket", "show", "beads:bd-2", "--json").data["workflowState"] == "Done"
+    assert ralph("ticket", "show", "beads:bd-2", "--json").data["state"] == "Done"
     assert ralph("journal", "verify").code == 0
 
 
@@ -124,7 +124,7 @@ def test_at_a_terminal_it_asks(
 
 
 def test_an_agent_imports_with_its_own_name(repository: Path, environment: dict[str, str], ralph: Ralph) -> None:
-    session = ralph("session", "create", "--json").data["sessionId"]
+    session = ralph("session", "create", "--json").data["session_id"]
     inside = {**environment, "RALPH_SESSION_ID": session}
     name = _put(repository, "beads")
     assert run_here("import", name, "--yes", "--with-done", cwd=repository, env=inside).code == 0

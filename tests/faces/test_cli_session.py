@@ -35,7 +35,7 @@ class Agent:
         self.id = ""
 
     def begin(self, *words: str) -> Agent:
-        self.id = self.ralph("create", *words).data["sessionId"]
+        self.id = self.ralph("create", *words).data["session_id"]
         return self
 
     def update(self, state: str, *words: str) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def test_a_number_of_sessions_that_is_none_is_refused(ralph: Ralph, number: str)
 def test_an_agent_without_mcp_reports_a_whole_session(agent: Agent, ralph: Ralph) -> None:
     agent.begin("--ticket", "7.11")
     for state in WAY:
-        assert agent.update(state)["newState"] == state
+        assert agent.update(state)["new_state"] == state
     ended = agent.ralph("complete", "success").data
-    assert (ended["previousState"], ended["newState"], ended["outcome"]) == ("reviewing", "done", "success")
+    assert (ended["previous_state"], ended["new_state"], ended["outcome"]) == ("reviewing", "done", "success")
     shown = ralph("show", agent.id[-6:], "--json").data
     assert [item["state"] for item in shown["state_history"]] == ["idle", *WAY, "done"]
     assert shown["ticket_id"] == "7.11"
@@ -148,7 +148,7 @@ def test_inside_an_agents_environment_the_caller_is_that_agent(
     agent.begin()
     inside = {**environment, marker: "1"}
     result = run_here("session", "update", "analyzing", "--session", agent.id, "--json", cwd=repository, env=inside)
-    assert result.data["newState"] == "analyzing"
+    assert result.data["new_state"] == "analyzing"
 
 
 def test_below_an_agents_process_the_caller_is_that_agent(
@@ -164,7 +164,7 @@ def test_below_an_agents_process_the_caller_is_that_agent(
     )
     words = ["session", "update", "analyzing", "--session", agent.id, "--json"]
     result = run(script, RALPH, *words, cwd=repository, env=environment, program=Path(sys.executable))
-    assert result.data["newState"] == "analyzing"
+    assert result.data["new_state"] == "analyzing"
 
 
 def test_a_strict_repository_refuses_what_is_off_the_path(agent: Agent, repository: Path) -> None:

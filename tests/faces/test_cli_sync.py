@@ -66,14 +66,14 @@ def _waiting_ticket(place: Path, env: Mapping[str, str], server: GitHubServer) -
 def test_a_board_is_set_up_and_then_in_step(repository: Path, env: dict[str, str], server: GitHubServer) -> None:
     settle(repository, SETTINGS)
     data = _json("sync", "--setup", cwd=repository, env=env)
-    assert data["setUp"] == {
+    assert data["set_up"] == {
         "project_url": "https://github.com/orgs/acme/projects/7",
         "created": [STATE, PRIORITY, ESTIMATE],
         "added": {},
     }
     lists = ("accepted", "restored", "made", "moved", "edited", "shown", "waiting", "trouble")
     assert {name: data[name] for name in lists} == {name: [] for name in lists}
-    assert data.keys() == {"setUp", *lists}
+    assert data.keys() == {"set_up", *lists}
     said = run("ticket", "sync", "--setup", cwd=repository, env=env)
     assert (said.code, said.err) == (0, "")
     assert said.out.splitlines()[1:] == ["The tickets and the board are in step."]
@@ -115,7 +115,7 @@ def test_what_was_done_there_comes_in(place: Path, env: dict[str, str], server: 
     said = run_here("ticket", "sync", cwd=place, env=env)
     assert "1 came from the board: #1" in said.out
     assert "1 moved as their cards were: #1" in said.out
-    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
+    assert _json("show", "1", cwd=place, env=env)["state"] == "Ready for Plan"
 
 
 def test_a_move_that_needs_a_person_is_accepted_in_a_terminal(
@@ -128,10 +128,10 @@ def test_a_move_that_needs_a_person_is_accepted_in_a_terminal(
     assert (refused.error["code"], refused.code) == ("person_needed", 5)
     code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env={**env, "CLAUDECODE": "1"})
     assert (code, "person_needed" in screen) == (5, True)
-    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Research Needed"
+    assert _json("show", "1", cwd=place, env=env)["state"] == "Research Needed"
     code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=env)
     assert (code, "#1 is now in Canceled here" in screen) == (0, True), screen
-    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Canceled"
+    assert _json("show", "1", cwd=place, env=env)["state"] == "Canceled"
     assert (server.state.issue(1).state, server.state.issue(1).reason) == ("CLOSED", "NOT_PLANNED")
     code, screen = run_in_terminal("ticket", "sync", "--accept", "1", cwd=place, env=env)
     assert (code, "nothing_outside" in screen) == (1, True)
@@ -195,7 +195,7 @@ def test_a_ticket_is_handed_on_while_github_is_away(place: Path, env: dict[str, 
     away = {**env, "RALPH_GITHUB_API": _nowhere()}
     words = ("handoff", "1", "--to-state", "Research Needed", "--reason", "x")
     result = run_here("ticket", *words, "--json", cwd=place, env=away)
-    assert result.data["newState"] == "Research Needed"
+    assert result.data["new_state"] == "Research Needed"
     assert "GitHub does not show it yet" in result.err
     assert _json("sync", cwd=place, env=env)["shown"] == [1]
     assert server.state.value(1, STATE) == "Research Needed"
@@ -241,7 +241,7 @@ def test_a_server_keeps_in_step_by_itself_and_answers_while_github_is_away(
         server.state.move(1, STATE, "Ready for Plan")
         server.wait_for(1, "AddComment")
         assert stream.interrupt().code in (0, 130)
-    assert _json("show", "1", cwd=place, env=env)["workflowState"] == "Ready for Plan"
+    assert _json("show", "1", cwd=place, env=env)["state"] == "Ready for Plan"
 
 
 def test_issues_on_the_board_are_shown_and_then_imported_once(

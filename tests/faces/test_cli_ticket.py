@@ -29,7 +29,7 @@ def ralph(repository: Path, environment: dict[str, str]) -> Ralph:
 @pytest.fixture
 def agent(repository: Path, environment: dict[str, str]) -> Ralph:
     """`ralph ticket` as an agent with a session calls it."""
-    session = run_here("session", "create", "--json", cwd=repository, env=environment).data["sessionId"]
+    session = run_here("session", "create", "--json", cwd=repository, env=environment).data["session_id"]
     inside = {**environment, "RALPH_SESSION_ID": session}
     return lambda *words: run_here("ticket", *words, cwd=repository, env=inside)
 
@@ -40,7 +40,7 @@ def _made(ralph: Ralph, *words: str) -> int:
 
 
 def _handed(result: Result) -> tuple[str, str]:
-    return result.data["previousState"], result.data["newState"]
+    return result.data["previous_state"], result.data["new_state"]
 
 
 # Making, reading, writing
@@ -106,7 +106,7 @@ def test_an_edit_changes_fields_and_never_the_state(ralph: Ralph) -> None:
     _made(ralph)
     words = ("--title", "Parse times", "--estimate", "XS", "--priority", "none", "--label", "a", "--commit", "abc1234")
     changed = ralph("edit", "1", *words, "--artifact", "research=thoughts/x.md", "--json").data
-    assert changed["workflowState"] == "Backlog"
+    assert changed["state"] == "Backlog"
     shown = ralph("show", "1", "--json").data
     assert (shown["title"], shown["estimate"], shown["labels"]) == ("Parse times", "XS", ["a"])
     assert shown["artifacts"] == [{"kind": "research_document", "path": "thoughts/x.md"}]
@@ -118,12 +118,12 @@ def test_links_are_made_shown_and_taken_out(ralph: Ralph) -> None:
     for title in ("one", "two", "three"):
         _made(ralph, title)
     linked = ralph("deps", "2", "--blocked-by", "1", "--parent", "3", "--json").data
-    assert ([one["number"] for one in linked["blockedBy"]], linked["parent"]["number"]) == ([1], 3)
+    assert ([one["number"] for one in linked["blocked_by"]], linked["parent"]["number"]) == ([1], 3)
     refused = ralph("deps", "1", "--blocked-by", "2", "--json").error
     assert refused["code"] == "dependency_cycle"
     assert "#1 waits for #2 waits for #1" in refused["message"]
     assert ralph("deps", "3", "--parent", "3", "--json").error["code"] == "dependency_cycle"
-    assert ralph("deps", "2", "--blocked-by", "1", "--remove", "--json").data["blockedBy"] == []
+    assert ralph("deps", "2", "--blocked-by", "1", "--remove", "--json").data["blocked_by"] == []
     assert "it is linked with no other ticket" in ralph("deps", "1").out
 
 
@@ -131,7 +131,7 @@ def test_one_wrong_link_of_several_leaves_all_out(ralph: Ralph) -> None:
     for title in ("one", "two"):
         _made(ralph, title)
     assert ralph("deps", "2", "--blocked-by", "1", "--blocks", "1", "--json").error["code"] == "dependency_cycle"
-    assert ralph("deps", "2", "--json").data["blockedBy"] == []
+    assert ralph("deps", "2", "--json").data["blocked_by"] == []
 
 
 def test_a_group_is_shown_in_its_order_with_its_phase(ralph: Ralph) -> None:
@@ -151,9 +151,9 @@ def test_the_reply_has_the_source_systems_keys(ralph: Ralph) -> None:
     _made(ralph)
     words = ("--command", "ralph_triage", "--to-state", "Research Needed", "--reason", "worth it")
     data = ralph("handoff", "1", *words, "--json").data
-    assert list(data) == ["number", "previousState", "newState", "intent", "command", "reason", "guidance"]
+    assert list(data) == ["number", "previous_state", "new_state", "intent", "command", "reason", "guidance"]
     assert data["command"] == "triage"
-    assert sorted(data["guidance"]["expectedByCommands"]) == ["hero", "research", "split"]
+    assert sorted(data["guidance"]["expected_by_commands"]) == ["hero", "research", "split"]
 
 
 def test_a_whole_way_by_commands_and_a_person(
@@ -208,13 +208,13 @@ def test_no_agent_leaves_human_needed_not_even_in_a_terminal(
 ) -> None:
     _made(ralph)
     ralph("handoff", "1", "--intent", "escalate", "--reason", "unclear")
-    session = run_here("session", "create", "--json", cwd=repository, env=environment).data["sessionId"]
+    session = run_here("session", "create", "--json", cwd=repository, env=environment).data["session_id"]
     inside = {**environment, marker: session if marker == "RALPH_SESSION_ID" else "1"}
     for words in (("--to-state", "Backlog"), ("--command", "triage", "--to-state", "Backlog")):
         code, screen = run_in_terminal("ticket", "handoff", "1", *words, "--reason", "x", cwd=repository, env=inside)
         assert code in (3, 5)
         assert "person" in screen
-    assert ralph("show", "1", "--json").data["workflowState"] == "Human Needed"
+    assert ralph("show", "1", "--json").data["state"] == "Human Needed"
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_a_reason_must_be_given_short_and_plain(ralph: Ralph, reason: str) -> No
     else:
         refused = ralph("handoff", "1", "--intent", "escalate", f"--reason={reason}", "--json")
     assert refused.error["code"] == "invalid_argument"
-    assert ralph("show", "1", "--json").data["workflowState"] == "Backlog"
+    assert ralph("show", "1", "--json").data["state"] == "Backlog"
 
 
 @pytest.mark.parametrize("title", ["", " ", "a\nb", "a\x1b[2Jb", "x" * 201, "\u202eevil", "a\x00"])
@@ -266,8 +266,8 @@ def test_a_held_ticket_says_who_holds_it(ralph: Ralph, agent: Ralph) -> None:
     ralph("handoff", "1", "--to-state", "Research Needed", "--reason", "go")
     agent("handoff", "1", "--command", "research", "--intent", "lock", "--reason", "mine")
     shown = ralph("show", "1", "--json").data
-    assert "session" in shown["heldBy"]
-    assert shown["heldBy"] in ralph("board").out
+    assert "session" in shown["held_by"]
+    assert shown["held_by"] in ralph("board").out
     # A person may always give it back.
     assert _handed(ralph("handoff", "1", "--intent", "release", "--reason", "stop", "--json"))[1] == "Research Needed"
 

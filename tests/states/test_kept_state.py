@@ -176,7 +176,7 @@ def test_an_open_session_has_timed_out_and_a_new_one_begins(sqlite: Repository) 
     for state in ("testing", "done"):
         old = agent.ralph("session", "update", "committing", "--session", sqlite.ids["sessions"][state], "--json")
         assert old.error["code"] == "session_completed"
-    new = agent.ralph("session", "create", "--ticket", "2", "--json").data["sessionId"]
+    new = agent.ralph("session", "create", "--ticket", "2", "--json").data["session_id"]
     assert agent.ralph("session", "update", "analyzing", "--session", new).code == 0
 
 

@@ -19,6 +19,7 @@ What they stand on:
 
 What is shown of them:
 
+    views          one view of each thing, for every face
     attention      what waits for a person, who is at work, what today cost
     inspection     why an instance is where it is, its past, and two of them compared
     notifying      notifications

@@ -255,7 +255,7 @@ def test_a_ticket_is_handed_on_with_a_reason_and_a_refusal_says_why(tmp_path: Pa
         browser.post("/ticket/1/handoff", to="Human Needed", reason="decide")
         browser.post("/ticket/1/handoff", to="Backlog", reason="not now")
         shown = run("ticket", "show", "1", "--json", cwd=arena.root, env=arena.environment).data
-        assert shown["workflowState"] == "Backlog", browser.told()
+        assert shown["state"] == "Backlog", browser.told()
 
 
 def test_what_there_is_not_cannot_be_done(tmp_path: Path) -> None:

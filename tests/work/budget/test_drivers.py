@@ -139,7 +139,7 @@ def test_a_walk_stops_where_the_ticket_is_and_holds_nothing(way: Way) -> None:
     with closing(way.open()) as journal:
         head = journal.head()
     walked = way.walk()
-    assert (walked.ticket.workflow_state, walked.stop.failed, walked.ticket.held_by) == ("Backlog", True, None)
+    assert (walked.ticket.state, walked.stop.failed, walked.ticket.held_by) == ("Backlog", True, None)
     assert "$1.00 of $1.00" in walked.stop.why
     assert SETTING in walked.stop.hint
     with closing(way.open()) as journal:

@@ -214,11 +214,11 @@ def test_a_ticket_whose_agent_cannot_work_stays_and_the_same_command_goes_on(way
     way.play(fails("login"), fails("login"), fails("credit"), commands()[0], fails("login"))
     for said in ("not logged in", "not logged in", "no credit"):
         walked = way.walk()
-        assert (walked.ticket.workflow_state, walked.stop.failed) == ("Backlog", True)
+        assert (walked.ticket.state, walked.stop.failed) == ("Backlog", True)
         assert said in walked.stop.why
         assert "{" not in walked.stop.why + walked.stop.hint
         assert any(said in one for one in _status(way)[0])
-    assert way.walk().ticket.workflow_state == "Research Needed"
+    assert way.walk().ticket.state == "Research Needed"
     assert _status(way)[0] != []
 
 
@@ -227,7 +227,7 @@ def test_a_ticket_waits_for_a_limit_whose_end_is_known(way: Way) -> None:
     way.hear = lambda told: shown.append(_status(way)[1]) if "waits until" in str(told) else None
     way.play(fails("session", 4_000_000_000), commands()[0], fails("login"))
     walked = way.walk()
-    assert (walked.ticket.workflow_state, len(way.waited)) == ("Research Needed", 1)
+    assert (walked.ticket.state, len(way.waited)) == ("Research Needed", 1)
     [[waits]] = shown
     assert waits.endswith(" for scripted's limit")
 
@@ -236,7 +236,7 @@ def test_the_trail_of_a_ticket_has_no_output_of_an_agent_that_failed(way: Way) -
     crash: Steps = [{"tool": {"name": "Bash", "about": "ls"}}, {"complain": RAW}, {"exit": 1}]
     way.play(crash)
     walked = way.walk()
-    assert walked.ticket.workflow_state == "Human Needed"
+    assert walked.ticket.state == "Human Needed"
     with closing(way.open()) as journal:
         [ticket] = journal.instances("ticket")
         trail = [one.reason or "" for one in journal.history(ticket.id)]

@@ -25,8 +25,8 @@ from interlock.work.threads.verbs import act, pause
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.queries import view
 from interlock.work.tickets.verbs import create
+from interlock.work.views.ticket import ticket_view
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, Bench
 
 PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
@@ -173,7 +173,7 @@ def test_a_person_who_takes_the_ticket_away_lets_the_thread_rest(bench: Bench) -
     assert refused.value.code == "parent_refused"
     assert bench.thread(id_).state == "Paused"
     with closing(bench.open()) as journal:
-        above, below = ticket_of(journal, read_thread(journal, id_)), view(journal, NUMBER).thread
+        above, below = ticket_of(journal, read_thread(journal, id_)), ticket_view(journal, NUMBER).thread
     assert above is not None
     assert below is not None
     assert above.differs == below.differs == "The thread is in Paused, and its ticket in Backlog"

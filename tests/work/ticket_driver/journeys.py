@@ -25,10 +25,10 @@ from interlock.work.gates.audit import audit
 from interlock.work.orchestration.replay import run_of
 from interlock.work.stories.replay import loop_of
 from interlock.work.threads.reading import read_thread
-from interlock.work.tickets.queries import view
 from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.tracker import said_since
 from interlock.work.tickets.verbs import create
+from interlock.work.views.ticket import ticket_view
 from interlock.world.github.transport import Transport
 from mortality import moments_in
 from work.ticket_driver.ways import NUMBER, PERSON, RALPH, Way
@@ -159,7 +159,7 @@ class Journey(msgspec.Struct):
         expected = [one.body for one in said_since(journal.history(ticket.id), 0)]
         moves = sum(one.from_state not in (None, one.to_state) for one in journal.history(ticket.id))
         assert len(set(expected)) == len(expected) >= moves > 0
-        assert [one.body for one in view(journal, NUMBER, comments=1000).comments if one.is_audit] == expected
+        assert [one.body for one in ticket_view(journal, NUMBER, comments=1000).comments if one.is_audit] == expected
         if self.server is not None and self.board is not None:
             office = Office(journal, self.server, self.board)
             assert office.posted(NUMBER) == expected

@@ -52,7 +52,7 @@ def main(root: Path, options: dict[str, Any]) -> None:
     context = way.context(journal)
     choices = Choices(asks=options["asks"])
     walked = drive_ticket(context, NUMBER, PERSON, choices)
-    if walked.ticket.workflow_state == "In Review":
+    if walked.ticket.state == "In Review":
         [thread] = journal.instances("thread")
         way.git(_MERGES, "-q", ".", f"ralf/{thread.id}:main")
         walked = drive_ticket(context, NUMBER, PERSON, choices)

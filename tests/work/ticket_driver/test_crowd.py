@@ -30,8 +30,8 @@ from interlock.work.settings import accepted as configuration
 from interlock.work.ticket_driver.loop import drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.queries import view
 from interlock.work.tickets.verbs import create, edit
+from interlock.work.views.ticket import ticket_view
 from work.threads.benches import Bench
 from work.ticket_driver.ways import PERSON
 
@@ -121,9 +121,9 @@ class Crowd(msgspec.Struct):
 
     def ends(self, journal: Journal, number: int) -> tuple[str, str | None, str | None]:
         """Where a ticket and its thread are, and who holds the ticket."""
-        ticket = view(journal, number, comments=0)
+        ticket = ticket_view(journal, number, comments=0)
         thread = journal.instance(self.threads[number]).state if number in self.threads else None
-        return ticket.workflow_state, thread, ticket.held_by
+        return ticket.state, thread, ticket.held_by
 
 
 def _gathered(directory: Path, count: int = len(PLAYS)) -> Crowd:

@@ -41,7 +41,7 @@ def way(tmp_path: Path) -> Way:
 
 def test_a_ticket_goes_from_backlog_to_done_with_somebody_at_the_gates(way: Way) -> None:
     walked = way.walk(asks=True)
-    assert walked.ticket.workflow_state == "In Review"
+    assert walked.ticket.state == "In Review"
     assert "merged" in walked.stop.why
     assert "triage: scripted works on #1" in way.told
     assert "✓ Backlog → Research Needed: triage!" in way.told
@@ -61,7 +61,7 @@ def test_a_ticket_goes_from_backlog_to_done_with_somebody_at_the_gates(way: Way)
 def test_without_somebody_it_stops_where_a_person_decides_and_goes_on_from_there(way: Way) -> None:
     planned(way).play(DONE)
     walked = way.walk()
-    assert (walked.ticket.workflow_state, walked.stop.failed) == ("Plan in Review", False)
+    assert (walked.ticket.state, walked.stop.failed) == ("Plan in Review", False)
     assert "yours to approve" in walked.stop.why
     before = len(way.moves)
     assert way.walk().stop == walked.stop, "and nothing moves by asking again"
@@ -82,7 +82,7 @@ def test_without_somebody_it_stops_where_a_person_decides_and_goes_on_from_there
 def test_an_agent_that_hands_nothing_on_is_tried_twice_and_then_a_person_is_needed(way: Way) -> None:
     way.play(IDLE)
     walked = way.walk()
-    assert (walked.ticket.workflow_state, walked.stop.failed) == ("Human Needed", True)
+    assert (walked.ticket.state, walked.stop.failed) == ("Human Needed", True)
     assert "triage was tried 2 times" in walked.stop.why
     assert "I looked around" in walked.stop.why
     with closing(way.open()) as journal:
@@ -94,7 +94,7 @@ def test_an_agent_that_is_not_installed_is_named_and_the_ticket_stays_where_it_i
     way.play(IDLE)
     for _ in range(3):
         walked = way.walk(agent="command")
-        assert (walked.ticket.workflow_state, walked.stop.failed) == ("Backlog", True)
+        assert (walked.ticket.state, walked.stop.failed) == ("Backlog", True)
         assert walked.stop.why == "the agent command cannot be started: it is not installed"
         assert "--agent NAME" in walked.stop.hint
     assert "triage was tried 2 times" in way.walk().stop.why, "no try of it counts"
@@ -103,7 +103,7 @@ def test_an_agent_that_is_not_installed_is_named_and_the_ticket_stays_where_it_i
 def test_what_an_agent_held_and_left_is_let_go(way: Way) -> None:
     way.play(commands()[0], [handed("research", "--intent", "lock"), {"finish": True}])
     walked = way.walk()
-    assert walked.ticket.workflow_state == "Human Needed"
+    assert walked.ticket.state == "Human Needed"
     assert walked.ticket.held_by is None
     assert way.moves.count(("Research in Progress", "agent", "research")) == 2
 
@@ -124,7 +124,7 @@ def test_a_large_ticket_is_to_be_divided_first(way: Way) -> None:
     with closing(way.open()) as journal:
         journal.transact(edit(PERSON, NUMBER, set_={"estimate": "L"}))
     walked = way.walk()
-    assert walked.ticket.workflow_state == "Backlog"
+    assert walked.ticket.state == "Backlog"
     assert "L is too large" in walked.stop.why
     assert "--split" in walked.stop.hint
 
@@ -161,7 +161,7 @@ def test_where_no_agent_makes_a_spec_it_is_the_persons(way: Way) -> None:
     planned(way, "Just do it.\n").play(IDLE)
     walked = way.walk(asks=True)
     assert "yours to write" in walked.stop.why
-    assert walked.ticket.workflow_state == "In Progress"
+    assert walked.ticket.state == "In Progress"
     with closing(way.open()) as journal:
         sessions = len(journal.instances("session"))
     assert "yours to write" in way.walk(asks=True).stop.why
@@ -173,7 +173,7 @@ def test_a_stuck_thread_stops_it_and_says_why(way: Way) -> None:
     way.settings["thread.iterations"] = 1
     planned(way).play(IDLE)
     walked = way.walk(asks=True)
-    assert (walked.ticket.workflow_state, walked.stop.failed) == ("Human Needed", True)
+    assert (walked.ticket.state, walked.stop.failed) == ("Human Needed", True)
     assert walked.stop.why.startswith("the thread is stuck: 1 iterations")
 
 

@@ -92,7 +92,7 @@ def test_a_thread_that_is_abandoned_while_its_spec_is_written_ends_no_more_than_
 
     _speak(way, abandon)
     walked = _steered(way)
-    assert walked.ticket.workflow_state == "Plan in Review", walked.stop
+    assert walked.ticket.state == "Plan in Review", walked.stop
 
 
 class SpeaksOnce(msgspec.Struct):
@@ -117,7 +117,7 @@ def test_what_somebody_moves_as_its_agent_gives_up_stays_moved(way: Way) -> None
     speaks = SpeaksOnce(way, 2, lambda: _hand(way, "Research Needed"))
     with closing(way.open()) as journal:
         walked = drive_ticket(replace(way.context(journal), stop=speaks), NUMBER, way.person, Choices())
-    assert walked.ticket.workflow_state == "Plan in Review", walked.stop
+    assert walked.ticket.state == "Plan in Review", walked.stop
     assert "Human Needed" not in [state for state, _, _ in way.moves]
 
 
@@ -154,4 +154,4 @@ def test_a_ticket_is_driven_by_one_process_at_a_time(way: Way) -> None:
             way.walk_in(journal)
         assert (caught.value.code, journal.head()) == ("lease_held", head)
         journal.release(lease)
-        assert way.walk_in(journal).ticket.workflow_state == "Plan in Review"
+        assert way.walk_in(journal).ticket.state == "Plan in Review"

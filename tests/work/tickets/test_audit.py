@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from interlock.journal import Journal
 from interlock.work.tickets.audit import Trail, comment_of, disarmed, is_move, marker, parse, trail_of
-from interlock.work.tickets.queries import comments_of
 from interlock.work.tickets.verbs import comment, edit
+from interlock.work.views.ticket import comments_of
 
 from .places import AGENT, PERSON, STATES, agent, entries_of, held, made, moved, person, place
 

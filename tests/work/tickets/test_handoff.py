@@ -20,7 +20,7 @@ from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.audit import comment_of, parse, trail_of
 from interlock.work.tickets.handoff import Handed
-from interlock.work.tickets.queries import view
+from interlock.work.views.ticket import ticket_view
 from journal.databases import Address
 from journal.histories import Clock
 from machine.walks import Row
@@ -281,7 +281,7 @@ def test_what_the_file_allows_is_done_with_one_entry_that_tells_all_and_an_audit
         assert (entry.actor_kind, entry.actor_id) == (caller.actor.kind, caller.actor.id)
         assert entry.decoded_evidence().data.get("intent") == wish.intent
         _assert_told(told, number, state, move, wish)
-        said = view(journal, number, with_group=False).comments[-1]
+        said = ticket_view(journal, number, with_group=False).comments[-1]
         assert said.is_audit
         assert parse(said.body) == trail_of(entry)
         assert said.body == comment_of(trail_of(entry))
@@ -388,7 +388,7 @@ EXPECTED_BY = {
 @pytest.mark.requirement("ticket:handoff:guidance")
 @pytest.mark.parametrize("state", STATES)
 def test_the_commands_that_a_state_waits_for_are_the_source_systems(journal: Journal, state: str) -> None:
-    found = view(journal, place(journal, state), with_group=False).guidance
+    found = ticket_view(journal, place(journal, state), with_group=False).guidance
     assert set(found.expected_by_commands) == EXPECTED_BY.get(state, set())
 
 
@@ -525,7 +525,7 @@ def test_no_state_is_reached_without_an_entry_that_names_who_and_why(journal: Jo
             assert entry.from_state == before.to_state
             assert entry.actor_id == "ada"
             assert entry.reason == "it is time"
-        audited = [one for one in view(journal, number, with_group=False).comments if one.is_audit]
+        audited = [one for one in ticket_view(journal, number, with_group=False).comments if one.is_audit]
         assert len(audited) == len(entries) - 1
 
 
@@ -558,13 +558,13 @@ def test_a_ticket_goes_from_backlog_to_done_by_intents(journal: Journal) -> None
     ]
     path = [moved(journal, caller, number, **asked).new_state for caller, asked in steps]
     assert path == [*STATES[2:7], "In Progress", "In Review", "Done"]
-    assert view(journal, number).outcome == "success"
+    assert ticket_view(journal, number).outcome == "success"
 
 
 def test_a_ticket_that_was_only_closed_did_not_succeed(journal: Journal) -> None:
     number = made(journal)
     moved(journal, agent(), number, command="triage", intent="close")
-    assert view(journal, number).outcome == "closed"
+    assert ticket_view(journal, number).outcome == "closed"
 
 
 # A person who is not at a terminal

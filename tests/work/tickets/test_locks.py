@@ -20,9 +20,10 @@ from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.locks import expire_lost, identities
 from interlock.work.tickets.merged import merged_commit
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.queries import Filters, listed, view
+from interlock.work.tickets.queries import Filters, listed
 from interlock.work.tickets.upcoming import next_ticket
 from interlock.work.tickets.verbs import edit
+from interlock.work.views.ticket import ticket_view
 from interlock.world.processes import Process, this_process
 from journal.children import Child, child
 from journal.databases import Address, sql
@@ -56,7 +57,7 @@ def holder(journal: Journal, number: int) -> str | None:
 
 
 def rework(journal: Journal, number: int) -> int:
-    return view(journal, number, with_group=False).rework
+    return ticket_view(journal, number, with_group=False).rework
 
 
 @pytest.fixture
@@ -479,7 +480,7 @@ def test_a_ticket_whose_commit_is_in_the_branch_is_closed_by_merge(journal: Jour
     assert (observed.event, observed.actor_kind) == ("merge_observed", "system")
     assert observed.decoded_evidence().subjects == {"commit": done}
     assert (closed.event, closed.command, closed.actor_id) == ("handoff", "merge", "claude")
-    assert view(journal, number).outcome == "success"
+    assert ticket_view(journal, number).outcome == "success"
 
 
 def test_the_newest_commit_that_the_branch_has_counts(journal: Journal, repository: Path) -> None:

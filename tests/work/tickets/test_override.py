@@ -14,10 +14,10 @@ from faces.source_form import source_form
 from interlock.errors import InvalidMachine
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.tickets.queries import view
 from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.tickets.upcoming import next_ticket
 from interlock.work.tickets.verbs import create
+from interlock.work.views.ticket import ticket_view
 from interlock.world.machines import OVERRIDE, machine_finder
 from journal.histories import Clock
 
@@ -67,7 +67,7 @@ def test_the_states_commands_and_intents_of_the_file_are_those_of_tickets(opened
     journal = opened_by(changed())
     number = made(journal)
     assert moved(journal, agent(), number, command="triage", intent="skip").new_state == "Design"
-    found = view(journal, number)
+    found = ticket_view(journal, number)
     assert found.guidance.expected_by_commands == ["draw"]
     assert set(found.guidance.allowed_next_transitions) == {"Ready for Plan", "Human Needed"}
     told = moved(journal, agent(), number, command="ralph_draw", intent="__COMPLETE__")

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from exhaustive import examples
 from interlock.journal import Journal
 from interlock.machine import load_shipped
-from interlock.work.tickets.queries import Filters, children, hours, listed, view
+from interlock.work.tickets.queries import Filters, children, hours, listed
 from interlock.work.tickets.upcoming import Next, next_ticket
 from interlock.work.tickets.verbs import comment, link
+from interlock.work.views.ticket import ticket_view
 from journal.histories import Clock
 from journal.refusals import failed
 
@@ -147,17 +148,17 @@ def test_a_ticket_is_shown_with_its_newest_comments_and_how_many_there_are(journ
     number = made(journal)
     for place_ in range(7):
         journal.transact(comment(AGENT, number, f"comment {place_}"))
-    found = view(journal, number, comments=3)
+    found = ticket_view(journal, number, comments=3)
     assert [one.body for one in found.comments] == ["comment 4", "comment 5", "comment 6"]
     assert found.comment_count == 7
-    assert view(journal, number, comments=0).comments == []
+    assert ticket_view(journal, number, comments=0).comments == []
 
 
 def test_a_ticket_is_found_by_its_number_in_every_form(journal: Journal) -> None:
     number = made(journal)
-    assert {view(journal, called).number for called in (number, str(number), f"#{number}")} == {number}
+    assert {ticket_view(journal, called).number for called in (number, str(number), f"#{number}")} == {number}
     for called in ("2", "#", "-1", "１", "1.0", ""):
-        failed(partial(view, journal, called), "unknown_ticket")
+        failed(partial(ticket_view, journal, called), "unknown_ticket")
 
 
 # The next one
@@ -259,5 +260,5 @@ def test_looking_writes_nothing(journal: Journal) -> None:
     for state in LOCKS:
         held(journal, state)
     before = journal.head()
-    after(journal), numbers(journal), view(journal, 1)
+    after(journal), numbers(journal), ticket_view(journal, 1)
     assert journal.head() == before

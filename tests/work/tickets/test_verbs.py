@@ -17,10 +17,10 @@ from interlock.journal import Journal
 from interlock.machine import Actor
 from interlock.work.tickets.fields import MAX_PROSE, MAX_TITLE
 from interlock.work.tickets.numbers import known_ticket, ticket_or_stub
-from interlock.work.tickets.queries import TicketView, view
 from interlock.work.tickets.record import TicketDocument, TicketRecord
 from interlock.work.tickets.ticket_table import TICKETS, card_of
 from interlock.work.tickets.verbs import TicketWrite, comment, create, edit, link
+from interlock.work.views.ticket import TicketView, ticket_view
 from journal.refusals import code_of, failed
 
 from .places import AGENT, LOCKS, PERSON, STATES, agent, entries_of, held, made, moved, place
@@ -35,7 +35,7 @@ FULL: dict[str, Any] = {
 
 
 def shown(journal: Journal, number: int) -> TicketView:
-    return view(journal, number, with_group=False)
+    return ticket_view(journal, number, with_group=False)
 
 
 def card(journal: Journal, number: int) -> TicketRecord:
@@ -63,7 +63,7 @@ def linked(journal: Journal, number: int, relation: str, other: int, **how: Any)
 def test_a_ticket_is_made_with_all_its_fields_and_begins_in_backlog(journal: Journal) -> None:
     above, first = made(journal, "Epic"), made(journal, "First")
     told = journal.transact(create(AGENT, "  Mend the door ", parent=above, blocked_by=[first, str(first)], **FULL))
-    assert (told.number, told.title, told.workflow_state) == (3, "Mend the door", "Backlog")
+    assert (told.number, told.title, told.state) == (3, "Mend the door", "Backlog")
     found = shown(journal, told.number)
     assert {name: getattr(found, name) for name in FULL} == FULL
     assert (found.id, found.created_at, found.since) == (told.id, told.created_at, told.created_at)
@@ -81,11 +81,11 @@ def test_numbers_begin_with_one_and_are_given_once(journal: Journal) -> None:
 def test_only_split_begins_a_ticket_in_research_needed_and_a_person_may_too(journal: Journal) -> None:
     for command in ("split", "ralph_split"):
         told = journal.transact(create(AGENT, "Part", command=command, state="Research Needed"))
-        assert told.workflow_state == "Research Needed"
+        assert told.state == "Research Needed"
         assert entries_of(journal, told.number)[0].command == "split"
     for other in ("plan", None):
         refused_to_make(journal, "command_required", command=other, state="Research Needed")
-    assert journal.transact(create(PERSON, "Part", state="Research Needed")).workflow_state == "Research Needed"
+    assert journal.transact(create(PERSON, "Part", state="Research Needed")).state == "Research Needed"
 
 
 @pytest.mark.parametrize("state", [one for one in STATES if one not in ("Backlog", "Research Needed")])

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from interlock.work.tickets.groups import Group
     from interlock.work.tickets.handoff import Handed
     from interlock.work.tickets.pipeline import Position
-    from interlock.work.tickets.queries import Related, TicketSummary, TicketView
+    from interlock.work.tickets.queries import TicketSummary
     from interlock.work.tickets.sync import SyncReport
     from interlock.work.tickets.upcoming import Next
+    from interlock.work.views.ticket import Related, TicketView
     from interlock.world.github import SetUp
 
 __all__ = [
@@ -80,13 +81,13 @@ def _say(output: Output, line: Text) -> None:
 
 def show_lines(output: Output, tickets: Sequence[TicketSummary], machine: Machine) -> None:
     """A line for each ticket."""
-    states = max(len(one.workflow_state) for one in tickets) + 2
+    states = max(len(one.state) for one in tickets) + 2
     widths = (max(len(str(one.number)) for one in tickets) + 1, states, 2, 2, 6)
     for one in tickets:
         line = _cells(
             widths,
             Text(f"#{one.number}", "bold"),
-            _state(machine, one.workflow_state),
+            _state(machine, one.state),
             Text(one.priority or "", _PRIORITIES.get(one.priority or "", "dim")),
             Text(one.estimate or "", "dim"),
             Text(age(one.age_hours), "dim"),
@@ -146,7 +147,7 @@ def _card(one: TicketSummary) -> Text:
 def show_ticket(output: Output, found: TicketView, machine: Machine) -> None:
     """One ticket with everything on it."""
     output.print(Text.assemble((f"#{found.number} ", "bold"), (one_line(found.title), "bold")))
-    stands = Text.assemble(_state(machine, found.workflow_state), (f"  for {age(found.age_hours)}", "dim"))
+    stands = Text.assemble(_state(machine, found.state), (f"  for {age(found.age_hours)}", "dim"))
     if found.held_by:
         stands.append(f"  held by {one_line(found.held_by)}", "cyan")
     output.print(stands)
@@ -212,7 +213,7 @@ def _show_relations(output: Output, found: TicketView, machine: Machine) -> bool
     for name, others in kinds.items():
         for other in others:
             line = Text.assemble((f"  {name:<14}", "dim"), (f"#{other.number} ", "bold"), one_line(other.title), "  ")
-            output.print(line + _state(machine, other.workflow_state))
+            output.print(line + _state(machine, other.state))
     return any(kinds.values())
 
 
@@ -234,14 +235,14 @@ def show_next(output: Output, found: Next, machine: Machine) -> None:
 
 def show_group(output: Output, group: Group, stands: Position, machine: Machine) -> None:
     """A group in its order, and where it stands."""
-    widths = (3, 5, 2 + max(len(one.workflow_state) for one in group.tickets))
+    widths = (3, 5, 2 + max(len(one.state) for one in group.tickets))
     for one in group.tickets:
         waits = ", ".join(f"#{number}" for number in one.blocked_by)
         line = _cells(
             widths,
             Text(f"{one.order}.", "dim"),
             Text(f"#{one.number}", "bold"),
-            _state(machine, one.workflow_state),
+            _state(machine, one.state),
             Text.assemble(one_line(one.title), (f"  waits for {waits}" if waits else "", "red")),
         )
         _say(output, line)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from interlock.errors import InterlockError, TrackerError, UsageError
 from interlock.faces.cli.asking import ask
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.output import builtins, columns, one_line
+from interlock.faces.cli.output import columns, one_line
 from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.tracker import board_of, show_outside
 
@@ -155,6 +155,8 @@ def _refuse_tracked(place: Workspace, ids: list[str]) -> None:
 
 def _from_board(call: CommandCall) -> None:
     """Bring in the issues on the tracker's board that are no tickets yet."""
+    from msgspec.structs import asdict
+
     from interlock.work.tickets.sync import newcomers, synchronise
 
     given = call.arguments
@@ -171,7 +173,7 @@ def _from_board(call: CommandCall) -> None:
     _agree(call)
     with writable(call) as place, board_of(call, place) as board:
         report = synchronise(place.journal, board, place.machines("ticket"), only_new=True)
-    result = {"form": "github", "written": bool(report.made), "make": data, **builtins(report)}
+    result = {"form": "github", "written": bool(report.made), "make": data, **asdict(report)}
     call.output.result(result, lambda: call.output.text(f"{_tickets(len(report.made))} made."))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.faces.cli.entries import entry_data
 from interlock.faces.cli.looks import named, set_off, state_text
-from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.output import one_line
 from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def basis_data(basis: Basis) -> dict[str, Any]:
     """What an entry rests on, as plain data."""
     receipt, led = basis.receipt, basis.led
     return {
-        "approval": None if basis.approval is None else builtins(basis.approval),
+        "approval": basis.approval,
         "receipt": None
         if receipt is None
         else {"sha256": receipt.sha256, "tree": receipt.tree, "passed": receipt.passed},

@@ -9,9 +9,8 @@ from interlock.errors import InterlockError, NotFound, Refusal
 from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.driving import DriverSession, open_driver_session
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.place import Workspace, caller_of, readable, writable
+from interlock.faces.cli.place import Workspace, caller_of, person_of, readable, writable
 from interlock.faces.cli.run_data import around, data_of, row_of
-from interlock.faces.cli.thread_place import person_of
 
 if TYPE_CHECKING:
     from interlock.journal import Entry

@@ -14,7 +14,7 @@ from interlock.world.characters import marked
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "builtins", "clean", "columns", "one_line"]
+__all__ = ["Output", "clean", "columns", "one_line"]
 
 _WIDTH = 120
 _NARROWEST = 20
@@ -61,13 +61,6 @@ def _folded(text: str, indent: str, width: int | None) -> str:
     return "\n".join(lines).replace("\0", " ") + "\n"
 
 
-def builtins(value: object) -> Any:
-    """A struct as plain data."""
-    import msgspec
-
-    return msgspec.to_builtins(value)
-
-
 class Output:
     """Where one command's words go."""
 
@@ -77,7 +70,7 @@ class Output:
         self.stderr = stderr or sys.stderr
 
     def result(self, data: object, show: Callable[[], None]) -> None:
-        """The command's result: an envelope, or whatever `show` prints for people."""
+        """The command's result: an envelope with a view or plain data, or whatever `show` prints for people."""
         if self.json:
             self.line({"ok": True, "data": data})
         else:
@@ -95,10 +88,12 @@ class Output:
             self.stderr.write(_folded(f"  → {clean(error.hint)}", "    ", width))
 
     def line(self, data: object) -> None:
-        """One line of JSON."""
+        """One line of JSON: views and plain data."""
         import json
 
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        from interlock.work.views.encoding import as_data
+
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=as_data)
         self.stdout.write(text.encode("utf-8", "replace").decode() + "\n")
 
     def text(self, text: str) -> None:

@@ -18,11 +18,12 @@ from interlock.world.repository import exclude_state, find_root, state_directory
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Machine
+    from interlock.work.gates.person import Person
     from interlock.work.sessions.verbs import Caller
     from interlock.work.settings.accepted import SettingsStatus
     from interlock.work.settings.values import Settings
 
-__all__ = ["DATABASE_URL", "Workspace", "caller_of", "journal_path", "opened", "readable", "writable"]
+__all__ = ["DATABASE_URL", "Workspace", "caller_of", "journal_path", "opened", "person_of", "readable", "writable"]
 
 _WAITING = "ralph.toml says something that nobody accepted, so it is not in force: `ralph config accept` shows it."
 
@@ -244,3 +245,21 @@ def caller_of(call: CommandCall, place: Workspace) -> Caller:
     where = Place.at(place.state_directory.parent, place.work_tree, host()) if place.work_tree else None
     session = (call.environment.get("RALPH_SESSION_ID") or None) if agent else None
     return Caller(actor, agent.name if agent else None, agent.process if agent else None, where, session)
+
+
+def person_of(call: CommandCall, place: Workspace) -> Person:
+    """Whoever is at the keyboard, and how they prove to be a person."""
+    from interlock.work.gates.approval import vouch
+    from interlock.work.gates.person import Person
+    from interlock.work.gates.presence import Presence, at_terminal
+    from interlock.world.people import is_at_terminal
+
+    def presence() -> Presence:
+        person = at_terminal(call.environment, call.directory)
+        person.enter(place.journal)
+        return person
+
+    def prove(id_: str, name: str) -> None:
+        vouch(place.journal, at_terminal(call.environment, call.directory), id_, name)
+
+    return Person(caller_of(call, place).actor, presence, is_at_terminal, prove)

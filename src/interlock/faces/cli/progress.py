@@ -13,12 +13,13 @@ from interlock.faces.cli.place import DATABASE_URL, journal_path, opened
 from interlock.faces.cli.styled import Text
 from interlock.machine import load_shipped
 from interlock.machine.form import State
-from interlock.work.sessions.record import Note, ReportedState, SessionRecord, record_of
+from interlock.work.sessions.record import Note, SessionRecord, record_of
+from interlock.work.views.session import HistoryItem, SessionView, view_of_session
 
 if TYPE_CHECKING:
     from interlock.journal import Entry, Journal
 
-__all__ = ["line_of", "looks", "show_record", "watch", "whose"]
+__all__ = ["line_of", "looks", "show_session", "watch", "whose"]
 
 _POLL_SECONDS = 0.2
 _FRAMES_SECOND = 4
@@ -50,83 +51,81 @@ def _look(state: str, known: Mapping[str, State]) -> tuple[str, str, str]:
     return look.icon or "?", look.label or state, shade(look) or "white"
 
 
-def whose(journal: Journal, record: SessionRecord) -> str:
+def whose(journal: Journal, ticket: str | None) -> str:
     """What a session is for, as people call it: a ticket, a thread, a run; or the words that it was begun with."""
     from interlock.faces.cli.looks import named
     from interlock.work.inspection.references import pointer_to
 
-    said = str(record.ticket_id or "–")
-    found = pointer_to(journal, said) if record.ticket_id else None
-    return named(found) if found is not None else one_line(said)
+    found = pointer_to(journal, ticket) if ticket else None
+    return named(found) if found is not None else one_line(ticket or "–")
 
 
-def line_of(record: SessionRecord, known: Mapping[str, State], now: float, owner: str) -> Text:
+def line_of(view: SessionView, known: Mapping[str, State], owner: str) -> Text:
     """A session in a line: icon, state, time in it, whose it is, who works as what, and what was heard last."""
-    icon, label, color = _look(record.state, known)
-    spent = sum(record.totals(now).values()) if record.outcome else record.durations(now)[-1][1]
+    icon, label, color = _look(view.state, known)
+    spent = sum(view.seconds_in_state.values()) if view.outcome else view.state_history[-1].seconds
     line = Text.assemble(
         (f"{icon} {label:<12}", color),
-        (f" {_duration(spent):>7}", "dim" if record.outcome else ""),
-        (f"  …{record.id[-6:]}", "magenta"),
+        (f" {_duration(spent):>7}", "dim" if view.outcome else ""),
+        (f"  …{view.id[-6:]}", "magenta"),
         f"  {owner}",
-        (f"  {one_line(record.agent)}" if record.agent else "", "yellow"),
-        (f" {one_line(record.role)}" if record.role else "", "dim"),
+        (f"  {one_line(view.agent)}" if view.agent else "", "yellow"),
+        (f" {one_line(view.role)}" if view.role else "", "dim"),
     )
-    if record.outcome and record.outcome != "success":
-        line.append(f"  {record.outcome}", "red")
-    usual = known[record.state].typical_seconds if record.state in known else None
-    if usual and record.quiet(now) > usual[-1]:
-        line.append(f"  ⚠ silent for {_duration(record.quiet(now))}", "bold red")
-    if record.findings:
-        line.append(f"  ⚠ {len(record.findings)} found", "bold red")
-    _append_last(line, record)
+    if view.outcome and view.outcome != "success":
+        line.append(f"  {view.outcome}", "red")
+    if view.is_silent:
+        line.append(f"  ⚠ silent for {_duration(view.silent_seconds)}", "bold red")
+    if view.findings:
+        line.append(f"  ⚠ {len(view.findings)} found", "bold red")
+    _append_last(line, view)
     return line
 
 
-def _append_last(line: Text, record: SessionRecord) -> None:
-    if record.outcome:
-        line.append(f"  {one_line(record.error)[:_ABOUT]}" if record.error else "", "dim")
-    elif record.running:
-        line.append(f"  ▸ {_words(list(record.running.values())[-1])}", "cyan")
-    elif record.last is not None and record.last.type != "state_change":
-        line.append(f"  {record.last.type}: {_words(record.last)}", "dim")
+def _append_last(line: Text, view: SessionView) -> None:
+    if view.outcome:
+        line.append(f"  {one_line(view.error_message)[:_ABOUT]}" if view.error_message else "", "dim")
+    elif view.is_busy:
+        line.append(f"  ▸ {_short(view.doing)}", "cyan")
+    elif view.heard:
+        line.append(f"  {view.heard}: {_short(view.doing)}", "dim")
 
 
-def _words(note: Note) -> str:
-    said = one_line(note.message)
+def _short(text: str) -> str:
+    said = one_line(text)
     return said if len(said) <= _ABOUT else f"{said[:_ABOUT]}…"
 
 
 # A page
 
 
-def show_record(output: Output, record: SessionRecord, now: float, owner: str) -> None:
+def show_session(output: Output, view: SessionView, owner: str) -> None:
     """A session on a page: its history with durations, its totals, what was seen and what does not agree."""
     known = looks()
-    output.print(line_of(record, known, now, owner))
-    about = [("id", record.id), ("for", owner), ("started", record.started)]
-    about += [("completed", record.completed)] if record.completed else []
-    about += [("error", record.error)] if record.error else []
+    output.print(line_of(view, known, owner))
+    about = [("id", view.id), ("for", owner), ("started", view.started_at)]
+    about += [("completed", view.completed_at)] if view.completed_at else []
+    about += [("error", view.error_message)] if view.error_message else []
     for name, value in about:
         output.print(Text.assemble((f"  {name:<10} ", "dim"), one_line(str(value))))
     output.print(Text("\nHistory", "bold"))
-    for stay, seconds in record.durations(now):
-        output.print(_history_row(stay, seconds, known))
-    _show_seen(output, record)
+    for one in view.state_history:
+        output.print(_history_row(one, known))
+    _show_seen(output, view)
 
 
-def _history_row(stay: ReportedState, seconds: float, known: Mapping[str, State]) -> Text:
-    icon, _, color = _look(stay.state, known)
-    ended = stay.state in known and known[stay.state].terminal
+def _history_row(one: HistoryItem, known: Mapping[str, State]) -> Text:
+    icon, _, color = _look(one.state, known)
+    ended = one.state in known and known[one.state].terminal
     row = Text.assemble(
-        (f"  {stay.since[11:19]}  ", "dim"),
-        (f"{icon} {stay.state:<13}", color),
-        f"{'' if ended else _duration(seconds):>8}",
+        (f"  {one.timestamp[11:19]}  ", "dim"),
+        (f"{icon} {one.state:<13}", color),
+        f"{'' if ended else _duration(one.seconds):>8}",
     )
-    said = stay.metadata.get("message") or stay.metadata.get("error")
+    said = one.metadata.get("message") or one.metadata.get("error")
     row.append(f"  {one_line(str(said))}" if said else "", "dim")
-    row.append(_tests(stay.metadata.get("testResults")), "dim")
-    row.append("  ⚠ off the path" if stay.off_path else "", "bold red")
+    row.append(_tests(one.metadata.get("testResults")), "dim")
+    row.append("  ⚠ off the path" if one.off_path else "", "bold red")
     row.rstrip()
     return row
 
@@ -138,17 +137,16 @@ def _tests(results: Any) -> str:
     return f"  {', '.join(said)}" if said else ""
 
 
-def _show_seen(output: Output, record: SessionRecord) -> None:
-    seen = [f"{count} × {one_line(tool)}" for tool, count in sorted(record.tools.items())]
+def _show_seen(output: Output, view: SessionView) -> None:
+    seen = [f"{count} × {one_line(tool)}" for tool, count in sorted(view.tools.items())]
     if seen:
         output.print(Text.assemble(("\nTools    ", "bold"), ", ".join(seen)))
-    if record.files:
-        output.print(Text.assemble(("Files    ", "bold"), ", ".join(map(one_line, record.files))))
-    if record.counts.get("denied"):
-        output.print(Text.assemble(("Denied   ", "bold"), f"{record.counts['denied']} by the hook"))
-    for finding in record.findings:
-        code = one_line(str(finding.data.get("code")))
-        output.print(Text.assemble(("⚠ ", "bold red"), f"{code}: {one_line(finding.message)}"))
+    if view.files:
+        output.print(Text.assemble(("Files    ", "bold"), ", ".join(map(one_line, view.files))))
+    if view.events.get("denied"):
+        output.print(Text.assemble(("Denied   ", "bold"), f"{view.events['denied']} by the hook"))
+    for finding in view.findings:
+        output.print(Text.assemble(("⚠ ", "bold red"), f"{one_line(finding.code)}: {one_line(finding.message)}"))
 
 
 # Watching
@@ -182,6 +180,7 @@ class _View:
 
         self._call = call
         self._journal = journal
+        self._machine = load_shipped("session")
         self._known = looks()
         self._kept_up = 0.0
         self._owners: dict[str, str] = {}
@@ -226,7 +225,8 @@ class _View:
         def frame() -> Group:
             self.take_news()
             now = self._journal.now()
-            rows = [line_of(record, self._known, now, self._whose(record)) for record in self._current(now)]
+            shown = [(view_of_session(one, self._machine, now), self._whose(one)) for one in self._current(now)]
+            rows = [line_of(view, self._known, owner) for view, owner in shown]
             for row in rows:
                 row.truncate(console.width)
             return Group(*(rows or [Text("No open sessions. Waiting for one; Ctrl+C ends.", "dim")]))
@@ -262,7 +262,7 @@ class _View:
             self._call.output.line({"session": record.id, "state": record.state, "event": told})
             return
         when = note.time[11:19] if note else record.updated[11:19]
-        said = f"  {note.type}: {_words(note)}" if note and note.type != "state_change" else ""
+        said = f"  {note.type}: {_short(note.message)}" if note and note.type != "state_change" else ""
         icon, label, _ = _look(record.state, self._known)
         spent = _duration(record.durations(self._journal.now())[-1][1])
         owner = self._whose(record)
@@ -270,5 +270,5 @@ class _View:
 
     def _whose(self, record: SessionRecord) -> str:
         if record.id not in self._owners:
-            self._owners[record.id] = whose(self._journal, record)
+            self._owners[record.id] = whose(self._journal, record.ticket_id)
         return self._owners[record.id]

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, NotFound, UsageError
 from interlock.faces.cli.command import CommandCall, Verb, positive
-from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import caller_of, opened, writable
 
 if TYPE_CHECKING:
     from interlock.journal import Instance, Journal
-    from interlock.work.sessions.record import SessionRecord
     from interlock.work.sessions.verbs import Moved
+    from interlock.work.views.session import SessionView
 
 __all__ = ["VERBS", "bring_up_to_date"]
 
@@ -24,15 +24,12 @@ _MOST = 20
 
 
 def _list(call: CommandCall) -> None:
-    from interlock.work.sessions.record import record_of
+    from interlock.work.views.session import session_view
 
     with opened(call) as journal:
         bring_up_to_date(call, journal)
-        found = _chosen(call, journal) if journal else []
-        records = [record_of(journal.history(one.id)) for one in found] if journal else []
-        now = journal.now() if journal else 0.0
-        data = [_record_data(record, now) for record in records]
-        call.output.result(data, lambda: _show_list(call, journal, records, now))
+        views = [session_view(journal, one) for one in _chosen(call, journal)] if journal else []
+        call.output.result(views, lambda: _show_list(call, journal, views))
 
 
 def bring_up_to_date(call: CommandCall, journal: Journal | None) -> None:
@@ -62,63 +59,30 @@ def _chosen(call: CommandCall, journal: Journal) -> list[Instance]:
     return journal.recent("session", call.arguments.number)
 
 
-def _show_list(call: CommandCall, journal: Journal | None, records: list[SessionRecord], now: float) -> None:
-    if not records or journal is None:
+def _show_list(call: CommandCall, journal: Journal | None, views: list[SessionView]) -> None:
+    if not views or journal is None:
         call.output.message("There are no sessions here yet. An agent begins one with create_ralph_session.")
         return
     from interlock.faces.cli.progress import line_of, looks, whose
 
     known = looks()
-    for record in records:
-        call.output.print(line_of(record, known, now, whose(journal, record)))
+    for view in views:
+        call.output.print(line_of(view, known, whose(journal, view.ticket_id)))
 
 
 def _show(call: CommandCall) -> None:
-    from interlock.faces.cli.progress import show_record, whose
-    from interlock.work.sessions.record import record_of
+    from interlock.faces.cli.progress import show_session, whose
     from interlock.work.sessions.verbs import find_session
+    from interlock.work.views.session import session_view
 
     with opened(call) as journal:
         if journal is None:
             hint = "An agent begins one with create_ralph_session; you, with `ralph session create`."
             raise NotFound("unknown_session", f"Session {call.arguments.session[:80]} not found.", hint)
         bring_up_to_date(call, journal)
-        session = find_session(journal, call.arguments.session)
-        record = record_of(journal.history(session.id))
-        now, owner = journal.now(), whose(journal, record)
-    call.output.result(_record_data(record, now), lambda: show_record(call.output, record, now, owner))
-
-
-def _record_data(record: SessionRecord, now: float) -> dict[str, Any]:
-    """A session as data: where it is, how it came there, how long each state took, what was seen."""
-    return {
-        "id": record.id,
-        "ticket_id": record.ticket_id,
-        "role": record.role,
-        "agent": record.agent,
-        "current_state": record.state,
-        "outcome": record.outcome,
-        "error_message": record.error,
-        "started_at": record.started,
-        "updated_at": record.updated,
-        "completed_at": record.completed,
-        "state_history": [
-            {
-                "state": stay.state,
-                "timestamp": stay.since,
-                "metadata": stay.metadata,
-                "seconds": round(seconds, 3),
-                "off_path": stay.off_path,
-            }
-            for stay, seconds in record.durations(now)
-        ],
-        "seconds_in_state": {state: round(seconds, 3) for state, seconds in record.totals(now).items()},
-        "events": record.counts,
-        "tools": record.tools,
-        "files": record.files,
-        "findings": [{"code": one.data.get("code"), "message": one.message} for one in record.findings],
-        "silent_seconds": round(record.quiet(now), 3),
-    }
+        view = session_view(journal, find_session(journal, call.arguments.session))
+        owner = whose(journal, view.ticket_id)
+    call.output.result(view, lambda: show_session(call.output, view, owner))
 
 
 def _watch(call: CommandCall) -> None:
@@ -138,7 +102,7 @@ def _create(call: CommandCall) -> None:
         work = create(caller_of(call, place), ticket=given.ticket, role=given.role, timeout=place.timeout)
         made = place.journal.transact(work)
     said = f"Session {made.session_id} begins in {made.state}. Its agent runs with RALPH_SESSION_ID={made.session_id}."
-    call.output.result(builtins(made), lambda: call.output.text(said))
+    call.output.result(made, lambda: call.output.text(said))
 
 
 def _update(call: CommandCall) -> None:
@@ -150,7 +114,7 @@ def _update(call: CommandCall) -> None:
         actor = caller_of(call, place).actor
         work = update(reference, call.arguments.state, actor, metadata, timeout=place.timeout)
         moved = place.journal.transact(work)
-    call.output.result(builtins(moved), lambda: _show_move(call, moved))
+    call.output.result(moved, lambda: _show_move(call, moved))
 
 
 def _complete(call: CommandCall) -> None:
@@ -164,7 +128,7 @@ def _complete(call: CommandCall) -> None:
         written = written_since(place.journal, reference, place.state_directory)
         work = complete(reference, call.arguments.outcome, actor, call.arguments.error, written=written)
         moved = place.journal.transact(work)
-    call.output.result(builtins(moved), lambda: _show_move(call, moved))
+    call.output.result(moved, lambda: _show_move(call, moved))
 
 
 def _reference(call: CommandCall) -> str:

@@ -23,12 +23,10 @@ def _status(call: CommandCall) -> None:
     from interlock.faces.cli.status_page import StatusPage
     from interlock.work.attention import attention, tree
     from interlock.work.inspection.record_caches import RecordCaches
-    from interlock.work.tickets.locks import expire_lost
 
     watch = RecordCaches()
     with readable(call, warns=False) as place:
         bring_up_to_date(call, place.journal)
-        expire_lost(place.journal)
         seen = attention(place.journal, watch, place.settings, place.work_tree)
         under_way = tree(place.journal, watch, seen.waiting)
         advice = _advice(place, seen, under_way)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import open_driver_session
-from interlock.faces.cli.place import Workspace, caller_of, readable
-from interlock.faces.cli.thread_place import data_of, drive_thread, listen, person_of, plain, tell_thread, which_thread
+from interlock.faces.cli.place import Workspace, caller_of, person_of, readable
+from interlock.faces.cli.thread_place import data_of, drive_thread, listen, plain, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:

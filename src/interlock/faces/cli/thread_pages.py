@@ -201,7 +201,7 @@ def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) 
             output.print(Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red"))
             continue
         mark = "▸" if row["is_active"] else " "
-        state = row["phase"]
+        state = row["state"]
         line = Text(f"{mark} {row['id'][-8:]}  ").append(
             f"{machine.label(state):<16}", shade(machine.states.get(state))
         )

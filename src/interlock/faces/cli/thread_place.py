@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Any
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.driving import DriverSession
-from interlock.faces.cli.place import Workspace, caller_of
+from interlock.faces.cli.place import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from interlock.journal import Entry
     from interlock.machine import Snapshot
-    from interlock.work.gates.person import Person
     from interlock.work.threads.child import ChildView
     from interlock.work.threads.record import Thread
     from interlock.work.threads.ticket_link import Above
 
-__all__ = ["data_of", "drive_thread", "listen", "person_of", "plain", "tell_thread", "which_thread"]
+__all__ = ["data_of", "drive_thread", "listen", "plain", "tell_thread", "which_thread"]
 
 _NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
 
@@ -41,23 +40,6 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
     from interlock.work.threads.attending import is_told
 
     return lambda entry: entry.instance == id_ and is_told(entry)
-
-
-def person_of(call: CommandCall, place: Workspace) -> Person:
-    from interlock.work.gates.approval import vouch
-    from interlock.work.gates.person import Person
-    from interlock.work.gates.presence import Presence, at_terminal
-    from interlock.world.people import is_at_terminal
-
-    def presence() -> Presence:
-        person = at_terminal(call.environment, call.directory)
-        person.enter(place.journal)
-        return person
-
-    def prove(id_: str, name: str) -> None:
-        vouch(place.journal, at_terminal(call.environment, call.directory), id_, name)
-
-    return Person(caller_of(call, place).actor, presence, is_at_terminal, prove)
 
 
 def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) -> str:

@@ -38,13 +38,13 @@ def new(call: CommandCall) -> None:
 
 
 def _title(place: Workspace, title: str | None, ticket: str | None) -> str:
-    from interlock.work.tickets.queries import view
+    from interlock.work.views.ticket import ticket_view
 
     if title is not None:
         return title
     if ticket is None:
         raise UsageError("invalid_argument", "A thread has a title.", 'Such as `ralph thread new "Greet in French"`.')
-    return view(place.journal, ticket, comments=0, with_group=False).title
+    return ticket_view(place.journal, ticket, comments=0, with_group=False).title
 
 
 def spec(call: CommandCall) -> None:

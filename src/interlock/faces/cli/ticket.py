@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import Refusal, UsageError
 from interlock.faces.cli.command import CommandCall, Verb, positive
-from interlock.faces.cli.output import builtins, one_line
+from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.tracker import show_outside, sync
 
@@ -49,7 +49,7 @@ def _list(call: CommandCall) -> None:
     )
     with readable(call) as place:
         found = listed(place.journal, filters)
-    call.output.result(builtins(found), lambda: _show_list(call, found))
+    call.output.result(found, lambda: _show_list(call, found))
 
 
 def _show_list(call: CommandCall, found: list[TicketSummary]) -> None:
@@ -63,42 +63,40 @@ def _show_list(call: CommandCall, found: list[TicketSummary]) -> None:
 
 def _show(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_ticket
-    from interlock.work.tickets.queries import view
+    from interlock.work.views.ticket import ticket_view
 
     with readable(call) as place:
-        found = view(place.journal, call.arguments.ticket, comments=call.arguments.comments)
-    call.output.result(builtins(found), lambda: show_ticket(call.output, found, _machine(call)))
+        found = ticket_view(place.journal, call.arguments.ticket, comments=call.arguments.comments)
+    call.output.result(found, lambda: show_ticket(call.output, found, _machine(call)))
 
 
 def _next(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_next
-    from interlock.work.tickets.locks import expire_lost
     from interlock.work.tickets.upcoming import next_ticket
 
     given = call.arguments
     with readable(call) as place:
-        expire_lost(place.journal)
         machine = place.machines("ticket")
         found = next_ticket(
             place.journal, machine, state=given.state, command=given.command, largest=given.max_estimate
         )
-    call.output.result(builtins(found), lambda: show_next(call.output, found, machine))
+    call.output.result(found, lambda: show_next(call.output, found, machine))
 
 
 def _board(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_board
     from interlock.work.tickets.dashboard import dashboard
-    from interlock.work.tickets.locks import expire_lost
 
     with readable(call) as place:
-        expire_lost(place.journal)
         machine = place.machines("ticket")
         limit = place.settings.number("ticket.wip_limit")
         board = dashboard(place.journal, machine, most=call.arguments.number, wip_limit=limit)
-    call.output.result(builtins(board), lambda: show_board(call.output, board, machine))
+    call.output.result(board, lambda: show_board(call.output, board, machine))
 
 
 def _group(call: CommandCall) -> None:
+    from msgspec.structs import asdict
+
     from interlock.faces.cli.board import show_group
     from interlock.work.tickets.groups import group_lines, group_of
     from interlock.work.tickets.pipeline import position
@@ -106,7 +104,7 @@ def _group(call: CommandCall) -> None:
     with readable(call) as place:
         group = group_of(place.journal, call.arguments.ticket)
         stands = position(group_lines(place.journal, call.arguments.ticket))
-    data = builtins(group) | {"position": builtins(stands)}
+    data = {**asdict(group), "position": stands}
     call.output.result(data, lambda: show_group(call.output, group, stands, _machine(call)))
 
 
@@ -139,8 +137,8 @@ def _create(call: CommandCall) -> None:
         )
         made = place.journal.transact(work)
         show_outside(call, place)
-    said = f"#{made.number} {one_line(made.title)}: in {made.workflow_state}."
-    call.output.result(builtins(made), lambda: call.output.text(said))
+    said = f"#{made.number} {one_line(made.title)}: in {made.state}."
+    call.output.result(made, lambda: call.output.text(said))
 
 
 def _edit(call: CommandCall) -> None:
@@ -188,13 +186,13 @@ def _comment(call: CommandCall) -> None:
 
 
 def _told(call: CommandCall, written: TicketWrite, said: str) -> None:
-    call.output.result(builtins(written), lambda: call.output.text(said))
+    call.output.result(written, lambda: call.output.text(said))
 
 
 def _deps(call: CommandCall) -> None:
     from interlock.faces.cli.board import show_links
-    from interlock.work.tickets.queries import view
     from interlock.work.tickets.verbs import link
+    from interlock.work.views.ticket import ticket_view
 
     given = call.arguments
     wanted = [("parent", given.parent), ("blocks", given.blocks), ("blocked_by", given.blocked_by)]
@@ -206,13 +204,8 @@ def _deps(call: CommandCall) -> None:
             for other in others
         ]
         place.journal.transact(lambda transaction: [work(transaction) for work in works])
-        found = view(place.journal, given.ticket, comments=0, with_group=False)
-    data = {name: builtins(getattr(found, name)) for name in ("number", "parent")}
-    data |= {
-        "subTickets": builtins(found.sub_tickets),
-        "blockedBy": builtins(found.blocked_by),
-        "blocking": builtins(found.blocking),
-    }
+        found = ticket_view(place.journal, given.ticket, comments=0, with_group=False)
+    data = {name: getattr(found, name) for name in ("number", "parent", "sub_tickets", "blocked_by", "blocking")}
     call.output.result(data, lambda: show_links(call.output, found, _machine(call)))
 
 
@@ -236,7 +229,7 @@ def _handoff(call: CommandCall) -> None:
         )
         handed = _with_presence(call, place, lambda present: place.journal.transact(work(present=present)))
         show_outside(call, place)
-    call.output.result(builtins(handed), lambda: show_handed(call.output, handed, _machine(call)))
+    call.output.result(handed, lambda: show_handed(call.output, handed, _machine(call)))
 
 
 def _with_presence(call: CommandCall, place: Workspace, move: Callable[[bool], Handed]) -> Handed:

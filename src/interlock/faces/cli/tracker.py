@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict
 
-from interlock.errors import Refusal, TrackerError
+from interlock.errors import TrackerError
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.output import builtins, one_line
-from interlock.faces.cli.place import Workspace, caller_of, writable
+from interlock.faces.cli.output import one_line
+from interlock.faces.cli.place import Workspace, caller_of, person_of, writable
 
 if TYPE_CHECKING:
     from interlock.world.github import GitHub
@@ -35,7 +35,7 @@ def sync(call: CommandCall) -> None:
         settled = _settle(call, place)
         made = set_up(board, place.machines("ticket")) if given.setup else None
         report = synchronise(place.journal, board, place.machines("ticket"))
-    data = {"setUp": None if made is None else asdict(made), **settled, **builtins(report)}
+    data = {"set_up": made, **settled, **asdict(report)}
     if not report.trouble:
         call.output.result(data, lambda: show_report(call.output, report, made))
         return
@@ -49,19 +49,11 @@ def sync(call: CommandCall) -> None:
 
 def _settle(call: CommandCall, place: Workspace) -> dict[str, list[int]]:
     """Do what a person says about tickets that stand elsewhere on the board; it holds, whatever GitHub does next."""
-    from interlock.work.gates.approval import vouch
-    from interlock.work.gates.presence import at_terminal
-    from interlock.work.tickets.numbers import known_ticket
-    from interlock.work.tickets.settle import accept, restore
-    from interlock.world.people import is_at_terminal
+    from interlock.work.tickets.settle import accept, may_settle, restore
 
-    given, caller = call.arguments, caller_of(call, place)
+    given, caller, person = call.arguments, caller_of(call, place), person_of(call, place)
     for number in [*given.accept, *given.restore]:
-        if caller.actor.kind != "human" or not is_at_terminal():
-            message = f"Only a person at a terminal settles where ticket {number} stands."
-            raise Refusal("person_needed", message, "Ask a person to type it in their own terminal.")
-        person = at_terminal(call.environment, call.directory)
-        vouch(place.journal, person, known_ticket(place.journal, number).id, "settle")
+        may_settle(place.journal, person, number)
     plan_review = place.settings.text("ticket.plan_review")
     accepted, restored = [], []
     for number in given.accept:

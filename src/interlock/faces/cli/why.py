@@ -36,7 +36,6 @@ def _why(call: CommandCall) -> None:
 def _data(found: Why) -> dict[str, Any]:
     from interlock.faces.cli.entries import entry_data
     from interlock.faces.cli.moment_pages import basis_data, moment_data
-    from interlock.faces.cli.output import builtins
 
     waits = found.waits
     return {
@@ -45,7 +44,7 @@ def _data(found: Why) -> dict[str, Any]:
         "title": found.of.title,
         "basis": basis_data(found.basis),
         "way": [entry_data(one) for one in reversed(found.before)],
-        "possible": [builtins(one) for one in found.possible],
+        "possible": found.possible,
         "waits": None if waits is None else {"why": waits.why, "since": waits.since, "command": waits.command},
         "pending": found.pending or None,
         "above": None if found.above is None else _kin_data(found.above),

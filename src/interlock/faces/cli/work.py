@@ -14,7 +14,7 @@ from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.output import one_line
-from interlock.faces.cli.thread_place import person_of
+from interlock.faces.cli.place import person_of
 
 if TYPE_CHECKING:
     from interlock.faces.cli.console import Reporter
@@ -88,7 +88,7 @@ def _data(walked: TicketResult) -> dict[str, Any]:
     return {
         "number": ticket.number,
         "title": ticket.title,
-        "state": ticket.workflow_state,
+        "state": ticket.state,
         "outcome": ticket.outcome,
         "thread": stop.thread,
         "waits": stop.why,
@@ -98,7 +98,7 @@ def _data(walked: TicketResult) -> dict[str, Any]:
 
 def _show(call: CommandCall, walked: TicketResult) -> None:
     ticket, stop = walked.ticket, walked.stop
-    call.output.text(f"#{ticket.number} {one_line(ticket.title)}: {ticket.workflow_state}; {_said(walked)}.")
+    call.output.text(f"#{ticket.number} {one_line(ticket.title)}: {ticket.state}; {_said(walked)}.")
     if stop.hint:
         call.output.text(f"→ {stop.hint}")
 

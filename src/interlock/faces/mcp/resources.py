@@ -16,7 +16,8 @@ from interlock.machine import SHIPPED, Machine
 from interlock.machine.describe import describe, summarise
 from interlock.work.sessions.verbs import MACHINE, find_session
 from interlock.work.tickets.dashboard import dashboard
-from interlock.work.tickets.queries import Filters, listed, view
+from interlock.work.tickets.queries import Filters, listed
+from interlock.work.views.ticket import ticket_view
 
 __all__ = ["TEMPLATES", "Readable", "read", "readable"]
 
@@ -112,7 +113,7 @@ def _recent(journal: Journal) -> str:
 def _ticket(journal: Journal, find: Callable[[str], Machine], number: str | None, part: str | None) -> Found:
     if part is not None:
         return None
-    return JSON, _json(listed(journal, Filters(most=_MOST_TICKETS)) if number is None else view(journal, number))
+    return JSON, _json(listed(journal, Filters(most=_MOST_TICKETS)) if number is None else ticket_view(journal, number))
 
 
 def _board(journal: Journal, find: Callable[[str], Machine], name: str | None, part: str | None) -> Found:

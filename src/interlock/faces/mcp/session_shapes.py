@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from interlock.faces.mcp.arguments import Arguments
+from interlock.work.views.session import HistoryItem
 
 __all__ = [
     "CompleteSession",
@@ -16,7 +17,6 @@ __all__ = [
     "EventList",
     "GetEvents",
     "GetState",
-    "HistoryItem",
     "Key",
     "Known",
     "ListSessions",
@@ -97,20 +97,12 @@ class Known(msgspec.Struct, rename="camel"):
 # What tools give
 
 
-class HistoryItem(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    state: str
-    timestamp: str
-    metadata: dict[str, Any]
-    seconds: float
-    off_path: bool = False
+class SessionState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The part of a session's view that agents are given; its id and its state have the seed's names."""
 
-
-class SessionState(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """A session as it stands."""
-
-    session_id: str
+    id: str = msgspec.field(name="sessionId")
     ticket_id: str | None
-    current_state: str
+    state: str = msgspec.field(name="currentState")
     outcome: str | None
     started_at: str
     updated_at: str

@@ -18,7 +18,6 @@ from interlock.faces.mcp.session_shapes import (
     EventList,
     GetEvents,
     GetState,
-    HistoryItem,
     Known,
     ListSessions,
     SessionLine,
@@ -38,7 +37,6 @@ from interlock.work.sessions.verbs import (
     Caller,
     Moved,
     Opened,
-    allowed_next,
     complete,
     create,
     find_session,
@@ -46,6 +44,7 @@ from interlock.work.sessions.verbs import (
     update,
 )
 from interlock.work.tickets.numbers import find_ticket
+from interlock.work.views.session import session_view
 
 __all__ = ["SESSION_TOOLS", "state_of"]
 
@@ -141,29 +140,9 @@ def _chosen(journal: Journal, given: GetState) -> Instance:
 
 def state_of(journal: Journal, session: Instance) -> SessionState:
     """A session as it stands, with its history and what was seen."""
-    record = record_of(journal.history(session.id))
-    machine = journal.machine_of(session)
-    now = journal.now()
-    history = [
-        HistoryItem(stay.state, stay.since, stay.metadata, round(seconds, 3), stay.off_path)
-        for stay, seconds in record.durations(now)
-    ]
-    return SessionState(
-        session_id=record.id,
-        ticket_id=record.ticket_id,
-        current_state=record.state,
-        outcome=record.outcome,
-        started_at=record.started,
-        updated_at=record.updated,
-        completed_at=record.completed,
-        state_history=history,
-        seconds_in_state={state: round(seconds, 3) for state, seconds in record.totals(now).items()},
-        allowed_next=[] if record.outcome else allowed_next(machine, record.state),
-        events=record.counts,
-        files=record.files,
-        findings=[one.message for one in record.findings],
-        error_message=record.error,
-    )
+    view = session_view(journal, session)
+    given = {name: getattr(view, name) for name in SessionState.__struct_fields__}
+    return SessionState(**given | {"findings": [one.message for one in view.findings]})
 
 
 def _sessions_of(journal: Journal, ticket: str, limit: int) -> SessionList:

@@ -13,11 +13,9 @@ from interlock.work.tickets.queries import TicketSummary
 
 __all__ = [
     "AdvanceChildren",
-    "Advanced",
     "CheckConvergence",
     "CommentTicket",
     "CreateTicket",
-    "Failed",
     "GetTicket",
     "HandoffTicket",
     "LinkTickets",
@@ -26,7 +24,6 @@ __all__ = [
     "OneTicket",
     "PipelineDashboard",
     "Shown",
-    "Skipped",
     "TicketList",
     "UpdateTicket",
 ]
@@ -155,26 +152,6 @@ class PipelineDashboard(Arguments, frozen=True):
 class TicketList(msgspec.Struct, frozen=True, rename="camel"):
     tickets: list[TicketSummary]
     count: int
-
-
-class Skipped(msgspec.Struct, frozen=True, rename="camel"):
-    number: int
-    workflow_state: str
-    reason: str
-
-
-class Failed(msgspec.Struct, frozen=True, rename="camel"):
-    number: int
-    code: str
-    message: str
-
-
-class Advanced(msgspec.Struct, frozen=True, rename="camel"):
-    """What became of each sub-ticket."""
-
-    advanced: list[int]
-    skipped: list[Skipped]
-    errors: list[Failed]
 
 
 class Shown(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):

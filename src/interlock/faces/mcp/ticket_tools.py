@@ -7,15 +7,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from interlock.errors import InterlockError
 from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.ticket_shapes import (
     AdvanceChildren,
-    Advanced,
     CheckConvergence,
     CommentTicket,
     CreateTicket,
-    Failed,
     GetTicket,
     HandoffTicket,
     LinkTickets,
@@ -24,26 +21,25 @@ from interlock.faces.mcp.ticket_shapes import (
     OneTicket,
     PipelineDashboard,
     Shown,
-    Skipped,
     TicketList,
     UpdateTicket,
 )
 from interlock.faces.mcp.tool import Tool, key_of
 from interlock.machine import Machine
 from interlock.work.sessions.verbs import Caller
+from interlock.work.tickets.advancing import Advanced, advance_children
 from interlock.work.tickets.dashboard import Dashboard, as_markdown, as_text, dashboard
 from interlock.work.tickets.groups import Group, group_lines, group_of
-from interlock.work.tickets.handoff import Handed, handoff
-from interlock.work.tickets.locks import expire_lost
+from interlock.work.tickets.handoff import Handed
 from interlock.work.tickets.merged import handoff_here
-from interlock.work.tickets.pipeline import Convergence, Position, convergence, is_earlier, position
-from interlock.work.tickets.queries import Filters, TicketView, children, listed, view
+from interlock.work.tickets.pipeline import Convergence, Position, convergence, position
+from interlock.work.tickets.queries import Filters, listed
 from interlock.work.tickets.upcoming import Next, next_ticket
 from interlock.work.tickets.verbs import Made, TicketWrite, comment, create, edit, link
+from interlock.work.views.ticket import TicketView, ticket_view
 
 __all__ = ["TICKET_TOOLS"]
 
-_DEFAULT_LARGEST = "S"
 _ENDED = {"open": False, "closed": True, "all": None}
 
 
@@ -68,7 +64,7 @@ async def _create(context: ServerContext, caller: Caller, given: CreateTicket) -
 async def _get(context: ServerContext, caller: Caller, given: GetTicket) -> TicketView:
     most = max(0, min(given.comments, 200))
     return await context.read(
-        lambda: view(context.journal, given.number, comments=most, with_group=given.include_group)
+        lambda: ticket_view(context.journal, given.number, comments=most, with_group=given.include_group)
     )
 
 
@@ -135,14 +131,16 @@ def _within(caller: Caller, session: str | None) -> Caller:
 
 
 async def _next(context: ServerContext, caller: Caller, given: NextTicket) -> Next:
-    largest = given.max_estimate or (_DEFAULT_LARGEST if given.workflow_state is not None else None)
-
-    def found() -> Next:
-        expire_lost(context.journal)
-        machine = _machine(context)
-        return next_ticket(context.journal, machine, state=given.workflow_state, command=given.command, largest=largest)
-
-    return await context.read(found)
+    return await context.read(
+        lambda: next_ticket(
+            context.journal,
+            _machine(context),
+            state=given.workflow_state,
+            command=given.command,
+            largest=given.max_estimate,
+            for_agent=True,
+        )
+    )
 
 
 def _machine(context: ServerContext) -> Machine:
@@ -177,40 +175,25 @@ async def _convergence(context: ServerContext, caller: Caller, given: CheckConve
 
 
 async def _advance(context: ServerContext, caller: Caller, given: AdvanceChildren) -> Advanced:
-    """Each child by itself and through the same door; one that is refused holds up no other."""
-    machine = _machine(context)
-    found = await context.read(lambda: children(context.journal, given.number))
-    told = Advanced([], [], [])
-    for child in found:
-        if not is_earlier(machine, child.state, given.target_state):
-            why = f"it is not before {given.target_state!r} on the way"
-            told.skipped.append(Skipped(child.number, child.state, why))
-            continue
-        work = handoff(
+    return await context.read(
+        lambda: advance_children(
+            context.journal,
+            context.settings,
+            _machine(context),
             _within(caller, given.session_id),
-            child.number,
+            given.number,
             command=given.command,
             to=given.target_state,
             reason=given.reason,
-            plan_review=context.settings.text("ticket.plan_review"),
-            timeout=context.timeout,
         )
-        try:
-            await context.transact(work)
-            told.advanced.append(child.number)
-        except InterlockError as error:
-            told.errors.append(Failed(child.number, error.code, f"{error.message} {error.hint}"))
-    return told
+    )
 
 
 async def _dashboard(context: ServerContext, caller: Caller, given: PipelineDashboard) -> Shown:
     limit = context.settings.number("ticket.wip_limit")
 
-    def found() -> Dashboard:
-        expire_lost(context.journal)
-        return dashboard(context.journal, _machine(context), most=max(0, min(given.limit, 50)), wip_limit=limit)
-
-    board = await context.read(found)
+    most = max(0, min(given.limit, 50))
+    board = await context.read(lambda: dashboard(context.journal, _machine(context), most=most, wip_limit=limit))
     texts: dict[str, Callable[[Dashboard], str]] = {"markdown": as_markdown, "ascii": as_text}
     text = texts[given.format](board) if given.format in texts else ""
     return Shown(board, text)

@@ -6,8 +6,8 @@
     spending  what today cost
     tree      everything that is under way, as a tree
 
-Every face that tells people what is going on asks here. It reads and changes nothing, and it is flat: each list has an
-end, and says how much more there is.
+Every face that tells people what is going on asks here. It changes nothing but the locks of holders that are gone,
+which it ends first. It is flat: each list has an end, and says how much more there is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from interlock.work.attention.working import stuck, working
 from interlock.work.formats.times import day_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
+from interlock.work.tickets.locks import expire_lost
 
 __all__ = [
     "Attention",
@@ -40,6 +41,7 @@ __all__ = [
 
 def attention(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> Attention:
     """What a person should know now. `root` is the work tree, whose settings may wait to be accepted."""
+    expire_lost(journal)
     with watch.lock:
         now = journal.now()
         asks, more = waiting(journal, watch, root)

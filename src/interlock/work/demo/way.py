@@ -24,7 +24,7 @@ from interlock.work.threads.verbs import act
 from interlock.work.ticket_driver.loop import approve_plan, drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.queries import view
+from interlock.work.views.ticket import ticket_view
 from interlock.world.agents.happenings import Said
 
 __all__ = ["play_way"]
@@ -124,7 +124,7 @@ class _Play:
 
     def plan_approved(self) -> Iterator[Scene]:
         """The person reads the plan, and lets it be built."""
-        head, ticket = self._journal.head(), view(self._journal, self._number, comments=0)
+        head, ticket = self._journal.head(), ticket_view(self._journal, self._number, comments=0)
         if not approve_plan(self._context, ticket, self._person):
             raise Refusal("gate_declined", f"The plan of #{self._number} was not approved.", "Nothing was changed.")
         yield from self._since(head)

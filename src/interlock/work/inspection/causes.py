@@ -20,10 +20,10 @@ from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called, reference_to
 from interlock.work.inspection.time_travel import Moment, moment_of
 from interlock.work.tickets.circles import circles
-from interlock.work.tickets.queries import view
 from interlock.work.tickets.threads import strays
 from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.verification.receipt import Receipt, from_data
+from interlock.work.views.ticket import ticket_view
 
 __all__ = ["Basis", "Kin", "Led", "Why", "basis_of", "why"]
 
@@ -153,7 +153,7 @@ def _pending(journal: Journal, of: Reference, instance: Instance) -> str:
 
 def _before_ticket(journal: Journal, number: int, ticket: Instance) -> str:
     """Who holds a ticket, or which others come before it."""
-    known = view(journal, number, comments=0, with_group=False)
+    known = ticket_view(journal, number, comments=0, with_group=False)
     if known.held_by is not None:
         return f"{known.held_by}, who holds it"
     with journal.projected(TICKETS) as sql:

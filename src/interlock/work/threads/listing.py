@@ -26,7 +26,7 @@ def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
         {
             "id": one.id,
             "title": str(first[one.id].decoded_evidence().data.get("title", "")),
-            "phase": one.state,
+            "state": one.state,
             "mode": str(one.snapshot.settings.get("mode", Thread().mode)),
             "updated_at": one.updated,
             "is_active": active is not None and one.id == active.id,

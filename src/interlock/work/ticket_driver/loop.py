@@ -31,9 +31,9 @@ from interlock.work.ticket_driver.thread_stage import Choices, finish, lead, ope
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.locks import expire, spoken
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.queries import TicketView, view
 from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
+from interlock.work.views.ticket import TicketView, ticket_view
 
 __all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "is_told"]
 
@@ -95,7 +95,7 @@ class _TicketSystem(msgspec.Struct):
     def read(self, lease: Lease) -> TicketStep:
         journal, id_ = self.context.journal, self.fold.id
         journal.transact(lambda transaction: expire(transaction, transaction.instance(id_)))
-        known = view(journal, self.called, comments=0)
+        known = ticket_view(journal, self.called, comments=0)
         return TicketStep.read(self.context, self.fold, lease, known, journal.instance(id_))
 
     def next(self, step: TicketStep) -> StepFunction[TicketStep]:
@@ -156,12 +156,12 @@ def divide(context: DriverContext, called: str | int, person: Person, choices: C
     journal = context.journal
     with _held(context, called) as (held, id_):
         journal.transact(lambda transaction: expire(transaction, transaction.instance(id_)))
-        number = view(journal, called, comments=0).number
+        number = ticket_view(journal, called, comments=0).number
         try:
             stop = run_command(held.context, journal.instance(id_), number, "split", _agent(context, choices))
         except InterlockError as error:
             stop = _for_person(error)
-    now = view(context.journal, called, comments=0)
+    now = ticket_view(context.journal, called, comments=0)
     parts = ", ".join(f"#{one.number}" for one in now.sub_tickets)
     made = WorkStop(f"it has the parts {parts}", "`ralph work NUMBER` works on one of them.")
     return TicketResult(
@@ -235,7 +235,7 @@ def approve_plan(context: DriverContext, ticket: TicketView, person: Person) -> 
     is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
     if is_approved:
         person.vouch(known_ticket(context.journal, ticket.number).id, "build")
-        now = view(context.journal, ticket.number, comments=0)
+        now = ticket_view(context.journal, ticket.number, comments=0)
         if (now.plan, plan_text(context.root, now) or "") != (ticket.plan, text):
             message = f"The plan of #{ticket.number} changed while you looked at it, so it was not approved."
             raise Conflict("conflict", message, "Look at it again: run the same command once more.")

@@ -27,8 +27,8 @@ from interlock.work.ticket_driver.command_stage import wait_out
 from interlock.work.ticket_driver.stages import WorkStop
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
-from interlock.work.tickets.queries import TicketView
 from interlock.work.tickets.verbs import edit
+from interlock.work.views.ticket import TicketView
 
 __all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text"]
 

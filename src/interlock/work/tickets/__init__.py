@@ -4,11 +4,12 @@
       advice        what a refused one says, and what is possible instead
       locks         who holds a ticket, and when that is over
       merged        whether its commit is in the target branch
+      advancing     the parts of a ticket handed on together
       threads       the thread that works on it
     verbs         what else can be written on a ticket; `fields` says what each field may hold
     record        a ticket as its entries tell it; `numbers` is what it is called
     ticket_table  tickets as tables: a projection of the journal
-      queries       one with everything on it, and lists; `upcoming` is the next to work on
+      queries       lists of them; `upcoming` is the next to work on
       groups        those that belong together, in their order
       circles       those that wait for each other: refused as a link is made, and named where there are some
     pipeline      the order of the states, and where a group stands in it (PURE)

@@ -12,7 +12,7 @@ from interlock.journal import Journal, Sql
 from interlock.machine import Machine
 from interlock.work.formats.times import text_of
 from interlock.work.tickets.circles import circles
-from interlock.work.tickets.locks import spoken
+from interlock.work.tickets.locks import expire_lost, spoken
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import TicketSummary, hours, summaries
 from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow
@@ -81,7 +81,8 @@ _HELD = "SELECT number, state, holder, held_by FROM tickets WHERE holder IS NOT 
 
 
 def dashboard(journal: Journal, machine: Machine, *, most: int = 5, wip_limit: int = 5) -> Dashboard:
-    """The pipeline at a glance, with so many tickets a state. Locks of those who are gone should have ended before."""
+    """The pipeline at a glance, with so many tickets a state; locks of holders that are gone are ended before."""
+    expire_lost(journal)
     now = journal.now()
     with journal.projected(TICKETS) as sql:
         ended = _ended(sql, now)

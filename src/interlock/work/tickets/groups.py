@@ -23,7 +23,7 @@ class Member(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     number: int
     title: str
-    workflow_state: str
+    state: str = msgspec.field(name="workflowState")
     order: int
     blocked_by: list[int] = []
 

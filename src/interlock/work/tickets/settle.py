@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 from msgspec.structs import replace
 
-from interlock.errors import NotFound
+from interlock.errors import NotFound, Refusal
 from interlock.journal import Instance, Journal, Transaction
-from interlock.machine import Actor, Event, Evidence
+from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.gates.person import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket
@@ -16,7 +17,7 @@ from interlock.work.tickets.outside import TRACKER
 from interlock.work.tickets.record import PROJECTED, Tracked
 from interlock.work.tickets.ticket_table import TICKETS, card_of, line_of
 
-__all__ = ["BoardDifference", "accept", "remember", "restore", "waiting"]
+__all__ = ["BoardDifference", "accept", "may_settle", "remember", "restore", "waiting"]
 
 
 class BoardDifference(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,6 +39,14 @@ def waiting(journal: Journal) -> list[BoardDifference]:
         BoardDifference(line.number, line.title, line.state, line.outside or "", (tracked and tracked.verdict) or "")
         for line, tracked in found
     ]
+
+
+def may_settle(journal: Journal, person: Person, called: str | int) -> None:
+    """Refuse everybody but a person at a terminal, who proves to be there; a refused attempt is recorded."""
+    if person.actor.kind != ActorKind.HUMAN or not person.is_at_terminal():
+        message = f"Only a person at a terminal settles where ticket {called} stands."
+        raise Refusal("person_needed", message, "Ask a person to type it in their own terminal.")
+    person.vouch(known_ticket(journal, called).id, "settle")
 
 
 def accept(

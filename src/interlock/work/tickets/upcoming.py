@@ -10,6 +10,7 @@ from interlock.machine import Machine
 from interlock.machine.commands import normalise_command
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.groups import Group, group_of
+from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import TicketSummary, summaries
 from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, card_of
@@ -17,6 +18,7 @@ from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, card_o
 __all__ = ["Next", "next_ticket"]
 
 _ALTERNATIVES = 5
+_LARGEST_FOR_AGENTS = "S"
 _FEW = 50
 """How much of a group is told with the next ticket."""
 
@@ -40,11 +42,17 @@ def next_ticket(
     state: str | None = None,
     command: str | None = None,
     largest: str | None = None,
+    for_agent: bool = False,
 ) -> Next:
     """The next ticket that can be worked on: open, held by nobody, waiting for nobody, the most urgent first.
 
-    Without a state or a command, the states nearest to the end are looked through first.
+    Without a state or a command, the states nearest to the end are looked through first. An agent that names a state
+    and no size is offered small ones only. Locks of holders that are
+    gone are ended before.
     """
+    expire_lost(journal)
+    if for_agent and state is not None:
+        largest = largest or _LARGEST_FOR_AGENTS
     states = _states(machine, state, command)
     smallest, size = _sizes(machine, command, largest)
     for one in states:

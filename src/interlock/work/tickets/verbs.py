@@ -38,7 +38,7 @@ class Made(msgspec.Struct, frozen=True, rename="camel"):
 
     number: int
     title: str
-    workflow_state: str
+    state: str = msgspec.field(name="workflowState")
     id: str
     created_at: str
 
@@ -47,7 +47,7 @@ class TicketWrite(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel
     """A ticket that something was written on."""
 
     number: int
-    workflow_state: str
+    state: str = msgspec.field(name="workflowState")
     changed: list[str]
     entry: int
     at: str

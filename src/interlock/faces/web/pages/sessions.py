@@ -15,6 +15,7 @@ from interlock.work.inspection.references import Reference, reference_to
 from interlock.work.sessions.record import Note, SessionRecord
 from interlock.work.sessions.summary import SessionSummary, Share, shares_of, summary_of
 from interlock.work.sessions.verbs import MACHINE, find_session
+from interlock.work.views.session import view_of_session
 
 __all__ = ["PAGES", "SessionRow", "session_rows"]
 
@@ -94,17 +95,13 @@ def _show(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     machine = sight.journal.machine_of(instance)
     with sight.watch.lock:
         record = sight.watch.sessions.of(sight.journal, instance)
-        found = summary_of(record, machine, sight.now)
+        found = view_of_session(record, machine, sight.now)
         given: dict[str, Any] = {
             "stays": _stays(record, machine)[-_MOST_STAYS:][::-1],
             "left_out": max(0, len(record.stays) - _MOST_STAYS),
             "bar": [_bar(one, machine) for one in shares_of(record, sight.now)],
             "findings": [_finding(one, machine) for one in record.findings[-_MOST_EVENTS:][::-1]],
-            "tools": sorted(record.tools.items()),
-            "files": record.files[:_MOST_FILES],
-            "more_files": max(0, len(record.files) - _MOST_FILES),
-            "denied": record.counts.get("denied", 0),
-            "work_tree": record.place.path if record.place is not None else "",
+            "most_files": _MOST_FILES,
         }
     newest = sight.journal.history(instance.id, max(0, instance.version - _MOST_EVENTS))
     return {

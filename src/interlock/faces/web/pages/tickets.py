@@ -16,8 +16,9 @@ from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
 from interlock.work.tickets.dashboard import Dashboard, PipelineStage, dashboard
 from interlock.work.tickets.numbers import MACHINE, known_ticket
-from interlock.work.tickets.queries import Filters, TicketSummary, listed, view
+from interlock.work.tickets.queries import Filters, TicketSummary, listed
 from interlock.work.tickets.record import COMMENTED, EDITED
+from interlock.work.views.ticket import ticket_view
 
 __all__ = ["PAGES"]
 
@@ -50,7 +51,7 @@ def _board(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         "status": _STATUS[board.status],
         "columns": [(phase, look_of(machine, phase.state)) for phase in _in_order(board, machine)],
         "health": [(one, _SEVERITIES[one.severity]) for one in board.health],
-        "found": None if found is None else [(one, look_of(machine, one.workflow_state)) for one in found],
+        "found": None if found is None else [(one, look_of(machine, one.state)) for one in found],
         "state": state or "",
         "find": text or "",
         "most": _MOST_FOUND,
@@ -97,7 +98,7 @@ def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     number = str(asked.names["number"])
     ticket = known_ticket(sight.journal, number)
     machine = sight.journal.machine_of(ticket)
-    found = view(sight.journal, number, comments=0, with_group=False)
+    found = ticket_view(sight.journal, number, comments=0, with_group=False)
     newest = sight.journal.history(ticket.id, max(0, ticket.version - _MOST_HISTORY))
     related = {
         "Part of": [found.parent] if found.parent else [],
@@ -108,13 +109,11 @@ def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     threads = sight.journal.recent("thread", _MOST_THREADS, parent=ticket.id)
     return {
         "ticket": found,
-        "look": look_of(machine, found.workflow_state),
+        "look": look_of(machine, found.state),
         "trouble": sight.trouble(ticket),
-        "is_blocked": any(not _has_ended(machine, one.workflow_state) for one in found.blocked_by),
+        "is_blocked": any(not _has_ended(machine, one.state) for one in found.blocked_by),
         "related": [
-            (name, [(one, look_of(machine, one.workflow_state)) for one in some])
-            for name, some in related.items()
-            if some
+            (name, [(one, look_of(machine, one.state)) for one in some]) for name, some in related.items() if some
         ],
         "happened": [one for entry in newest[::-1] if (one := _happened(entry, machine)) is not None],
         "older": max(0, ticket.version - _MOST_HISTORY),

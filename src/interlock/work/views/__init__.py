@@ -1,0 +1,7 @@
+"""One view of each thing: frozen values that `--json`, MCP, the pages and the terminal only format.
+
+values    what views share: the base of those of instances, spending, drivers, choices
+encoding  a view as plain data, named as in Python; MCP's names are the struct's own
+ticket    a ticket with everything on it
+session   an agent's session, with its history and what was seen
+"""
