@@ -19,6 +19,7 @@ from interlock.work.threads.showing import is_recommended, shown_at
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, revise_spec
+from interlock.work.views.thread import thread_view
 from work.threads.benches import DONE, SPEC, Bench, Steps, shell
 from work.threads.places import Facts, Places, with_config
 
@@ -220,7 +221,7 @@ def test_the_menu_of_stuck_is_drawn_as_the_seed_draws_it(stuck: tuple[Bench, str
 def _menu(bench: Bench, id_: str) -> list[str]:
     journal = bench.open()
     try:
-        return menu_lines(bench.thread(id_), MACHINE, journal.instance(id_).snapshot)
+        return menu_lines(thread_view(journal, id_, bench.root), MACHINE)
     finally:
         journal.close()
 
@@ -248,7 +249,7 @@ PRESERVED: dict[str, tuple[Callable[[Any], object], object, str]] = {
 def test_stuck_preserves_what_the_seed_lists(stuck: tuple[Bench, str], name: str) -> None:
     look, expected, shown = PRESERVED[name]
     assert look(_diagnosis(stuck)) == expected
-    assert shown in diagnosis_text(stuck[0].thread(stuck[1]))
+    assert shown in diagnosis_text(_diagnosis(stuck))
 
 
 @requirement("thread:stuck:diagnosis-file")

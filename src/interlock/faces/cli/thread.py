@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.place import Workspace, caller_of, person_of, readable
-from interlock.faces.cli.thread_place import data_of, drive_thread, listen, plain, tell_thread, which_thread
+from interlock.faces.cli.thread_place import drive_thread, listen, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def _diagnose(call: CommandCall) -> None:
 
     with readable(call) as place:
         thread = read_thread(place.journal, which_thread(call, place, looks=True))
-    data = None if thread.diagnosis is None else plain(thread.diagnosis)
-    call.output.result(data, lambda: call.output.text(diagnosis_text(thread)))
+    call.output.result(thread.diagnosis, lambda: call.output.text(diagnosis_text(thread.diagnosis)))
 
 
 # Moving
@@ -139,8 +138,8 @@ def _context(call: CommandCall) -> None:
 
 def _polish(call: CommandCall) -> None:
     """Add docs and tests by hand or by an agent, and prove it again."""
+    from interlock.work.threads.decisions import begin_polishing
     from interlock.work.threads.polishing import ask_for
-    from interlock.work.threads.reading import read_thread
     from interlock.work.threads.verbs import act
     from interlock.world.agents.adopting import adopting
 
@@ -148,8 +147,7 @@ def _polish(call: CommandCall) -> None:
     with open_driver_session(call, starts_agents=True) as here:
         place, context = here.place, here.context
         id_, person = which_thread(call, place), person_of(call, place)
-        if read_thread(place.journal, id_).state != "Polishing":
-            act(context, id_, person, "polish")
+        begin_polishing(context, id_, person)
         if given.ask:
             listen(here, id_)
             with adopting():
@@ -162,27 +160,24 @@ def _polish(call: CommandCall) -> None:
 
 def _review(call: CommandCall) -> None:
     """The changes, what was proven of them, and whether they can be recommended."""
+    from msgspec.structs import asdict
+
     from interlock.faces.cli.thread_pages import show_review
-    from interlock.work.threads.children import shown_child
+    from interlock.work.threads.decisions import begin_review
     from interlock.work.threads.reading import read_thread
     from interlock.work.threads.showing import is_recommended, receipt_text, whole_diff
-    from interlock.work.threads.ticket_link import ticket_of
-    from interlock.work.threads.verbs import act
+    from interlock.work.views.thread import thread_view
 
     with open_driver_session(call) as here:
         place, context = here.place, here.context
         id_ = which_thread(call, place)
-        if read_thread(place.journal, id_).state == "Implemented":
-            act(context, id_, person_of(call, place), "ready")
+        begin_review(context, id_, person_of(call, place))
         drive_thread(here, id_)
         thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
-        diff, recommend = (
-            whole_diff(thread, thread.directory(context.base, context.root)),
-            is_recommended(thread, instance.snapshot),
-        )
-        child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
-        data = data_of(thread, instance.snapshot, child, above, context.base)
-        data |= {"diff": diff, "recommend_approve": recommend}
+        diff = whole_diff(thread, thread.directory(context.base, context.root))
+        recommend = is_recommended(thread, instance.snapshot)
+        view = thread_view(place.journal, id_, context.base)
+        data = {**asdict(view), "diff": diff, "recommend_approve": recommend}
 
         def show() -> None:
             show_review(call.output, thread, receipt_text(thread), diff, recommend=recommend)

@@ -11,10 +11,10 @@ from interlock.faces.cli.styled import Text
 from interlock.work.threads.upcoming import NEXT
 
 if TYPE_CHECKING:
-    from interlock.machine import Machine, Snapshot
+    from interlock.machine import Machine
     from interlock.work.threads.child import ChildView
-    from interlock.work.threads.record import Thread
-    from interlock.work.threads.ticket_link import Above
+    from interlock.work.threads.record import Diagnosis, Thread
+    from interlock.work.views.thread import ThreadView
 
 __all__ = ["NEXT", "diagnosis_text", "show_list", "show_review", "show_thread"]
 
@@ -41,67 +41,61 @@ def _bar(machine: Machine, state: str) -> Text:
     return bar
 
 
-def show_thread(
-    output: Output,
-    thread: Thread,
-    machine: Machine,
-    snapshot: Snapshot,
-    child: ChildView | None,
-    above: Above | None,
-    *,
-    is_driven: bool,
-) -> None:
+def show_thread(output: Output, view: ThreadView, machine: Machine) -> None:
     """The page of one thread."""
     say = output.print
-    title = Text(one_line(thread.title), "bold")
-    say(title.append(f"   {thread.id[-8:]}  {thread.mode}", "dim"))
-    say(_bar(machine, thread.state))
-    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
-    where = Text(machine.label(thread.state), f"bold {shade(machine.states.get(thread.state))}")
-    where.append(f"  {machine.states[thread.state].description}", "dim")
-    if thread.state in ("Running", "Paused", "Verifying"):
-        where.append(f"  iteration {snapshot.counters.get('iteration', 1)}/{limit or '∞'}")
-    say(where)
-    if thread.state in ("Running", "Verifying", "Preflight") and not is_driven:
-        say(Text("nobody drives it: `ralph thread resume` goes on", "yellow"))
-    if above is not None:
-        say(Text(f"for ticket #{above.number}, {above.state}", "dim"))
-    if above is not None and above.differs is not None:
-        say(Text(f"{above.differs}: `ralph ticket handoff {above.number} --to STATE` settles it", "yellow"))
-    if thread.reason:
-        say(Text(clean(thread.reason.strip())))
-    for line in (*_details(thread), *_child(child)):
+    title = Text(one_line(view.title), "bold")
+    say(title.append(f"   {view.id[-8:]}  {view.mode}", "dim"))
+    say(_bar(machine, view.state))
+    for line in (*_standing(view, machine), *_details(view), *_child(view.child)):
         say(line)
-    if thread.state in ("Stuck", "Paused"):
-        _show_menu(output, thread, machine, snapshot)
+    for row in menu_lines(view, machine) if view.heading else ():
+        say(Text(row))
     say()
-    for verb, does in NEXT.get(thread.state, ()):
+    for verb, does in NEXT.get(view.state, ()):
         say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"))
-    if snapshot.outcome is None:
+    if view.outcome is None:
         say(Text("  ralph thread abandon  ends it, touches no file", "dim"))
 
 
-def _details(thread: Thread) -> Iterator[Text]:
-    if thread.revision is not None:
-        yield Text(f"spec v{thread.revision.number}  sha256 {thread.revision.sha256[:12]}", "dim")
-    if thread.baseline is not None and thread.branch:
-        base = f"{one_line(thread.baseline.branch)} {thread.baseline.commit[:10]}"
-        yield Text(f"branch {thread.branch}  from {base}", "dim")
-    yield from _criteria(thread)
-    seconds, dollars, tokens = thread.spent
-    if any(thread.spent):
-        yield Text(f"spent: {seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens", "dim")
-    for one in thread.iterations[-5:]:
+def _standing(view: ThreadView, machine: Machine) -> Iterator[Text]:
+    """The state that it is in, whether it is driven, its ticket, and why it is there."""
+    where = Text(view.label, f"bold {shade(machine.states.get(view.state))}")
+    where.append(f"  {machine.states[view.state].description}", "dim")
+    if view.counts_iterations:
+        where.append(f"  iteration {view.iteration}/{view.iterations or '∞'}")
+    yield where
+    if view.needs_driver:
+        yield Text("nobody drives it: `ralph thread resume` goes on", "yellow")
+    above = view.ticket
+    if above is not None:
+        yield Text(f"for ticket #{above.number}, {above.state}", "dim")
+    if above is not None and above.differs is not None:
+        yield Text(f"{above.differs}: `ralph ticket handoff {above.number} --to STATE` settles it", "yellow")
+    if view.reason:
+        yield Text(clean(view.reason.strip()))
+
+
+def _details(view: ThreadView) -> Iterator[Text]:
+    if view.spec_sha256 is not None:
+        yield Text(f"spec v{view.spec_revision}  sha256 {view.spec_sha256[:12]}", "dim")
+    if view.baseline is not None and view.branch:
+        base = f"{one_line(view.baseline.branch)} {view.baseline.commit[:10]}"
+        yield Text(f"branch {view.branch}  from {base}", "dim")
+    yield from _criteria(view)
+    if view.spent:
+        yield Text(f"spent: {view.spent.text}", "dim")
+    for one in view.tries[-5:]:
         yield Text(f"  #{one.number} {one.role} {one.agent}: {one.ending}, {one.seconds:.0f} s", "dim")
-    for refused in thread.refused[-3:]:
+    for refused in view.refused[-3:]:
         line = f"refused at the gate {one_line(str(refused.get('gate', '')))}: {one_line(str(refused.get('why', '')))}"
         yield Text(f"! {line} ({one_line(str(refused['who']))}, {refused['at']})", "red")
-    if thread.state == "Abandoned" and thread.baseline is not None:
-        yield Text(f"No file was touched. `git switch {one_line(thread.baseline.branch)}` goes back to where it began")
-    if thread.commit:
-        yield Text(f"commit {thread.commit}", "green")
-        if thread.branch:
-            yield Text(f"`git merge {thread.branch}` on your branch takes it over", "dim")
+    if view.outcome == "abandoned" and view.baseline is not None:
+        yield Text(f"No file was touched. `git switch {one_line(view.baseline.branch)}` goes back to where it began")
+    if view.commit:
+        yield Text(f"commit {view.commit}", "green")
+        if view.branch:
+            yield Text(f"`git merge {view.branch}` on your branch takes it over", "dim")
 
 
 def _child(child: ChildView | None) -> Iterator[Text]:
@@ -115,45 +109,33 @@ def _child(child: ChildView | None) -> Iterator[Text]:
         yield Text(f"  and {len(child.parts) - _SHOWN_PARTS} more", "dim")
 
 
-def _criteria(thread: Thread) -> Iterator[Text]:
-    for one in thread.judged[:_SHOWN_CRITERIA]:
-        mark, style = ("☑", "green") if one["met"] else ("✗", "red")
-        line = Text(f"{mark} {one['number']}. {one_line(one['text'])}", style)
-        if one["why"] and not one["met"]:
-            line.append(f"  {one_line(one['why'])}", "dim")
+def _criteria(view: ThreadView) -> Iterator[Text]:
+    for one in view.criteria[:_SHOWN_CRITERIA] if view.is_judged else ():
+        mark, style = ("☑", "green") if one.met else ("✗", "red")
+        line = Text(f"{mark} {one.number}. {one_line(one.text)}", style)
+        if one.why and not one.met:
+            line.append(f"  {one_line(one.why)}", "dim")
         yield line
 
 
-def _show_menu(output: Output, thread: Thread, machine: Machine, snapshot: Snapshot) -> None:
-    """The choices that a person has, in a box."""
-    for line in menu_lines(thread, machine, snapshot):
-        output.print(Text(line))
-
-
-def menu_lines(thread: Thread, machine: Machine, snapshot: Snapshot) -> list[str]:
-    """The box of the seed, as it is drawn."""
-    heads = {"Stuck": "STUCK: What would you like to do?", "Paused": "PAUSED: Loop interrupted"}
-    rows = list(_paused(thread, machine, snapshot)) if thread.state == "Paused" else []
-    rows += [f"[{one.key}] {one.label:<15} → {one.does}" for one in machine.states[thread.state].menu]
+def menu_lines(view: ThreadView, machine: Machine) -> list[str]:
+    """The choices that a person has, in the box of the seed."""
+    rows = list(_paused(view)) if view.paused is not None else []
+    rows += [f"[{one.key}] {one.label:<15} → {one.does}" for one in machine.states[view.state].menu]
     edge = "─" * _BOX
-    inner = [f"│  {row:<{_BOX - 2}}│" for row in (heads[thread.state], None, *rows) if row is not None]
+    inner = [f"│  {row:<{_BOX - 2}}│" for row in (view.heading, *rows)]
     return [f"┌{edge}┐", inner[0], f"├{edge}┤", *inner[1:], f"└{edge}┘"]
 
 
-def _paused(thread: Thread, machine: Machine, snapshot: Snapshot) -> Iterator[str]:
-    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
-    yield f"Iteration: {snapshot.counters.get('iteration', 1)}/{limit or '∞'}"
-    agents = [one.agent for one in thread.iterations if one.role == "implementer"]
-    yield f"Current model: {agents[-1] if agents else 'none yet'}"
-    criteria = thread.judged
-    met = sum(bool(one["met"]) for one in criteria)
-    yield f"Criteria: {met}/{len(criteria)} passing" if criteria else "Criteria: not verified yet"
+def _paused(view: ThreadView) -> Iterator[str]:
+    yield f"Iteration: {view.iteration}/{view.iterations or '∞'}"
+    yield f"Current model: {view.agent or 'none yet'}"
+    yield f"Criteria: {view.met}/{len(view.criteria)} passing" if view.is_judged else "Criteria: not verified yet"
     yield ""
 
 
-def diagnosis_text(thread: Thread) -> str:
+def diagnosis_text(known: Diagnosis | None) -> str:
     """All that is known of why it is stuck."""
-    known = thread.diagnosis
     if known is None:
         return "Nothing is known of a failure."
     lines = [

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall
@@ -14,14 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from interlock.journal import Entry
-    from interlock.machine import Snapshot
-    from interlock.work.threads.child import ChildView
-    from interlock.work.threads.record import Thread
-    from interlock.work.threads.ticket_link import Above
 
-__all__ = ["data_of", "drive_thread", "listen", "plain", "tell_thread", "which_thread"]
-
-_NEEDS_PERSON = frozenset({"PreflightFailed", "Stuck"})
+__all__ = ["drive_thread", "listen", "tell_thread", "which_thread"]
 
 
 def drive_thread(here: DriverSession, id_: str) -> None:
@@ -57,69 +50,19 @@ def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) ->
     return decided_thread(place.journal, place.state_directory, place.work_tree)
 
 
-def data_of(
-    thread: Thread, snapshot: Snapshot, child: ChildView | None, above: Above | None, base: Path
-) -> dict[str, Any]:
-    """A thread as programs read it."""
-    seconds, dollars, tokens = thread.spent
-    return {
-        "id": thread.id,
-        "title": thread.title,
-        "state": thread.state,
-        "mode": thread.mode,
-        "ticket": None if above is None else plain(above),
-        "outcome": thread.outcome,
-        "reason": thread.reason or None,
-        "iteration": snapshot.counters.get("iteration", 1),
-        "spec_revision": thread.revision.number if thread.revision else 0,
-        "spec_sha256": thread.revision.sha256 if thread.revision else None,
-        "baseline": None
-        if thread.baseline is None
-        else {"branch": thread.baseline.branch, "commit": thread.baseline.commit},
-        "branch": thread.branch,
-        "work_tree": str(thread.place.directory(base)) if thread.place is not None else None,
-        "run": thread.run,
-        "child": None if child is None else plain(child),
-        "checks": thread.checks,
-        "receipt": thread.receipt,
-        "proofs": dict(snapshot.proofs),
-        "subjects": dict(snapshot.subjects),
-        "diagnosis": None if thread.diagnosis is None else plain(thread.diagnosis),
-        "message": thread.message or None,
-        "commit": thread.commit,
-        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
-        "kept": thread.kept,
-        "refused": thread.refused,
-    }
-
-
-def plain(value: object) -> Any:
-    import msgspec
-
-    return msgspec.json.decode(msgspec.json.encode(value))
-
-
 def tell_thread(call: CommandCall, place: Workspace, id_: str, *, is_asked: bool = False) -> None:
     """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
     from interlock.faces.cli.thread_pages import show_thread
-    from interlock.work.driver.lease_holders import is_present
-    from interlock.work.threads.children import shown_child
-    from interlock.work.threads.reading import read_thread
-    from interlock.work.threads.ticket_link import ticket_of
+    from interlock.work.views.failure import thread_failure
+    from interlock.work.views.thread import thread_view
 
-    thread, instance = read_thread(place.journal, id_), place.journal.instance(id_)
-    machine, snapshot = place.journal.machine_of(instance), instance.snapshot
-    child, above = shown_child(place.journal, thread), ticket_of(place.journal, thread)
-    data = data_of(thread, snapshot, child, above, place.state_directory.parent)
-    is_driven = bool(place.journal.is_held(f"thread:{id_}", is_present))
-    if thread.state in _NEEDS_PERSON and not is_asked:
-        if not call.output.json:
-            show_thread(call.output, thread, machine, snapshot, child, above, is_driven=True)
-        why = thread.reason.strip() or f"The thread is {thread.state}."
-        why, hint = why if call.output.json else why.splitlines()[0], "`ralph thread` shows the ways out."
-        if thread.state == "Stuck":
-            raise Refusal("thread_stuck", why, hint, data)
-        raise Refusal("preflight_failed", why, hint, data)
-    call.output.result(
-        data, lambda: show_thread(call.output, thread, machine, snapshot, child, above, is_driven=is_driven)
-    )
+    view = thread_view(place.journal, id_, place.state_directory.parent)
+    machine = place.journal.machine_of(place.journal.instance(id_))
+    failure = None if is_asked else thread_failure(view)
+    if failure is None:
+        call.output.result(view, lambda: show_thread(call.output, view, machine))
+        return
+    if not call.output.json:
+        show_thread(call.output, view, machine)
+        failure = Refusal(failure.code, failure.message.splitlines()[0], failure.hint)
+    raise failure

@@ -18,7 +18,7 @@ from interlock.work.orchestration.reading import known_run
 from interlock.work.sessions.verbs import Caller
 from interlock.work.stories import verbs as stories
 from interlock.work.stories.reading import known_loop
-from interlock.work.threads.decisions import choose_configuration
+from interlock.work.threads.decisions import choose_configuration, looks_first, wants_driver
 from interlock.work.threads.reading import find_thread, read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
@@ -43,9 +43,6 @@ Form = Mapping[str, str]
 _PRINTED: Final = (
     "A code is printed where `ralph serve` runs, next to what it is for. Compare the two, then type it here."
 )
-_RESTS: Final = frozenset({"abandon"})
-"""The moves after which nothing goes on by itself."""
-_LOOKS: Final = frozenset({"approve", "commit"})
 
 
 # Threads
@@ -77,7 +74,7 @@ def move_thread(hands: Hands, id_: str, form: Form) -> ActionResult:
             "invalid_argument", f"{event[:80]!r} is nothing that a person does.", "Use the page's buttons."
         )
     context, shown = hands.context(), partial(_shown, hands, event)
-    question = question_at(context, id_, event, shown, looks=event in _LOOKS)
+    question = question_at(context, id_, event, shown, looks=looks_first(event))
     if question is not None and not form.get("code", "").strip():
         hands.ask(id_, event, question)
         return ActionResult(gate_page(id_, form), _PRINTED)
@@ -98,7 +95,7 @@ def move_thread(hands: Hands, id_: str, form: Form) -> ActionResult:
 
 
 def _driven(hands: Hands, id_: str, event: str) -> str:
-    if event in _RESTS or read_thread(hands.journal, id_).outcome is not None:
+    if not wants_driver(event, read_thread(hands.journal, id_)):
         return ""
     return " It goes on by itself as far as it can." if hands.drivers.start("thread", id_) else " It is being driven."
 

@@ -18,7 +18,16 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.verbs import act, configure
 
-__all__ = ["changed", "choose_configuration", "event_of", "starts_agents"]
+__all__ = [
+    "begin_polishing",
+    "begin_review",
+    "changed",
+    "choose_configuration",
+    "event_of",
+    "looks_first",
+    "starts_agents",
+    "wants_driver",
+]
 
 _WITHOUT_AGENTS: Final = frozenset({"abandon", "approve", "commit", "reopen", "withdraw"})
 _GOES_ON: Final[Mapping[str, frozenset[str]]] = {
@@ -89,3 +98,25 @@ def choose_configuration(
         act(context, id_, person, "reconfigure", shown=shown)
     configure(context, id_, person, config, mode)
     return is_resting
+
+
+def begin_polishing(context: DriverContext, id_: str, person: Person) -> None:
+    """Open a thread for docs and tests, unless it is open for them already."""
+    if read_thread(context.journal, id_).state != "Polishing":
+        act(context, id_, person, "polish")
+
+
+def begin_review(context: DriverContext, id_: str, person: Person) -> None:
+    """Take a thread whose implementation is done to its review; elsewhere, change nothing."""
+    if read_thread(context.journal, id_).state == "Implemented":
+        act(context, id_, person, "ready")
+
+
+def wants_driver(event: str, thread: Thread) -> bool:
+    """True if a thread may continue by itself after a move of a person."""
+    return event != "abandon" and thread.outcome is None
+
+
+def looks_first(event: str) -> bool:
+    """True if the work tree must be looked at before a person is asked, because the move is about its files."""
+    return event in ("approve", "commit")

@@ -4,4 +4,6 @@ values    what views share: the base of those of instances, spending, drivers, c
 encoding  a view as plain data, named as in Python; MCP's names are the struct's own
 ticket    a ticket with everything on it
 session   an agent's session, with its history and what was seen
+thread    a thread: its spec, place, proof, tries, gates, and what a person can do
+failure   the error, and so the exit status, that driving something ends with
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -16,29 +15,22 @@ from interlock.faces.web.looks import look_of
 from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.patches import Patch, read_patch
 from interlock.machine import Machine
-from interlock.work.driver.lease_holders import is_present
 from interlock.work.driver.transcripts import Spoken, spoken, tail_of
 from interlock.work.gates.display import visible
 from interlock.work.inspection.comparison import side_by_side
-from interlock.work.threads.children import CHILDREN, shown_child
-from interlock.work.threads.choices import choices
+from interlock.work.threads.children import CHILDREN
 from interlock.work.threads.driver_step import default_config
-from interlock.work.threads.history import moves_of, passings_of, tries_of
 from interlock.work.threads.reading import find_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
-from interlock.work.threads.showing import is_recommended, whole_diff
+from interlock.work.threads.showing import whole_diff
 from interlock.work.threads.spec import faults, parse_spec, template
-from interlock.work.tickets.numbers import number_of
-from interlock.work.verification.receipt import Receipt, from_data
+from interlock.work.verification.receipt import from_data
+from interlock.work.views.thread import ThreadView, is_live, view_of_thread
 from interlock.world.git import diff
 
 __all__ = ["PAGES"]
 
-_AT_WORK: Final = ("Assessing", "Preflight", "Running", "Verifying", "Polishing")
-"""Where agents or verifiers may be printing something right now."""
-_DRIVEN: Final = ("Assessing", "Preflight", "Running", "Verifying")
-"""Where it goes on by itself, if somebody drives it."""
 _MOST_DRAFT: Final = 40_000
 _SHOWN_PARTS: Final = 40
 _SHOWN_SESSIONS: Final = 10
@@ -62,54 +54,34 @@ def _thread(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     if at is not None:
         entries = entries[: max(1, at)]
     thread = folded(thread_of, entries)
-    snapshot = sight.journal.snapshot(instance.id, at)
-    limit = snapshot.settings.get("iteration.limit", machine.settings["iteration.limit"])
-    moves = moves_of(entries)
+    trouble = sight.trouble(instance) if at is None else ""
+    view = view_of_thread(sight.journal, instance, entries, thread, sight.state_directory.parent, at, trouble)
     receipt = from_data(thread.receipt) if thread.receipt is not None else None
     return {
-        "thread": thread,
+        "thread": view,
         "machine": machine,
-        "look": look_of(machine, thread.state),
-        "phases": _phases(machine, thread.state, [one.to for one in moves]),
-        "moves": moves[::-1],
+        "look": look_of(machine, view.state),
+        "phases": _phases(machine, view.state, [one.to for one in view.moves]),
         "at": None if at is None else len(entries),
         "versions": instance.version,
-        "iteration": snapshot.counters.get("iteration", 1),
-        "iterations": int(limit),
-        "choices": choices(machine, thread.state) if at is None and thread.outcome is None else [],
-        "driver": _driver(sight, thread),
-        "trouble": sight.trouble(instance) if at is None else "",
-        "is_recommended": is_recommended(thread, snapshot) and thread.state == "PendingReview",
-        **_spec(thread, asked),
+        **_spec(thread, asked, is_drafting=view.is_drafting),
         "receipt": receipt,
-        "is_judged": bool(thread.judged),
-        "criteria": _criteria(thread, receipt if thread.judged else None),
-        "tries": tries_of(entries)[::-1],
-        "passings": passings_of(entries)[::-1],
         "patch": _patch(thread, sight) if receipt is not None else None,
-        "child": shown_child(sight.journal, thread),
         "shown_parts": _SHOWN_PARTS,
         "sessions": rows_of(sight, sight.journal.recent("session", _SHOWN_SESSIONS, parent=thread.id)),
-        "ticket": _ticket(sight, instance.parent),
-        **_output(sight, thread),
-        **_writing(sight, thread, is_now=at is None),
+        "ticket_title": _ticket_title(sight, instance.parent),
+        **_output(sight, view),
+        **_writing(sight, thread, view),
     }
 
 
-def _writing(sight: Sight, thread: Thread, *, is_now: bool) -> dict[str, Any]:
-    """What a person can write on a thread, beside the moves of its machine."""
-    is_open = is_now and thread.outcome is None
-    is_drafting = is_open and thread.state == "Drafting"
+def _writing(sight: Sight, thread: Thread, view: ThreadView) -> dict[str, Any]:
+    """The forms of what a person can write on a thread, beside the moves of its machine."""
     known = thread.revision.text if thread.revision is not None else template(thread.title)
     config = thread.config or default_config(sight.settings)
     return {
-        "is_drafting": is_drafting,
         # What is shown is cut and cleaned; a text that would come back changed is not offered to be sent back.
-        "draft": known if is_drafting and len(known) <= _MOST_DRAFT and visible(known) == known else None,
-        "may_drive": is_open and thread.state in _DRIVEN and _driver(sight, thread) is None,
-        "may_tell": is_open and thread.state in ("Configuring", "Running", "Paused", "Verifying", "Stuck"),
-        "may_configure": is_open and thread.state in ("Finalized", "Configuring", "Paused"),
-        "may_undo": is_drafting and bool(thread.kept),
+        "draft": known if view.may_draft and len(known) <= _MOST_DRAFT and visible(known) == known else None,
         "drivers": ("plain", *CHILDREN),
         "config_fields": (
             ("agents", "Agents, with commas between them", ", ".join(config.agents)),
@@ -150,27 +122,16 @@ def _phases(machine: Machine, state: str, way: list[str]) -> list[tuple[str, lis
     return list(groups.items())
 
 
-def _driver(sight: Sight, thread: Thread) -> str | None:
-    lease = sight.journal.held(f"thread:{thread.id}", is_present)
-    return str(lease.holder) if lease is not None else None
-
-
-def _ticket(sight: Sight, parent: str | None) -> dict[str, Any] | None:
-    """The ticket that the thread is of, where it is of one."""
-    if parent is None:
-        return None
-    with suppress(InterlockError):
-        above = sight.journal.instance(parent)
-        if above.machine == "ticket":
-            evidence = sight.journal.first_entries([above.id])[above.id].decoded_evidence()
-            return {"number": number_of(evidence.names), "title": str(evidence.data.get("title", "")), "row": above}
-    return None
+def _ticket_title(sight: Sight, parent: str | None) -> str:
+    """The title of the ticket that the thread is of; empty where it is of none."""
+    first = sight.journal.first_entries([parent]) if parent is not None else {}
+    return next((str(one.decoded_evidence().data.get("title", "")) for one in first.values()), "")
 
 
 # What it is about
 
 
-def _spec(thread: Thread, asked: PageRequest) -> dict[str, Any]:
+def _spec(thread: Thread, asked: PageRequest, *, is_drafting: bool) -> dict[str, Any]:
     """The spec, and two of its revisions side by side: the two that the address names, or the last two."""
     revisions = {one.number: one for one in thread.revisions}
     numbers = list(revisions)[-_MOST_REVISIONS:]
@@ -187,23 +148,10 @@ def _spec(thread: Thread, asked: PageRequest) -> dict[str, Any]:
         "right": right,
         "is_compared": chosen,
         "pairs": side_by_side(*both) if both else [],
-        "faults": faults(parse_spec(thread.revision.text)) if thread.revision and thread.state == "Drafting" else [],
+        "faults": faults(parse_spec(thread.revision.text)) if thread.revision and is_drafting else [],
+        "messages": thread.messages,
+        "assessment": thread.assessment,
     }
-
-
-def _criteria(thread: Thread, receipt: Receipt | None) -> list[dict[str, Any]]:
-    """What must be true, with how it was judged; before anything was judged, as the spec says it."""
-    if receipt is not None:
-        return [
-            {"number": one.number, "text": one.text, "met": one.met, "why": one.why, "by": one.by, "command": ""}
-            for one in receipt.criteria
-        ]
-    if thread.revision is None:
-        return []
-    return [
-        {"number": one.number, "text": one.text, "met": None, "why": "", "by": "", "command": one.command or ""}
-        for one in parse_spec(thread.revision.text).criteria
-    ]
 
 
 # What was made
@@ -245,15 +193,13 @@ def _changes(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
 # What is said
 
 
-def _output(sight: Sight, thread: Thread) -> dict[str, Any]:
+def _output(sight: Sight, thread: ThreadView) -> dict[str, Any]:
     """The end of what the agents say in the run that is under way, or was last."""
     latest = sight.journal.recent("session", 1, parent=thread.id)
     usual = next(iter(thread.config.agents), None) if thread.config is not None else None
     agent = _agent(sight, latest[0].id) if latest else usual
     return {
-        "run": thread.run,
         "agent": agent,
-        "is_live": thread.state in _AT_WORK and thread.outcome is None,
         "spoken": _spoken(sight, thread.run, agent) if thread.run else [],
     }
 
@@ -275,8 +221,8 @@ def _talk(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         raise NotFound("unknown_instance", "The thread has no such run.", "Its page names the runs that it has.")
     latest = sight.journal.recent("session", 1, parent=instance.id)
     agent = _agent(sight, latest[0].id) if latest else None
-    is_live = instance.outcome is None and instance.state in _AT_WORK
-    return {"id": instance.id, "run": run, "is_live": is_live, "spoken": _spoken(sight, run, agent)}
+    live = is_live(instance.state, instance.outcome)
+    return {"id": instance.id, "run": run, "is_live": live, "spoken": _spoken(sight, run, agent)}
 
 
 def _topics(asked: PageRequest) -> frozenset[str]:
