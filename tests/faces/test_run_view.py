@@ -123,7 +123,7 @@ def test_the_counts_the_verdict_and_the_spending_are_shown(journal: Journal) -> 
     assert lines[0] == "▶ Planning  0 of 2 tasks closed · planning retry 1 of 2 · 0:00"
     assert any(line.startswith("  [ ] task-1 (attempt 2 of 3)") for line in lines)
     assert "last verdict  task-1: Failed. it is not right" in lines
-    assert lines[-1] == "1 run of agents, 61 s, $0.50, 1200 tokens"
+    assert lines[-1] == "1 run, 61 s of agents, $0.50, 1200 tokens"
 
 
 def test_only_what_happens_from_now_on_is_news_and_each_thing_once(journal: Journal) -> None:

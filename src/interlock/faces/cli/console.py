@@ -11,13 +11,16 @@ import msgspec
 from msgspec.structs import asdict
 from rich.live import Live
 
+from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.faces.cli.styled import Text
+from interlock.machine import load_shipped
 from interlock.work.orchestration.news import AtWork, RunNews, words_of
 from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
 from interlock.work.stories.stuck import NoProgress
 from interlock.work.threads.record import Thread
+from interlock.work.views.values import spent_of
 from interlock.world.agents.happenings import Failure, Said, UsedTool, Warned
 
 if TYPE_CHECKING:
@@ -27,23 +30,6 @@ __all__ = ["LiveView", "Reporter"]
 
 _LONGEST = 200
 _ALL = 4000
-_STYLES = {
-    "IMPLEMENT": "yellow",
-    "TEST": "cyan",
-    "VALIDATE": "cyan",
-    "COMMIT": "green",
-    "BLOCKER": "bold red",
-    "Running": "yellow",
-    "Verifying": "cyan",
-    "Preflight": "cyan",
-    "Assessing": "blue",
-    "Planning": "blue",
-    "Executing": "yellow",
-    "Reviewing": "magenta",
-    "Complete": "cyan",
-    "Failed": "bold red",
-    "Exit": "bold green",
-}
 _MINUTE = 60
 
 
@@ -146,15 +132,19 @@ class _Status:
         if what is None:
             return Text()
         seconds = int(time.monotonic() - self._since)
-        spent, dollars, tokens = what.spent() if isinstance(what, Loop) else what.spent
+        spent = spent_of(what.spent() if isinstance(what, Loop) else what.spent)
         parts = [
             *_within(what),
             f"{seconds // _MINUTE}:{seconds % _MINUTE:02d}",
-            f"{spent:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
+            spent.text,
         ]
-        return Text.assemble(
-            (f"▶ {what.state}", _STYLES.get(what.state, "bold")), "  ", " · ".join(filter(None, parts))
-        )
+        return Text.assemble((f"▶ {what.state}", _style(what)), "  ", " · ".join(filter(None, parts)))
+
+
+def _style(what: Loop | Thread | Run) -> str:
+    """The colour of its state."""
+    machine = {Loop: "story", Thread: "thread", Run: "orchestrator"}[type(what)]
+    return shade(load_shipped(machine).states.get(what.state)) or "bold"
 
 
 def _within(what: Loop | Thread | Run) -> list[str]:
@@ -169,8 +159,7 @@ def _within(what: Loop | Thread | Run) -> list[str]:
 
 def _within_loop(loop: Loop) -> list[str]:
     """The subtask, and which attempt at it this is."""
-    known = loop.progress.story(loop.story) if loop.story else None
-    attempt = f"attempt {min(known.retry_count, 2) + 1} of 3" if known and loop.state == "IMPLEMENT" else ""
+    attempt = f"attempt {loop.attempt} of 3" if loop.attempt is not None else ""
     return [f"{one_line(loop.story or '')} {loop.task or ''}".strip(), attempt]
 
 
@@ -187,7 +176,7 @@ def _state_line(what: Loop | Thread | Run) -> Text:
             closed = sum(one.mark in "xC" for one in what.plan.tasks)
             done = f"  {closed} of {len(what.plan.tasks)} tasks closed" if what.plan.tasks else ""
             more = ("", (done, "dim"))
-    return Text.assemble((what.state, _STYLES.get(what.state, "bold")), *more)
+    return Text.assemble((what.state, _style(what)), *more)
 
 
 def _run_line(what: AtWork | RunNews) -> Text:

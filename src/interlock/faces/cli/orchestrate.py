@@ -5,15 +5,13 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
-from interlock.errors import InterlockError, NotFound, Refusal
+from interlock.errors import NotFound, Refusal
 from interlock.faces.cli.command import CommandCall, Verb, positive
 from interlock.faces.cli.driving import DriverSession, open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Workspace, caller_of, person_of, readable, writable
-from interlock.faces.cli.run_data import around, data_of, row_of
 
 if TYPE_CHECKING:
-    from interlock.journal import Entry
     from interlock.work.orchestration.needs import RunNeed
     from interlock.work.orchestration.record import Run
 
@@ -91,56 +89,40 @@ def _is_person(call: CommandCall) -> bool:
 
 def _drive(call: CommandCall, here: DriverSession, id_: str) -> None:
     """Drive a run; where it fails and a person is there, ask, and go on with what they say."""
+    from interlock.faces.cli.run_pages import show_run
     from interlock.work.orchestration.verbs import resume
+    from interlock.work.views.failure import failure_of
+    from interlock.work.views.run import run_view
 
-    run = _driven(call, here, id_)
-    while run.outcome == "failure":
-        need = _told_failure(call, here.place, run)
-        wish = None if call.output.json or not _is_person(call) else _asked(need)
+    while True:
+        run = _driven(call, here, id_)
+        view = run_view(here.place.journal, run)
+        failure = failure_of(view, is_interrupted=here.interrupts.presses > 0)
+        if failure is None:
+            break
+        if view.needs is None:
+            raise failure
+        if not call.output.json:
+            show_run(call.output, view, hints=False)
+            call.output.stdout.flush()
+        wish = None if call.output.json or not _is_person(call) else _asked(view.needs)
         if wish is None:
-            hint = 'Mend it, then `ralph orchestrate resume`; `resume --say "…"` says what should change.'
-            raise Refusal("run_failed", one_line(need.says), hint, data_of(run, need))
-        run = _driven(call, here, resume(here.context, person_of(call, here.place), run, wish))
-    if run.outcome is None and here.interrupts.presses:
-        hint = "`ralph orchestrate resume` goes on."
-        raise InterlockError("interrupted", f"Rests in {run.state}; nothing is lost.", hint)
-    if run.paused is not None and run.paused.needs_person:
-        hint = "Mend that, then `ralph orchestrate resume` goes on."
-        raise Refusal("run_rests", f"The run rests in {run.state}: {one_line(run.paused.reason)}.", hint, data_of(run))
-    _tell(call, here.place, run)
+            raise failure
+        id_ = resume(here.context, person_of(call, here.place), run, wish)
+    call.output.result(view, lambda: show_run(call.output, view))
 
 
 def _driven(call: CommandCall, here: DriverSession, id_: str) -> Run:
     """Drive it until it ends or rests; what a person adds from elsewhere ends what runs, and it goes on with that."""
     from interlock.faces.cli.run_view import RunDisplay
     from interlock.work.orchestration.loop import drive
+    from interlock.work.orchestration.verbs import interrupts
 
     here.teller.watch(RunDisplay(here.context.journal, id_, is_whole=call.output.json))
-    return here.drive(lambda: drive(here.context, id_), lambda entry: entry.instance == id_ and _is_told(entry))
-
-
-def _is_told(entry: Entry) -> bool:
-    """Whether somebody elsewhere lets the run rest, or gives it something new to plan."""
-    from interlock.work.driver.record import is_pause
-
-    is_noted = entry.event == "noted"
-    return entry.event == "requirements_added" or (is_noted and is_pause(entry.decoded_evidence().data))
+    return here.drive(lambda: drive(here.context, id_), lambda entry: entry.instance == id_ and interrupts(entry))
 
 
 # Failed
-
-
-def _told_failure(call: CommandCall, place: Workspace, run: Run) -> RunNeed:
-    """Say what it needs; what it says of it as data, too."""
-    from interlock.faces.cli.run_pages import show_run
-    from interlock.work.orchestration.run_status import standing_of
-
-    standing = standing_of(place.journal, run)
-    assert standing.need is not None
-    if not call.output.json:
-        show_run(call.output, standing, hints=False)
-        call.output.stdout.flush()
-    return standing.need
 
 
 def _asked(need: RunNeed) -> str | None:
@@ -185,21 +167,19 @@ def _status(call: CommandCall) -> None:
 
 def _tell(call: CommandCall, place: Workspace, run: Run, *, all_tasks: bool = False) -> None:
     from interlock.faces.cli.run_pages import show_run
-    from interlock.work.orchestration.reading import successor
-    from interlock.work.orchestration.run_status import standing_of
+    from interlock.work.views.run import run_view
 
-    later = successor(place.journal, run) if run.outcome == "failure" else None
-    standing = standing_of(place.journal, run, later)
-    data = {**data_of(run, standing.need), **around(standing)}
-    call.output.result(data, lambda: show_run(call.output, standing, all_tasks=all_tasks))
+    view = run_view(place.journal, run)
+    call.output.result(view, lambda: show_run(call.output, view, all_tasks=all_tasks))
 
 
 def _list(call: CommandCall) -> None:
     from interlock.faces.cli.run_pages import show_runs
     from interlock.work.orchestration.reading import recent_runs
+    from interlock.work.views.run import run_row
 
     with readable(call) as place:
-        rows = [row_of(one) for one in recent_runs(place.journal, call.arguments.limit)]
+        rows = [run_row(one) for one in recent_runs(place.journal, call.arguments.limit)]
     if not rows:
         said = 'There are no runs. `ralph orchestrate "GOAL"` begins one.'
         call.output.result([], lambda: call.output.message(said))
@@ -212,17 +192,17 @@ def _list(call: CommandCall) -> None:
 
 def _add(call: CommandCall) -> None:
     """New requirements: the planner hears of them before anything else is begun."""
-    from interlock.work.driver.lease_holders import is_present
-    from interlock.work.orchestration.reading import known_run
+    from interlock.work.driver.lease_holders import is_driven
+    from interlock.work.orchestration.reading import MACHINE, known_run
     from interlock.work.orchestration.verbs import add
 
     with writable(call) as place:
         run = known_run(place.journal, call.arguments.run)
         add(place.journal, caller_of(call, place).actor, run, call.arguments.text)
-        is_driven = bool(place.journal.is_held(f"orchestrator:{run.id}", is_present))
+        driven = is_driven(place.journal, MACHINE, run.id)
     said = "What runs is ended, and the planner hears of it next."
-    said = said if is_driven else "The planner hears of it first; `ralph orchestrate resume` goes on."
-    call.output.result({"id": run.id, "driven": is_driven}, lambda: call.output.text(said))
+    said = said if driven else "The planner hears of it first; `ralph orchestrate resume` goes on."
+    call.output.result({"id": run.id, "driven": driven}, lambda: call.output.text(said))
 
 
 def _stop(call: CommandCall) -> None:

@@ -13,8 +13,9 @@ from interlock.faces.cli.run_pages import counted, spent_line, task_lines
 from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import AtWork, news_of, words_of
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.run_status import Counts, counts_of
 from interlock.work.orchestration.values import Task
+from interlock.work.views.run import Counts, counts_of
+from interlock.work.views.values import Spent, spent_of
 from interlock.world.agents.happenings import Said, UsedTool
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _MINUTE = 60
 _FEWEST, _MOST = 3, 9
 _AROUND = 8
 """How many lines there are besides the tasks, with one for the prompt."""
-_VERIFIED = ("Reviewing", "Complete")
 
 
 class _Glance(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class _Glance(msgspec.Struct, frozen=True):
     task: str | None
     verdict: str
     invocations: int
-    spent: tuple[float, float, int]
+    spent: Spent
     counts: Counts
     verifies: bool
 
@@ -96,9 +96,9 @@ class RunDisplay:
             task=run.task,
             verdict=run.verdict,
             invocations=len(run.invocations),
-            spent=run.spent,
+            spent=spent_of(run.spent),
             counts=counts_of(self._journal, self._id),
-            verifies=run.state in _VERIFIED and run.receipt is None and run.at_work is None,
+            verifies=run.is_verifying,
         )
 
     # Drawing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +13,13 @@ from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import caller_of, readable, writable
 from interlock.faces.cli.story_flags import run_arguments
-from interlock.faces.cli.story_run import drive_loop, loop_data, no_progress, run_loop
+from interlock.faces.cli.story_run import drive_loop, run_loop
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Actor
     from interlock.work.stories.record import Loop
+    from interlock.work.views.loop import LoopView
 
 __all__ = ["VERBS"]
 
@@ -28,15 +29,18 @@ __all__ = ["VERBS"]
 
 def _status(call: CommandCall) -> None:
     """`ralph story status`, and `ralph --status`: where the loop and its stories stand."""
+    from msgspec.structs import asdict
+
     from interlock.work.stories.reading import known_loop
     from interlock.work.stories.unsent import waiting
+    from interlock.work.views.loop import loop_view
 
     with readable(call) as place:
-        loop = known_loop(place.journal)
+        view = loop_view(place.journal, known_loop(place.journal))
         unsent = len(waiting(place.journal))
         stories = _listed(place.work_tree or call.directory) if call.arguments.tasks else None
-    data = {**loop_data(loop), "unsent": unsent, **({} if stories is None else {"tasks": stories})}
-    call.output.result(data, lambda: _show(call, loop, unsent, stories or ()))
+    data = {**asdict(view), "unsent": unsent, **({} if stories is None else {"tasks": stories})}
+    call.output.result(data, lambda: _show(call, view, unsent, stories or ()))
 
 
 def _tasks(call: CommandCall) -> None:
@@ -80,25 +84,24 @@ def _show_tasks(call: CommandCall, stories: Sequence[dict[str, Any]]) -> None:
 _MARKS = {"complete": "●", "in_progress": "◑", "blocked": "▲", "not_started": "○"}
 
 
-def _show(call: CommandCall, loop: Loop, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
+def _show(call: CommandCall, loop: LoopView, unsent: int, stories: Sequence[dict[str, Any]]) -> None:
     where = f" on {loop.story} {loop.task}" if loop.story else ""
-    rests = f"  paused: {one_line(loop.paused.reason)}" if loop.paused is not None else ""
+    rests = f"  paused: {one_line(loop.paused)}" if loop.paused is not None else ""
     call.output.text(f"{loop.state}{where}, iteration {loop.iteration}{rests}")
-    for one in loop.progress.stories:
+    for one in loop.stories:
         more = f"  {one_line(one.blocker_reason)}" if one.blocker_reason else f"  {one.current_task or ''}"
         call.output.text(f"  {_MARKS[one.status]} {one_line(one.id)}  {one.status}{more}".rstrip())
-    seconds, dollars, tokens = loop.spent()
-    call.output.text(f"spent: {seconds:.0f} s, ${dollars:.2f}, {tokens} tokens")
+    call.output.text(f"spent: {loop.spent.text}")
     if unsent:
         events = "1 memory event waits" if unsent == 1 else f"{unsent} memory events wait"
         call.output.text(f"{events} for the server; the next loop that reaches it sends what waits")
-    for fact in no_progress(loop):
+    for fact in loop.no_progress:
         call.output.text(f"no progress: {one_line(fact)}")
     for text in loop.context:
         call.output.text(f"context for the next agent: {one_line(text)}")
     for attempt in loop.attempts[-5:]:
         call.output.text(
-            f"  #{attempt.number} {attempt.role} {attempt.agent}: {attempt.ending}, {attempt.seconds:.0f} s"
+            f"  #{attempt.iteration} {attempt.role} {attempt.agent}: {attempt.ending}, {attempt.seconds:.0f} s"
         )
     _show_tasks(call, stories)
 
@@ -126,12 +129,14 @@ def _init(call: CommandCall) -> None:
 # Steering
 
 
-def _steer(call: CommandCall, work: Any, said: str) -> None:
+def _steer(call: CommandCall, work: Callable[[Journal, Actor], Loop], said: str) -> None:
+    from interlock.work.views.loop import loop_view
+
     with writable(call) as place:
         journal: Journal = place.journal
         actor: Actor = caller_of(call, place).actor
-        loop = work(journal, actor)
-    call.output.result(loop_data(loop), lambda: call.output.text(said))
+        view = loop_view(journal, work(journal, actor))
+    call.output.result(view, lambda: call.output.text(said))
 
 
 def _context(call: CommandCall) -> None:
@@ -173,22 +178,20 @@ def _skip(call: CommandCall) -> None:
 
 def _unblock(call: CommandCall) -> None:
     """In the loop that is under way; where none is, in `progress.txt`, where the next loop finds it."""
-    from interlock.work.stories.context import read_text, write_text
-    from interlock.work.stories.progress import FILE
-    from interlock.work.stories.reading import open_loop
-    from interlock.work.stories.verbs import unblock, unblocked
+    from interlock.work.stories.decisions import unblock_story
+    from interlock.work.stories.record import Loop
+    from interlock.work.views.loop import loop_view
 
     story = call.arguments.story
-    with readable(call) as place:
-        path = (place.work_tree or call.directory) / FILE
-        text = read_text(path) if open_loop(place.journal) is None else None
-        person = caller_of(call, place).actor.kind == "human"
-    if text is None or not person:
-        _steer(call, lambda journal, actor: unblock(journal, actor, story), f"{story} starts anew.")
+    with writable(call) as place:
+        root = place.work_tree or call.directory
+        found = unblock_story(place.journal, caller_of(call, place).actor, root, story)
+        view = loop_view(place.journal, found) if isinstance(found, Loop) else None
+    if view is not None:
+        call.output.result(view, lambda: call.output.text(f"{story} starts anew."))
         return
-    write_text(path, unblocked(text, story))
     said = f"{story} starts anew with the next `ralph story run`."
-    call.output.result({"story": story, "file": str(path)}, lambda: call.output.text(said))
+    call.output.result({"story": story, "file": str(found)}, lambda: call.output.text(said))
 
 
 def _limit(call: CommandCall) -> None:

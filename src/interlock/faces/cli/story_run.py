@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from interlock.errors import InterlockError, Refusal
 from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.driving import open_driver_session
 from interlock.faces.cli.output import one_line
@@ -15,28 +13,20 @@ from interlock.faces.cli.story_flags import asked
 
 if TYPE_CHECKING:
     from interlock.work.stories.context import StoryContext
-    from interlock.work.stories.loop import LoopResult
     from interlock.work.stories.opening import LoopOptions
-    from interlock.work.stories.record import Loop
+    from interlock.work.views.loop import LoopView
 
-__all__ = ["drive_loop", "loop_data", "no_progress", "run_loop"]
+__all__ = ["drive_loop", "run_loop"]
 
 
 def run_loop(call: CommandCall) -> None:
     """`ralph story run`, and `ralph "PROMPT"`: begin the loop, or go on with it, until it ends or is stopped."""
-    from interlock.work.stories.loop import begin
-    from interlock.work.stories.reading import known_loop, open_loop
-    from interlock.work.stories.verbs import resume
+    from interlock.work.stories.decisions import begin_or_resume
 
     given, wishes = call.arguments, asked(call)
 
     def decided(place: Workspace, context: StoryContext) -> str:
-        if open_loop(place.journal) is None:
-            _must_be_clean(context.root)
-        loop = begin(context, prompt=wishes.prompt)
-        if known_loop(place.journal).paused is not None:
-            resume(place.journal, caller_of(call, place).actor)
-        return loop
+        return begin_or_resume(context, caller_of(call, place).actor, wishes.prompt)
 
     _go_on(call, wishes, decided, streams=not given.no_stream, is_verbose=given.verbose_tools)
 
@@ -64,92 +54,20 @@ def _go_on(
     """Drive the loop that is chosen, until it ends or is stopped."""
     from interlock.work.stories.loop import drive
     from interlock.work.stories.opening import make_story_context, pauses
+    from interlock.work.views.failure import failure_of
+    from interlock.work.views.loop import loop_view
 
     with open_driver_session(call, starts_agents=True, streams=streams, is_verbose=is_verbose) as here:
         context = make_story_context(here.context, wishes)
         loop = chosen(here.place, context)
         driven = here.drive(lambda: drive(context, loop), lambda entry: entry.instance == loop and pauses(entry))
-    _end(call, driven, pressed=here.interrupts.presses > 0)
+        view = loop_view(here.place.journal, driven.loop)
+    failure = failure_of(view, is_interrupted=here.interrupts.presses > 0)
+    if failure is not None:
+        raise failure
+    call.output.result(view, lambda: None if driven.ended else _show_paused(call, view))
 
 
-def _must_be_clean(root: Path) -> None:
-    """A loop does not begin on somebody's unfinished work: its first commit would swallow it."""
-    from interlock.work.stories.context import own_files, read_text
-    from interlock.work.stories.progress import FILE, parse
-    from interlock.world.git import state
-
-    try:
-        text = read_text(root / FILE)
-        progress = None if text is None else parse(text)
-    except Refusal:
-        progress = None
-    if progress is None:
-        return  # the loop itself says what is missing or wrong
-    found = state(root)
-    changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, progress)}
-    if changed:
-        named = ", ".join(sorted(changed)[:5]) + ("…" if len(changed) > 5 else "")
-        message = f"The work tree has changes that are not committed: {one_line(named)}."
-        raise Refusal(
-            "setup_required", message, "Commit them, or put them away with `git stash -u`, then run it again."
-        )
-
-
-def _end(call: CommandCall, driven: LoopResult, *, pressed: bool) -> None:
-    """What the loop came to: its promise and its summary, and an exit status that says who is needed."""
-    loop = driven.loop
-    data = loop_data(loop)
-    if pressed and not driven.ended:
-        message = f"Stopped in {loop.state}; nothing is lost."
-        raise InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
-    if loop.paused is not None and loop.paused.needs_person and not driven.ended:
-        hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
-        raise Refusal("loop_paused", f"The loop rests in {loop.state}: {loop.paused.reason}.", hint, data)
-    if not driven.ended:
-        why = f": {one_line(loop.paused.reason)}" if loop.paused is not None else ""
-        said = f"The loop rests in {loop.state}{why}. `ralph story run` goes on with it."
-        call.output.result(data, lambda: call.output.text(said))
-    elif loop.outcome == "all_complete":
-        call.output.result(data, lambda: None)
-    elif loop.outcome == "only_blocked_left":
-        needs = "; ".join(f"{one}: {why}" for one, why in loop.needs.items())
-        hint = "Mend what each needs, then `ralph story unblock STORY` and `ralph story run`."
-        raise Refusal("loop_blocked", f"Only blocked stories are left: {needs}.", hint, data)
-    else:
-        hint = "`ralph story init` makes a progress.txt from the stories that there are; --print shows it."
-        raise Refusal("setup_required", loop.explanation or "Something is missing.", hint, data)
-
-
-def loop_data(loop: Loop) -> dict[str, Any]:
-    from interlock.work.stories.context import plain
-
-    seconds, dollars, tokens = loop.spent()
-    progress = plain(loop.progress)
-    return {
-        "id": loop.id,
-        "state": loop.state,
-        "outcome": loop.outcome,
-        "story": loop.story,
-        "task": loop.task,
-        "iteration": loop.iteration,
-        "paused": loop.paused.reason if loop.paused is not None else None,
-        "limited": loop.limited,
-        "stories": progress.get("stories", []),
-        "metrics": progress.get("metrics", {}),
-        "spent": {"seconds": round(seconds, 3), "usd": round(dollars, 4), "tokens": tokens},
-        "context": loop.context,
-        "last_failure": loop.failure,
-        "no_progress": list(no_progress(loop)),
-        "unsent": len(loop.unsent),
-        "attempts": [
-            {"iteration": one.number, "task": one.task, "role": one.role, "agent": one.agent, "ending": one.ending}
-            for one in loop.attempts[-5:]
-        ],
-    }
-
-
-def no_progress(loop: Loop) -> tuple[str, ...]:
-    """Which facts the last attempt at the task in hand has not changed."""
-    from interlock.work.stories.stuck import standstill
-
-    return standstill(loop.base, loop.facts) if loop.story else ()
+def _show_paused(call: CommandCall, view: LoopView) -> None:
+    why = f": {one_line(view.paused)}" if view.paused else ""
+    call.output.text(f"The loop rests in {view.state}{why}. `ralph story run` goes on with it.")

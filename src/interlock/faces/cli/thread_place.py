@@ -53,12 +53,12 @@ def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) ->
 def tell_thread(call: CommandCall, place: Workspace, id_: str, *, is_asked: bool = False) -> None:
     """Where a thread stands now; after a move, an exit status of 5 where something failed and a person is needed."""
     from interlock.faces.cli.thread_pages import show_thread
-    from interlock.work.views.failure import thread_failure
+    from interlock.work.views.failure import failure_of
     from interlock.work.views.thread import thread_view
 
     view = thread_view(place.journal, id_, place.state_directory.parent)
     machine = place.journal.machine_of(place.journal.instance(id_))
-    failure = None if is_asked else thread_failure(view)
+    failure = None if is_asked else failure_of(view)
     if failure is None:
         call.output.result(view, lambda: show_thread(call.output, view, machine))
         return

@@ -32,7 +32,6 @@
     ledger       the tallies of all runs, as a projection of the journal
     needs        what a run that failed needs of a person (PURE)
     news         what happens in a run, in words (PURE)
-    run_status   where a run stands, who drives it and who is at work
 
 An agent writes none of the session's files: it answers, and what it answered is checked, journaled and projected.
 """

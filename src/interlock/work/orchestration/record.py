@@ -121,6 +121,11 @@ class Run(DriverRecord):
         return self.wishes[self.told :]
 
     @property
+    def is_verifying(self) -> bool:
+        """True while our own verifiers look at what was done, before a role is asked about it."""
+        return self.state in ("Reviewing", "Complete") and self.receipt is None and self.at_work is None
+
+    @property
     def request(self) -> str:
         """All that people want of the run."""
         return "\n\n".join([self.goal, *self.wishes])

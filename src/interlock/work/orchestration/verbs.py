@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlock.errors import Refusal, UsageError
-from interlock.journal import Journal
+from interlock.journal import Entry, Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.record import PAUSED
+from interlock.work.driver.record import PAUSED, is_pause
 from interlock.work.driver.thread_owned import driven_by, refuse_on_a_threads_branch
 from interlock.work.gates.person import Person, must_be_person
 from interlock.work.orchestration.beginning import (
@@ -31,6 +31,7 @@ from interlock.world.redaction import redacted
 __all__ = [
     "add",
     "begin_goal",
+    "interrupts",
     "resume",
     "resume_directory",
     "roles_of",
@@ -174,3 +175,9 @@ def resume_directory(context: DriverContext, session: str, roles: Mapping[str, s
     refuse_on_a_threads_branch(context)
     found = found_on_disk(context, session)
     return begin(context, found.goal, session, roles, carries=found) if found is not None else None
+
+
+def interrupts(entry: Entry) -> bool:
+    """True if an entry of a run ends what its driver runs: somebody paused it, or gave it more to plan."""
+    is_paused = entry.event == NOTED and is_pause(entry.decoded_evidence().data)
+    return is_paused or entry.event == "requirements_added"

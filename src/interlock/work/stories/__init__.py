@@ -18,5 +18,5 @@ loop         driving it: read where it stands, do the next effect, write down wh
   driver_step  the loop in one state; `runs` is one run of one agent for it
   context      where a loop works, and with what; `opening` makes it ready, `loop_cache` is kept between steps
   files        `progress.txt` made of the journal, and people's edits read back
-verbs        what people do about a loop, while it runs or rests
+verbs        what people do about a loop, while it runs or rests; `decisions` are those that a face starts with
 """

@@ -89,6 +89,12 @@ class Loop(DriverRecord):
         return used.seconds, used.usd, used.tokens
 
     @property
+    def attempt(self) -> int | None:
+        """Which attempt at the subtask is made now, of three; None where an agent is not at it."""
+        known = self.progress.story(self.story) if self.story else None
+        return min(known.retry_count, 2) + 1 if known and self.state == "IMPLEMENT" else None
+
+    @property
     def next_iteration(self) -> int:
         """The number of the iteration that an agent's run would be of."""
         return self.iteration + (self.begun != self.entered)

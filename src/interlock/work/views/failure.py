@@ -2,22 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
-from interlock.errors import Refusal
+from interlock.errors import InterlockError, Refusal
 from interlock.work.views.encoding import as_data
-from interlock.work.views.thread import ThreadView
+from interlock.world.characters import marked
 
-__all__ = ["thread_failure"]
+if TYPE_CHECKING:
+    from interlock.work.views.loop import LoopView
+    from interlock.work.views.run import RunView
+    from interlock.work.views.thread import ThreadView
+    from interlock.work.views.values import DrivenView
 
-_THREADS: Final = {"Stuck": "thread_stuck", "PreflightFailed": "preflight_failed"}
+__all__ = ["failure_of"]
+
+_STUCK: Final = {"Stuck": "thread_stuck", "PreflightFailed": "preflight_failed"}
 """The states that a thread comes to where something failed and a person is needed."""
 
 
-def thread_failure(view: ThreadView) -> Refusal | None:
-    """Why a thread that was driven needs a person; None where nothing failed."""
-    code = _THREADS.get(view.state)
+def failure_of(view: DrivenView, *, is_interrupted: bool = False) -> InterlockError | None:
+    """Why something that was driven needs a person; None where nothing failed."""
+    return _FAILURES[view.machine](view, is_interrupted)
+
+
+def _thread(view: ThreadView, is_interrupted: bool) -> InterlockError | None:
+    code = _STUCK.get(view.state)
     if code is None:
         return None
     why = (view.reason or "").strip() or f"The thread is {view.state}."
     return Refusal(code, why, "`ralph thread` shows the ways out.", as_data(view))
+
+
+def _loop(view: LoopView, is_interrupted: bool) -> InterlockError | None:
+    match view.outcome:
+        case None if is_interrupted:
+            message = f"Stopped in {view.state}; nothing is lost."
+            return InterlockError("interrupted", message, "`ralph story run` goes on where it was.")
+        case None if view.is_halted:
+            hint = "Mend it, or `ralph story limit NAME VALUE` allows more; then `ralph story run` goes on."
+            return Refusal("loop_paused", f"The loop rests in {view.state}: {view.paused}.", hint, as_data(view))
+        case None | "all_complete":
+            return None
+        case "only_blocked_left":
+            needs = "; ".join(f"{one}: {why}" for one, why in view.needs.items())
+            hint = "Mend what each needs, then `ralph story unblock STORY` and `ralph story run`."
+            return Refusal("loop_blocked", f"Only blocked stories are left: {needs}.", hint, as_data(view))
+    hint = "`ralph story init` makes a progress.txt from the stories that there are; --print shows it."
+    return Refusal("setup_required", view.reason or "Something is missing.", hint, as_data(view))
+
+
+def _run(view: RunView, is_interrupted: bool) -> InterlockError | None:
+    if view.needs is not None:
+        hint = 'Mend it, then `ralph orchestrate resume`; `resume --say "…"` says what should change.'
+        return Refusal("run_failed", _flat(view.needs.says), hint, as_data(view))
+    if view.outcome is None and is_interrupted:
+        hint = "`ralph orchestrate resume` goes on."
+        return InterlockError("interrupted", f"Rests in {view.state}; nothing is lost.", hint)
+    if view.is_halted:
+        hint = "Mend that, then `ralph orchestrate resume` goes on."
+        said = f"The run rests in {view.state}: {_flat(view.paused or '')}."
+        return Refusal("run_rests", said, hint, as_data(view))
+    return None
+
+
+def _flat(text: str) -> str:
+    return marked(text.replace("\t", " "), keep="")
+
+
+_FAILURES: Final[Mapping[str, Callable[[Any, bool], InterlockError | None]]] = {
+    "thread": _thread,
+    "story": _loop,
+    "orchestrator": _run,
+}

@@ -13,19 +13,16 @@ from interlock.faces.web.page import PageKind, PageRequest, Sight
 from interlock.faces.web.rendering import drawn
 from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
-from interlock.work.driver.lease_holders import is_present
 from interlock.work.driver.transcripts import newest_log, spoken, tail_of
 from interlock.work.orchestration.news import RunNews, news_of, words_of
-from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.run_status import standing_of
-from interlock.work.orchestration.values import Mark, TaskReport
+from interlock.work.orchestration.values import TaskReport
 from interlock.work.stories.limits import used_up
 from interlock.work.stories.opening import limits_of
-from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.work.stories.stuck import standstill
+from interlock.work.views.loop import loop_view
+from interlock.work.views.run import is_closed, run_view
 
 __all__ = ["PAGES"]
 
@@ -124,26 +121,13 @@ def _talk(machine: str, called: str) -> Any:
 def _story(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "story", "story loop")
     loop = folded(loop_of, entries)
-    limits = limits_of(sight.settings)
     day = time_text(int(sight.now * 1e9))[:10]
-    seconds, dollars, tokens = loop.spent()
+    around = _around(sight, asked, instance, entries, loop.state)
     return {
-        **_around(sight, asked, instance, entries, loop.state),
-        "known": loop,
-        "driver": _driver(sight, instance),
-        "budgets": [_budget(one.name, one.used, one.limit) for one in used_up(loop, limits, day)],
-        "standing_still": standstill(loop.base, loop.facts) if loop.story else (),
-        "attempts": loop.attempts[::-1][:50],
-        "many_attempts": len(loop.attempts),
-        "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
-        "counts": _statuses(loop),
-        "may_steer": instance.outcome is None and instance.parent is None and _is_now(asked),
+        **around,
+        "story_loop": loop_view(sight.journal, loop, entries, is_now=_is_now(asked), trouble=around["trouble"]),
+        "budgets": [_budget(one.name, one.used, one.limit) for one in used_up(loop, limits_of(sight.settings), day)],
     }
-
-
-def _driver(sight: Sight, instance: Instance) -> str | None:
-    lease = sight.journal.held(f"{instance.machine}:{instance.id}", is_present)
-    return str(lease.holder) if lease is not None else None
 
 
 def _budget(name: str, used: float, limit: float) -> dict[str, Any]:
@@ -156,44 +140,25 @@ def _budget(name: str, used: float, limit: float) -> dict[str, Any]:
     }
 
 
-def _statuses(loop: Loop) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in loop.progress.stories:
-        found[one.status] = found.get(one.status, 0) + 1
-    return found
-
-
 # A run
 
 
 def _run(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     instance, entries = _found(sight, asked, "orchestrator", "run")
     run = folded(run_of, entries)
-    standing = standing_of(sight.journal, run, successor(sight.journal, run) if run.outcome == "failure" else None)
-    seconds, dollars, tokens = run.spent
     told = [one for one in map(news_of, entries[-4 * _NEWS :]) if isinstance(one, RunNews)]
+    around = _around(sight, asked, instance, entries, run.state)
+    view = run_view(sight.journal, run, entries, is_now=_is_now(asked), trouble=around["trouble"])
     return {
-        **_around(sight, asked, instance, entries, run.state),
+        **around,
         "run": run,
-        "standing": standing,
-        "at_work": words_of(run.at_work) if run.at_work is not None and standing.driver is not None else "",
-        "spent": f"{seconds:.0f} s of agents, ${dollars:.2f}, {tokens} tokens",
+        "view": view,
+        "at_work": words_of(view.at_work) if view.at_work is not None else "",
         "news": told[::-1][:_NEWS],
-        "closed": sum(one.mark in (Mark.DONE, Mark.CLOSED) for one in run.plan.tasks),
-        "steers": _steers(run, is_driven=standing.driver is not None) if _is_now(asked) else (),
         **_tasks(run, asked),
         **_reports(run, asked),
         "planning": [{"name": name, "mark": mark} for name, mark in run.planning.items()],
     }
-
-
-def _steers(run: Run, *, is_driven: bool) -> tuple[str, ...]:
-    """What a person can do about a run; one that a thread drives is steered by the thread."""
-    if run.parent is not None or run.outcome not in (None, "failure"):
-        return ()
-    if run.outcome is not None:
-        return ("resume",)
-    return ("add", "stop") if is_driven else ("resume", "add")
 
 
 def _tasks(run: Run, asked: PageRequest) -> dict[str, Any]:
@@ -202,7 +167,7 @@ def _tasks(run: Run, asked: PageRequest) -> dict[str, Any]:
     pages = max(1, -(-len(tasks) // _TASKS))
     current = next((place for place, one in enumerate(tasks) if one.id == run.task), None)
     if current is None:
-        current = next((place for place, one in enumerate(tasks) if one.mark not in "xC"), 0)
+        current = next((place for place, one in enumerate(tasks) if not is_closed(one)), 0)
     asked_for = _number(asked, "tasks")
     page = min(max(1, asked_for), pages) if asked_for is not None else current // _TASKS + 1
     shown = tasks[(page - 1) * _TASKS : page * _TASKS]
