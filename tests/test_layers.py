@@ -11,8 +11,10 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment, nodes
 
 import interlock
+from interlock.machine import SHIPPED, load_shipped
 
 SOURCE = Path(interlock.__file__).parent
 MODULES = {
@@ -194,6 +196,128 @@ def test_only_the_journal_and_the_faces_touch_a_database() -> None:
     }
     assert users <= {"journal", "faces"}
     assert "journal" in users
+
+
+# Faces decide nothing
+
+FACES = [name for name in MODULES if _layer(name) == "faces"]
+TEMPLATES = sorted((SOURCE / "faces").rglob("*.html"))
+AMBIGUOUS = {
+    "error": "a kind of event that a session tells of",
+    "failed": "how agents and tasks end, and a mark of statistics",
+    "pause": "a verb of every driven system, and so a word of the page's forms",
+    "resume": "the same, and how a hook is told that a session begins",
+    "run": "a verb, a kind of tool, and a thing",
+}
+"""Words that name a state or an event, and are compared in a face for something else."""
+
+
+def _names() -> frozenset[str]:
+    """The states and events of the shipped machines, without the ambiguous words."""
+    machines = [load_shipped(one) for one in SHIPPED]
+    states = {name for machine in machines for name in machine.states}
+    events = {row.on for machine in machines for row in machine.transitions}
+    assert AMBIGUOUS.keys() <= states | events
+    return frozenset(states | events) - AMBIGUOUS.keys()
+
+
+def _words(node: ast.AST | None) -> Iterator[str]:
+    """The texts in a literal: alone, in a collection, or as the keys of a dict."""
+    match node:
+        case ast.Constant(value=str() as text):
+            yield text
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts) | ast.Dict(keys=parts):
+            for part in parts:
+                yield from _words(part)
+        case ast.Call(func=ast.Name(id="frozenset" | "set" | "tuple"), args=parts):
+            for part in parts:
+                yield from _words(part)
+
+
+def _compared(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every text that a module compares with, matches, or looks up a computed key among; and its line."""
+    named = {
+        target.id: node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        sides: list[ast.expr] = []
+        match node:
+            case ast.Compare(left=left, comparators=right):
+                sides = [left, *right]
+            case ast.MatchValue(value=value):
+                sides = [value]
+            case ast.Subscript(value=value, slice=key) if not isinstance(key, ast.Constant):
+                sides = [value]
+            case ast.Call(func=ast.Attribute(value=value, attr="get"), args=[key, *_]) if not isinstance(
+                key, ast.Constant
+            ):
+                sides = [value]
+        for side in sides:
+            known = named.get(side.id, side) if isinstance(side, ast.Name) else side
+            yield from ((side.lineno, word) for word in _words(known))
+
+
+def _compared_in_template(text: str) -> Iterator[tuple[int, str]]:
+    """The same of a template: comparisons, tests such as `selectattr("state", "equalto", …)`, and lookups."""
+    tree = Environment().parse(text)
+    for compared in tree.find_all(nodes.Compare):
+        for side in (compared.expr, *(one.expr for one in compared.ops)):
+            yield from _texts(side)
+    for filtered in tree.find_all((nodes.Filter, nodes.Test)):
+        for argument in filtered.args:
+            yield from _texts(argument)
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr == "get" and isinstance(call.node.node, nodes.Dict):
+            yield from _texts(call.node.node)
+
+
+def _texts(node: nodes.Node) -> Iterator[tuple[int, str]]:
+    match node:
+        case nodes.Const(value=str() as text):
+            yield node.lineno, text
+        case nodes.Tuple(items=parts) | nodes.List(items=parts):
+            for part in parts:
+                yield from _texts(part)
+        case nodes.Dict(items=pairs):
+            for pair in pairs:
+                yield from _texts(pair.key)
+
+
+def test_faces_compare_no_states_or_events() -> None:
+    """What a state means is decided in `work`: a face that asks for one by its name decides something itself."""
+    found = [(name, *each) for name in FACES for each in _compared(_tree(name))]
+    found += [(page.name, *each) for page in TEMPLATES for each in _compared_in_template(page.read_text("utf-8"))]
+    names = _names()
+    assert [f"{place}:{line}: {word}" for place, line, word in found if word in names] == []
+    assert {word for *_, word in found} >= AMBIGUOUS.keys(), "a word that no face compares is not on the list"
+    assert TEMPLATES
+
+
+def test_the_search_sees_every_way_of_comparing() -> None:
+    python = """
+_ENDS = frozenset({"Done", "Stuck"})
+_NEXT = {"Running": 1}
+def decide(one):
+    if one.state == "Paused" or one.state in _ENDS or "Verifying" != one.state:
+        return _NEXT[one.state], {"Polishing": 1}.get(one.state)
+    match one.event:
+        case "abandon":
+            return _NEXT["Drafting"], print("Finalized")
+"""
+    assert sorted(word for _, word in _compared(ast.parse(python))) == [
+        *("Done", "Paused", "Polishing", "Running", "Stuck", "Verifying", "abandon")
+    ]
+    page = """
+{% if one.state in ("Done", "Stuck") or one.state == "Paused" %}{{ "Finalized" }}{% endif %}
+{{ {"Running": "x"}.get(one.state) }}{{ all|selectattr("state", "equalto", "Verifying") }}
+"""
+    assert {word for _, word in _compared_in_template(page)} & _names() == {
+        *("Done", "Stuck", "Paused", "Running", "Verifying")
+    }
 
 
 # What every module says of itself

@@ -13,7 +13,7 @@ import msgspec
 
 from interlock.journal import Entry
 
-__all__ = ["Trail", "comment_of", "disarmed", "is_move", "marker", "parse", "trail_of"]
+__all__ = ["Trail", "comment_of", "disarmed", "is_move", "manner_of", "marker", "parse", "trail_of"]
 
 _UNKNOWN = "(unknown)"
 _HIDDEN = r"(?m)^<!-- ralph-transition: (\{.*\}) -->$"
@@ -43,6 +43,13 @@ class Trail(msgspec.Struct, frozen=True, omit_defaults=True, rename={"source": "
 def is_move(entry: Entry) -> bool:
     """Whether an entry moved a ticket, or gave or took its lock."""
     return entry.event not in ("created", "noted", "observed", "merge_observed")
+
+
+def manner_of(entry: Entry) -> str:
+    """The command and the intent of a move, in words; of one that is not a handoff, its event."""
+    intent = entry.decoded_evidence().data.get("intent")
+    words = " ".join(str(one) for one in (entry.command, intent) if one)
+    return words or ("" if entry.event == "handoff" else entry.event.replace("_", " "))
 
 
 def trail_of(entry: Entry) -> Trail:

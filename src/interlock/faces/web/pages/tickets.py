@@ -13,9 +13,10 @@ from interlock.faces.web.pages.sessions import session_rows
 from interlock.journal import Entry, Instance
 from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.work.tickets.advice import command_of, possible
-from interlock.work.tickets.audit import is_move
+from interlock.work.tickets.audit import is_move, manner_of
 from interlock.work.tickets.dashboard import Dashboard, PipelineStage, dashboard
 from interlock.work.tickets.numbers import MACHINE, known_ticket
+from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.queries import Filters, TicketSummary, listed
 from interlock.work.tickets.record import COMMENTED, EDITED
 from interlock.work.views.ticket import ticket_view
@@ -60,7 +61,7 @@ def _board(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
 
 def _in_order(board: Dashboard, machine: Machine) -> list[PipelineStage]:
     """The columns: what waits for a person's help first, then the way, then what has ended."""
-    aside = [one for one in board.phases if one.state == "Human Needed"]
+    aside = [one for one in board.phases if one.state == escalated(machine)]
     ended = [one for one in board.phases if machine.states[one.state].terminal]
     way = [one for one in board.phases if one not in aside and one not in ended]
     return [*aside, *way, *ended]
@@ -92,6 +93,8 @@ class _Move(msgspec.Struct, frozen=True):
     """The command that makes it; empty for a person, who needs none."""
     call: str
     """What a person types."""
+    is_named: bool
+    """True if its intent is an event of its own, so that the state alone does not say what it does."""
 
 
 def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
@@ -146,7 +149,13 @@ def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int) -> lis
     snapshot = ticket.snapshot
     holder = snapshot.holder or f"person:{actor.id}"
     return [
-        _Move(look_of(machine, one.to), one.intent or "", one.command or "", command_of(number, one))
+        _Move(
+            look_of(machine, one.to),
+            one.intent or "",
+            one.command or "",
+            command_of(number, one),
+            one.event == one.intent,
+        )
         for one in possible(machine, snapshot, actor, holder, None, {})
     ]
 
@@ -157,10 +166,9 @@ def _happened(entry: Entry, machine: Machine) -> _Happened | None:
     if entry.version == 1:
         return _Happened(entry.time, by, "created", entry.reason or "", after=look_of(machine, entry.to_state))
     if is_move(entry):
-        how = " ".join(one for one in (entry.command, str(data.get("intent") or "")) if one)
-        how = how or ("" if entry.event == "handoff" else entry.event.replace("_", " "))
-        before = look_of(machine, entry.from_state) if entry.from_state else None
-        return _Happened(entry.time, by, "moved", entry.reason or "", before, look_of(machine, entry.to_state), how)
+        before, after = entry.from_state, look_of(machine, entry.to_state)
+        was = look_of(machine, before) if before else None
+        return _Happened(entry.time, by, "moved", entry.reason or "", was, after, manner_of(entry))
     if data.get("type") == COMMENTED:
         return _Happened(entry.time, str(data.get("by") or by), "commented", str(data.get("body", "")))
     if data.get("type") == EDITED:
