@@ -66,7 +66,7 @@ def claim(transaction: Transaction, ticket: Instance, caller: Caller, holder: st
 
 def lease_of(ticket: str) -> str:
     """What the lease of a ticket's lock is called."""
-    return f"ticket:{ticket}"
+    return lease_name("ticket", ticket)
 
 
 def expire(transaction: Transaction, ticket: Instance) -> bool:
