@@ -173,7 +173,7 @@ def _state_line(what: Loop | Thread | Run) -> Text:
         case Thread():
             more = ("", (f"  {one_line(what.title)}", "dim"))
         case Run():
-            closed = sum(one.mark in "xC" for one in what.plan.tasks)
+            closed = what.closed
             done = f"  {closed} of {len(what.plan.tasks)} tasks closed" if what.plan.tasks else ""
             more = ("", (done, "dim"))
     return Text.assemble((what.state, _style(what)), *more)

@@ -176,10 +176,9 @@ def _tell(call: CommandCall, place: Workspace, run: Run, *, all_tasks: bool = Fa
 def _list(call: CommandCall) -> None:
     from interlock.faces.cli.run_pages import show_runs
     from interlock.work.orchestration.reading import recent_runs
-    from interlock.work.views.run import run_row
 
     with readable(call) as place:
-        rows = [run_row(one) for one in recent_runs(place.journal, call.arguments.limit)]
+        rows = recent_runs(place.journal, call.arguments.limit)
     if not rows:
         said = 'There are no runs. `ralph orchestrate "GOAL"` begins one.'
         call.output.result([], lambda: call.output.message(said))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import words_of
-from interlock.work.views.run import is_closed
+from interlock.work.orchestration.record import CLOSED_MARKS
 
 if TYPE_CHECKING:
     from interlock.work.orchestration.needs import RunNeed
+    from interlock.work.orchestration.reading import RunRow
     from interlock.work.orchestration.values import Task
-    from interlock.work.views.run import Counts, RunRow, RunView, TaskRow
+    from interlock.work.views.run import Counts, RunView, TaskRow
     from interlock.work.views.values import Spent
 
 __all__ = ["counted", "show_run", "show_runs", "spent_line", "task_lines"]
@@ -30,7 +31,7 @@ def task_lines(tasks: Sequence[Task | TaskRow], current: str | None, most: int, 
         return
     here = next((place for place, one in enumerate(tasks) if one.id == current), None)
     if here is None:
-        here = next((place for place, one in enumerate(tasks) if not is_closed(one)), len(tasks) - 1)
+        here = next((place for place, one in enumerate(tasks) if one.mark not in CLOSED_MARKS), len(tasks) - 1)
     start = max(0, min(here - most // 2, len(tasks) - most))
     shown = tasks[start : start + most]
     yield from _others(tasks[:start], "before")
@@ -53,7 +54,7 @@ def counted(tasks: Sequence[Task | TaskRow], counts: Counts) -> str:
     """How far it is, and what is used up of what may not be done forever."""
     parts = []
     if tasks:
-        closed = sum(map(is_closed, tasks))
+        closed = sum(one.mark in CLOSED_MARKS for one in tasks)
         parts.append(f"{closed} of {len(tasks)} {'task' if len(tasks) == 1 else 'tasks'} closed")
     if counts.cycle:
         parts.append(f"Q&A cycle {counts.cycle}{_of(counts.cycles)}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from interlock.errors import NotFound
 from interlock.journal import Instance, Journal
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.run_files.names import is_session_id
 
-__all__ = ["MACHINE", "known_run", "open_run", "recent_runs", "successor"]
+__all__ = ["MACHINE", "RunRow", "known_run", "open_run", "recent_runs", "successor"]
 
 MACHINE = "orchestrator"
 _MOST_RUNS = 1000
@@ -55,9 +57,28 @@ def _of_session(journal: Journal, session: str) -> Run:
     raise NotFound("unknown_run", f"No run is known of the session {session}.", hint)
 
 
-def recent_runs(journal: Journal, most: int) -> list[Run]:
+class RunRow(msgspec.Struct, frozen=True):
+    """A run in a list of them."""
+
+    id: str
+    session: str
+    goal: str
+    state: str
+    outcome: str | None
+    started: str
+    updated: str
+    tasks: int
+    closed: int
+
+
+def recent_runs(journal: Journal, most: int) -> list[RunRow]:
     """The runs, the newest first."""
-    return [run_of(journal.history(one.id)) for one in journal.recent(MACHINE, most)]
+    return [_row(run_of(journal.history(one.id))) for one in journal.recent(MACHINE, most)]
+
+
+def _row(run: Run) -> RunRow:
+    tasks = len(run.plan.tasks)
+    return RunRow(run.id, run.session, run.goal, run.state, run.outcome, run.started, run.updated, tasks, run.closed)
 
 
 def successor(journal: Journal, run: Run) -> str | None:

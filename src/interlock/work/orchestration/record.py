@@ -9,8 +9,10 @@ import msgspec
 from interlock.work.driver.record import DriverRecord, PaidRun
 from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
 
-__all__ = ["OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
+__all__ = ["CLOSED_MARKS", "OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
 
+CLOSED_MARKS: Final = frozenset({Mark.DONE, Mark.CLOSED})
+"""Of tasks for which nothing is left to do."""
 OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
 """Of tasks that are still to be done."""
 
@@ -114,6 +116,11 @@ class Run(DriverRecord):
     @property
     def open_tasks(self) -> list[Task]:
         return [one for one in self.plan.tasks if one.mark in OPEN_MARKS]
+
+    @property
+    def closed(self) -> int:
+        """The number of tasks for which nothing is left to do."""
+        return sum(one.mark in CLOSED_MARKS for one in self.plan.tasks)
 
     @property
     def untold(self) -> list[str]:

@@ -11,13 +11,12 @@ from interlock.work.orchestration.needs import RunNeed, need_of
 from interlock.work.orchestration.reading import successor
 from interlock.work.orchestration.record import ActiveRole, Run
 from interlock.work.orchestration.store import DIRECTORY
-from interlock.work.orchestration.values import Mark, Task
+from interlock.work.orchestration.values import Mark
 from interlock.work.sessions.record import record_of
 from interlock.work.views.values import DrivenView, Driver, driver_of, spent_of
 
-__all__ = ["Counts", "RoleAtWork", "RunRow", "RunView", "TaskRow", "counts_of", "is_closed", "run_row", "run_view"]
+__all__ = ["Counts", "RoleAtWork", "RunView", "TaskRow", "counts_of", "run_view"]
 
-_CLOSED = frozenset({Mark.DONE, Mark.CLOSED})
 _FAILED = "failure"
 
 
@@ -81,32 +80,6 @@ class RunView(DrivenView, frozen=True, kw_only=True, rename="camel"):
     choices: list[str]
 
 
-class RunRow(msgspec.Struct, frozen=True):
-    """A run in a list of them."""
-
-    id: str
-    session: str
-    goal: str
-    state: str
-    outcome: str | None
-    started: str
-    updated: str
-    tasks: int
-    closed: int
-
-
-def is_closed(task: Task | TaskRow) -> bool:
-    """True if nothing is left to do for a task."""
-    return task.mark in _CLOSED
-
-
-def run_row(run: Run) -> RunRow:
-    """A run as a list shows it."""
-    tasks = run.plan.tasks
-    closed = sum(map(is_closed, tasks))
-    return RunRow(run.id, run.session, run.goal, run.state, run.outcome, run.started, run.updated, len(tasks), closed)
-
-
 def run_view(
     journal: Journal, run: Run, entries: Sequence[Entry] | None = None, *, is_now: bool = True, trouble: str = ""
 ) -> RunView:
@@ -138,7 +111,7 @@ def run_view(
         is_halted=run.paused is not None and run.paused.needs_person,
         roles=run.roles,
         tasks=[TaskRow(one.id, one.mark, one.attempt, one.description) for one in run.plan.tasks],
-        closed=sum(map(is_closed, run.plan.tasks)),
+        closed=run.closed,
         task=run.task,
         cycles=len(run.cycles),
         verdict=run.verdict or None,

@@ -15,14 +15,14 @@ from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
 from interlock.work.driver.transcripts import newest_log, spoken, tail_of
 from interlock.work.orchestration.news import RunNews, news_of, words_of
-from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.record import CLOSED_MARKS, Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.values import TaskReport
 from interlock.work.stories.limits import used_up
 from interlock.work.stories.opening import limits_of
 from interlock.work.stories.replay import loop_of
 from interlock.work.views.loop import loop_view
-from interlock.work.views.run import is_closed, run_view
+from interlock.work.views.run import run_view
 
 __all__ = ["PAGES"]
 
@@ -167,7 +167,7 @@ def _tasks(run: Run, asked: PageRequest) -> dict[str, Any]:
     pages = max(1, -(-len(tasks) // _TASKS))
     current = next((place for place, one in enumerate(tasks) if one.id == run.task), None)
     if current is None:
-        current = next((place for place, one in enumerate(tasks) if not is_closed(one)), 0)
+        current = next((place for place, one in enumerate(tasks) if one.mark not in CLOSED_MARKS), 0)
     asked_for = _number(asked, "tasks")
     page = min(max(1, asked_for), pages) if asked_for is not None else current // _TASKS + 1
     shown = tasks[(page - 1) * _TASKS : page * _TASKS]
