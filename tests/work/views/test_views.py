@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,7 @@ def _encoded(view: DrivenView) -> dict[str, object]:
 @pytest.mark.parametrize("state", load_shipped("thread").states)
 def test_a_thread_in_every_state(sqlite_journal: Journal, state: str) -> None:
     machine = load_shipped("thread")
-    view = thread_view(sqlite_journal, thread_in(sqlite_journal, state))
+    view = thread_view(sqlite_journal, thread_in(sqlite_journal, state), Path("/"))
     _encoded(view)
     assert (view.state, view.label) == (state, machine.label(state))
     known = machine.states[state]
@@ -55,7 +56,7 @@ def test_a_thread_in_every_state(sqlite_journal: Journal, state: str) -> None:
 def test_the_past_of_a_thread_offers_nothing(sqlite_journal: Journal) -> None:
     id_ = thread_in(sqlite_journal, "Stuck")
     instance, entries = sqlite_journal.instance(id_), sqlite_journal.history(id_)[:1]
-    view = view_of_thread(sqlite_journal, instance, entries, thread_of(entries), at=1)
+    view = view_of_thread(sqlite_journal, instance, entries, thread_of(entries), Path("/"), at=1)
     assert view.state == load_shipped("thread").form.initial
     assert {view.needs_driver, view.may_draft, view.may_tell, view.may_configure, view.may_undo} == {False}
     assert view.choices == []
