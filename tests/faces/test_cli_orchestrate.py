@@ -226,7 +226,7 @@ def test_stop_from_elsewhere_ends_the_agent_and_it_rests(project: Path, environm
     with followed("orchestrate", "All parts are there", "--json", cwd=project, env=environment) as stream:
         _until(stream, "said", text="I begin")
         assert run("orchestrate", "stop", "--reason", "tomorrow", cwd=project, env=environment).code == 0
-        assert _until(stream, "stopped")["text"] == "ann@example.org lets it rest: tomorrow"
+        assert _until(stream, "paused")["text"] == "ann@example.org lets it rest: tomorrow"
         assert stream.process.wait(SECONDS) == 0
     page = run("orchestrate", "status", cwd=project, env=environment).out
     assert "Executing  rests  0 of 1 task closed\nnobody drives it: tomorrow" in page

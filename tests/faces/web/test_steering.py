@@ -94,7 +94,7 @@ def test_a_run_rests_and_hears_of_more_from_the_browser(repository: Path, enviro
         finally:
             process.kill()
             process.wait(SECONDS)
-        assert notes(repository, seen) == [("web", "stopped")]
+        assert notes(repository, seen) == [("web", "paused")]
 
 
 def test_a_loop_rests_and_goes_on_from_the_browser(repository: Path, environment: dict[str, str]) -> None:
