@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.work.threads.verbs import PersonNeed
 from interlock.work.views.encoding import as_data
 from interlock.work.views.values import InstanceView
 
@@ -54,6 +55,7 @@ def test_json_has_the_names_of_the_fields_and_mcp_those_of_the_seeds() -> None:
 def test_enums_and_paths_are_plain() -> None:
     told = as_data(msgspec.structs.replace(_view(), counts={_Kind.SMALL: 1}, place=Path("/tmp/x")))
     assert (told["counts"], told["place"]) == ({"small": 1}, "/tmp/x")
+    assert as_data([PersonNeed.GATE]) == ["gate"]
     assert as_data({"kind": _Kind.SMALL, "views": (_Part(False),)}) == {"kind": "small", "views": [{"is_open": False}]}
 
 

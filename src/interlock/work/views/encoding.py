@@ -7,7 +7,7 @@ out in both.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,8 @@ def as_data(value: object) -> Any:
         return {str(name): as_data(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [as_data(one) for one in value]
-    if isinstance(value, Enum):
-        return value.value
+    if isinstance(value, Enum):  # a number of ours says nothing to others
+        return value.name.lower() if isinstance(value, IntEnum) else value.value
     return str(value) if isinstance(value, Path) else value
 
 

@@ -17,7 +17,7 @@ from interlock.world.place import Place
 __all__ = ["Finding", "HistoryItem", "SessionView", "session_view", "view_of_session"]
 
 
-class HistoryItem(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
+class HistoryItem(msgspec.Struct, frozen=True, rename="camel"):
     """One state that was reported."""
 
     state: str
