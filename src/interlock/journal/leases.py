@@ -5,7 +5,7 @@ holder that can be seen from here loses its lease at once when its process is go
 stopped; one on another host or in another container loses it by time.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 import time
 from collections.abc import Callable

@@ -6,9 +6,10 @@ Interlock but `errors`.
     load    file → Machine        check   Machine → findings, each with a shortest counter-example
     step    Machine, Snapshot, Event → Accepted | Refused
 
-On the way to a Machine: `form` → `validate`, `expand`, `compile` → `model`; `override` reads the source system's form,
-`condition` and `terms` what a `when` says. Of a step: `values`, `demand`, `refusal`; `commands` finds the event that a
-command means, `leading` the move of the instance above. `check` looks at all that `explore` finds by stepping.
+On the way to a Machine: `form` → `validate`, `compile` → `model`, whose `table` is made with `expand` when it is asked
+for; `override` reads the source system's form, `condition`, `condition_parser` and `terms` what a `when` says. Of a
+step: `values`, `demand`, `refusal`; `commands` finds the event that a command means, `leading` the move of the instance
+above. `check` looks at all that `explore` finds by stepping.
 To look at: `describe` as data; `faces.drawing` makes pictures of it.
 """
 

@@ -6,7 +6,7 @@ one of the machine's) is checked by `load`; so are lengths and patterns, because
 makes the interpreter crash when it ends (msgspec issue 717).
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 import re
 from typing import Any, Literal

@@ -1,6 +1,6 @@
 """From a machine file to a machine: find it, read it, and have it compiled."""
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 from functools import cache
 from hashlib import sha256

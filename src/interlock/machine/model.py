@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from interlock.machine.condition import Condition
 from interlock.machine.form import MachineForm, Proof, State
+
+if TYPE_CHECKING:
+    from interlock.machine.condition import Condition
 
 __all__ = [
     "BUILTIN",
@@ -20,6 +23,7 @@ __all__ = [
     "Key",
     "Machine",
     "Rule",
+    "Table",
     "Transition",
 ]
 
@@ -99,29 +103,78 @@ class Rule(msgspec.Struct, frozen=True):
     """The subjects whose hash is no longer known after the move."""
 
 
-class Machine(msgspec.Struct, frozen=True, eq=False):
-    """A machine that was loaded and is ready to step."""
+class Table(msgspec.Struct, frozen=True, eq=False):
+    """The rows of a machine, expanded and indexed."""
+
+    transitions: tuple[Transition, ...]
+    rules: Mapping[Key, tuple[Rule, ...]]
+    outgoing: Mapping[str, tuple[tuple[Transition, Condition | None], ...]]
+    by_id: Mapping[str, Rule]
+    actors: Mapping[str, frozenset[str]]
+    targets: Mapping[str, frozenset[str]]
+
+
+class Machine(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """A machine that was loaded and is ready to step.
+
+    Its table is made when it is first asked for, and its conditions are parsed when they are first tested: most
+    commands look at a few states of a few machines.
+    """
 
     form: MachineForm
     digest: str
     """The SHA-256 of the normalised form: what an instance says it was made by."""
-    transitions: tuple[Transition, ...]
-    rules: Mapping[Key, tuple[Rule, ...]]
-    plain: Mapping[tuple[str, str, str, str | None], Transition]
-    """The plain transitions that are the only ones for their state, event, kind of actor and target: the short way."""
-    outgoing: Mapping[str, tuple[tuple[Transition, Condition | None], ...]]
-    by_id: Mapping[str, Rule]
-    """The transitions that are made after their effects: what a snapshot can be awaiting."""
-    actors: Mapping[str, frozenset[str]]
-    """For each event, the kinds of actors that may fire it somewhere."""
-    targets: Mapping[str, frozenset[str]]
-    """For each targeted event, the states it can lead to."""
-    facts_of: Mapping[Key, frozenset[str]]
-    """For each state, event and kind of actor, the facts that decide where the event leads; none, no entry."""
     proofs: Mapping[str, Proof]
     settings: Mapping[str, int | str]
     """The default of every setting, and of every counter's limit as `<counter>.limit`."""
     observes: bool
+
+    @cached_property
+    def table(self) -> Table:
+        from interlock.machine.table import make_table
+
+        return make_table(self.form)
+
+    @cached_property
+    def transitions(self) -> tuple[Transition, ...]:
+        return self.table.transitions
+
+    @cached_property
+    def rules(self) -> Mapping[Key, tuple[Rule, ...]]:
+        return self.table.rules
+
+    @cached_property
+    def plain(self) -> Mapping[tuple[str, str, str, str | None], Transition]:
+        """The plain transitions that are the only ones for their state, event, kind of actor and target."""
+        from interlock.machine.table import plain_ways
+
+        return plain_ways(self.form, self.rules, self.facts_of)
+
+    @cached_property
+    def outgoing(self) -> Mapping[str, tuple[tuple[Transition, Condition | None], ...]]:
+        return self.table.outgoing
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Rule]:
+        """The transitions that are made after their effects: what a snapshot can be awaiting."""
+        return self.table.by_id
+
+    @cached_property
+    def actors(self) -> Mapping[str, frozenset[str]]:
+        """For each event, the kinds of actors that may fire it somewhere."""
+        return self.table.actors
+
+    @cached_property
+    def targets(self) -> Mapping[str, frozenset[str]]:
+        """For each targeted event, the states it can lead to."""
+        return self.table.targets
+
+    @cached_property
+    def facts_of(self) -> Mapping[Key, frozenset[str]]:
+        """For each state, event and kind of actor, the facts that decide where the event leads; none, no entry."""
+        from interlock.machine.table import facts_of
+
+        return facts_of(self.form, self.rules)
 
     @property
     def name(self) -> str:

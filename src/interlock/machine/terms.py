@@ -5,37 +5,38 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from interlock.machine.condition import Condition, ConditionError, Term, compile_condition
+from interlock.machine.condition import Condition, ConditionError, Term
 from interlock.machine.form import MachineForm
 
 __all__ = ["Conditions"]
 
 
 class Conditions:
-    """The conditions of one machine, each compiled once."""
+    """The conditions of one machine."""
 
     def __init__(self, form: MachineForm) -> None:
         named = list(_terms(form))
         self._terms = dict(named)
-        self._compiled: dict[str, Condition] = {}
+        self._conditions: dict[str, Condition] = {}
         names = [name for name, _ in named]
         self.doubled = sorted({name for name in names if names.count(name) > 1})
         """Names that stand for two things."""
 
     def fault(self, text: str | None) -> str | None:
         """What is wrong with a condition, if anything."""
+        if text is None:
+            return None
+        from interlock.machine.condition_parser import parse_condition
+
         try:
-            self.compiled(text)
+            parse_condition(text, self._terms)
         except ConditionError as error:
             return str(error)
         return None
 
-    def compiled(self, text: str | None) -> Condition | None:
-        if text is None:
-            return None
-        if text not in self._compiled:
-            self._compiled[text] = compile_condition(text, self._terms)
-        return self._compiled[text]
+    def of(self, text: str | None) -> Condition | None:
+        """Return the condition with this text, always the same; None without one."""
+        return None if text is None else self._conditions.setdefault(text, Condition(text, self._terms))
 
 
 def _terms(form: MachineForm) -> Iterator[tuple[str, Term]]:

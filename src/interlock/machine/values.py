@@ -4,7 +4,7 @@ They are msgspec structs and not dataclasses because every step makes two of the
 and written as JSON in C, about ten times faster. Treat the mappings inside them as frozen too.
 """
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -115,7 +115,7 @@ class Accepted(msgspec.Struct, frozen=True):
     """The step was made: where it leads and what is to be done in the world."""
 
     snapshot: Snapshot
-    transition: Transition | None = None
+    transition: "Transition | None" = None
     effects: tuple[str, ...] = ()
     off_path: bool = False
     warning: str | None = None

@@ -1,9 +1,8 @@
 """What a verb of the command line is, and the parser that reads it.
 
-Both are named tuples: making a dataclass imports `inspect`, which takes as long as starting Python.
+Both are named tuples: making a dataclass imports `inspect`, which takes as long as starting Python. Their annotations
+are evaluated, for a named tuple compiles those that are text, and the first `compile` makes all types of `ast`.
 """
-
-from __future__ import annotations
 
 import argparse
 import os
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CommandCall", "Parser", "Verb", "positive"]
 
+# Or argparse looks for translations of its words, with the module `locale` and in the file system, at every start.
+argparse._ = str  # type: ignore[attr-defined]
+
 
 class CommandCall(NamedTuple):
     """One call of a verb: its arguments, and the world it is called in."""
@@ -27,7 +29,7 @@ class CommandCall(NamedTuple):
     environment: Mapping[str, str] = os.environ
 
     @property
-    def directory(self) -> Path:
+    def directory(self) -> "Path":
         """Where it is called."""
         from pathlib import Path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -76,10 +77,13 @@ _SHORTHANDS = {
     "--list-tasks": ("tasks",),
 }
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+_FEW_COLLECTIONS = 50_000
+"""Objects between two collections of garbage: more than a short command makes, and a few megabytes for a long one."""
 
 
 def main() -> NoReturn:
     """Run `ralph` with this process's arguments."""
+    gc.set_threshold(_FEW_COLLECTIONS)
     _prepare_streams()
     arguments = sys.argv[1:]
     output = Output(json="--json" in _split(arguments)[0])
@@ -88,6 +92,7 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except OSError as error:
         code = _stdout_failed(error)
+    gc.freeze()  # or the interpreter looks through everything for garbage before it ends
     sys.exit(code)
 
 
@@ -233,7 +238,13 @@ def _is_for_the_noun(word: str) -> bool:
 
 def verbs_of(noun: str) -> dict[str, Verb]:
     """The verbs of a noun by name; a noun that is its own verb has one with an empty name."""
-    module = import_module(f"interlock.faces.cli.{_MODULES.get(noun, noun)}")
+    # msgspec asks `typing_extensions` for what `typing` has, too, and that takes as long to import as Python to start.
+    is_imported = sys.modules.setdefault("typing_extensions", None) is not None  # type: ignore[arg-type]
+    try:
+        module = import_module(f"interlock.faces.cli.{_MODULES.get(noun, noun)}")
+    finally:
+        if not is_imported:
+            del sys.modules["typing_extensions"]
     return {verb.name: verb for verb in module.VERBS}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import msgspec
 
@@ -70,7 +69,7 @@ class Dashboard(msgspec.Struct, frozen=True, rename="camel"):
     generated_at: str
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, frozen=True):
     number: int
     state: str
     holder: str

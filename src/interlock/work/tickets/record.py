@@ -1,6 +1,6 @@
 """What is written on a ticket, besides where it stands: what its entries add up to."""
 
-from __future__ import annotations
+# Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 from typing import Any
 
