@@ -17,7 +17,7 @@ __all__ = ["open_journal"]
 
 
 def open_journal(
-    address: Path | str,
+    address: Path | str | None,
     machines: Callable[[str], Machine] = load_shipped,
     *,
     now: Callable[[], int] = time.time_ns,
@@ -26,15 +26,19 @@ def open_journal(
 ) -> Journal:
     """Open the journal in a file, or at a `postgresql://` address; make it where there is none.
 
+    None is an empty one in memory, which is gone when it is closed.
+
     `created` is called with the id of a new journal before anybody else can see it; if it raises, none is made.
     """
-    store = _open_file(address, now, created) if isinstance(address, Path) else _open_url(address, now, created)
+    store = _open_url(address, now, created) if isinstance(address, str) else _open_file(address, now, created)
     return Journal(store, machines, now=now, randomness=randomness)
 
 
-def _open_file(path: Path, now: Callable[[], int], created: Created | None) -> Store:
+def _open_file(path: Path | None, now: Callable[[], int], created: Created | None) -> Store:
     from interlock.journal.sqlite import SqliteStore
 
+    if path is None:
+        return SqliteStore(None, now)
     try:
         path.parent.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:

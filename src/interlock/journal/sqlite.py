@@ -33,6 +33,8 @@ _PRAGMAS: Final = (
 )
 _LARGEST_VALUE: Final = 16 * 1024 * 1024
 """No value of ours is nearly as large; in a damaged file one may claim to be, and take all memory."""
+_IN_MEMORY: Final = "memdb"
+"""The file system of SQLite for a journal that is gone with its connections."""
 _MOST_REMEMBERED: Final = 10_000
 _RETRY_SECONDS: Final = 0.005
 _POLL_SECONDS: Final = 0.05
@@ -40,28 +42,31 @@ _POLL_SECONDS: Final = 0.05
 
 
 class SqliteStore:
-    """A journal in a file. Opening makes the file, and migrates an older one."""
+    """A journal in a file. Opening makes the file, and migrates an older one. Without a path, one in memory."""
 
     url = None
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         now: Callable[[], int],
         busy_milliseconds: int = _BUSY_MILLISECONDS,
         created: Created | None = None,
     ) -> None:
         self.path = path
+        self._place = path or Path(f"/{id(self)}")  # both connections share what has this name in memory
         self._committed = threading.Condition()
         self._reading = threading.Lock()
-        if path.exists() and not os.access(path, os.W_OK):
-            raise _read_only(path)  # before SQLite makes files beside it that nobody may write either
-        _make_private(path)
-        with translated(path):
-            self._write = _WriteConnection(path, busy_milliseconds, self._committed)
+        if path is not None:
+            if path.exists() and not os.access(path, os.W_OK):
+                raise _read_only(path)  # before SQLite makes files beside it that nobody may write either
+            _make_private(path)
+        with translated(self._place):
+            vfs = _IN_MEMORY if path is None else None
+            self._write = _WriteConnection(self._place, busy_milliseconds, self._committed, vfs)
             try:
                 _prepare(self._write, now, created)
-                self._reader = _connect(path, busy_milliseconds)
+                self._reader = _connect(self._place, busy_milliseconds, vfs)
             except BaseException:
                 self._write.database.close()
                 raise
@@ -75,10 +80,10 @@ class SqliteStore:
 
     @contextmanager
     def read(self) -> Iterator[Sql]:
-        with self._reading, translated(self.path):
+        with self._reading, translated(self._place):
             self._reader.execute("BEGIN")
             try:
-                yield _Sql(self._reader, self.path)
+                yield _Sql(self._reader, self._place)
             finally:
                 self._reader.execute("ROLLBACK")
 
@@ -136,9 +141,11 @@ class _InTransaction(_Sql):
 class _WriteConnection:
     """The connection that the writer begins, commits and rolls back."""
 
-    def __init__(self, path: Path, busy_milliseconds: int, committed: threading.Condition) -> None:
+    def __init__(
+        self, path: Path, busy_milliseconds: int, committed: threading.Condition, vfs: str | None = None
+    ) -> None:
         self.path = path
-        self.database = _connect(path, busy_milliseconds)
+        self.database = _connect(path, busy_milliseconds, vfs)
         self.sql = _Sql(self.database, path)
         self._inside = _InTransaction(self.database, path)
         self._committed = committed
@@ -194,8 +201,8 @@ def _make_private(path: Path) -> None:
                 Path(name).chmod(found.st_mode & 0o700)
 
 
-def _connect(path: Path, busy_milliseconds: int) -> apsw.Connection:
-    database = apsw.Connection(str(path))
+def _connect(path: Path, busy_milliseconds: int, vfs: str | None = None) -> apsw.Connection:
+    database = apsw.Connection(str(path), vfs=vfs)
     try:
         database.set_busy_timeout(busy_milliseconds)
         database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)

@@ -111,30 +111,22 @@ def readable(call: CommandCall, *, warns: bool = True) -> Iterator[Workspace]:
     Skip the warning about waiting settings when the caller shows them itself.
     """
     path = journal_path(call)
-    if address_of(call) or os.path.lexists(path):
-        with _placed(call, path, warns=warns) as place:
-            yield place
-    else:
-        from tempfile import TemporaryDirectory
-
-        with (
-            TemporaryDirectory(prefix="ralph-") as nowhere,
-            _placed(call, Path(nowhere) / path.name, warns=warns, is_own=True) as place,
-        ):
-            yield place
+    is_there = address_of(call) or os.path.lexists(path)
+    with _placed(call, path if is_there else None, warns=warns) as place:
+        yield place
 
 
 @contextmanager
 def _placed(
     call: CommandCall,
-    path: Path,
+    path: Path | None,
     *,
     warns: bool,
     acts: bool = False,
     asks: bool = False,
-    is_own: bool = False,
     starts_agents: bool = False,
 ) -> Iterator[Workspace]:
+    """Open the journal, which is in memory without a path, with the settings in force."""
     from interlock.journal import open_journal
     from interlock.work.settings.accepted import standing
     from interlock.world.machines import machine_finder
@@ -143,11 +135,10 @@ def _placed(
     root, _ = find_root(start)
     found: list[SettingsStatus] = []
     find = machine_finder(call.environment, lambda: found[0].settings.text("session.enforcement") if found else None)
-    created = None if is_own else _truster(call)
-    journal = open_journal(address_of(call) or path, find, created=created)
+    journal = open_journal(address_of(call) or path, find, created=_truster(call))
     try:
         is_new = acts and _must_be_trusted(call, journal, asks)
-        found.append(standing(journal, root, is_trusted=is_own or acts or _is_trusted(call, journal)))
+        found.append(standing(journal, root, is_trusted=path is None or acts or _is_trusted(call, journal)))
         if starts_agents:
             found[0] = _accepted(call, journal, found[0], root or start)
         elif found[0].is_waiting and warns and not call.output.json:
