@@ -69,6 +69,7 @@ _ASSUMED = "Why repeating these moves ends although nothing counts them. The che
 
 def _people(form: MachineForm) -> Iterator[tuple[str, str, list[Row]]]:
     yield "Menus", "What a person may choose in a state.", list(_menus(form))
+    yield "Next commands", "What a person can run where nobody drives it, the likeliest first.", list(_next(form))
     yield "Commands", "", list(_commands(form))
     yield "Intents", "A word for a target; each command maps it in its own way.", list(_intents(form))
 
@@ -108,6 +109,12 @@ def _flags(machine: Machine, name: str, state: State) -> Iterator[str]:
         yield "human"
     if state.lock:
         yield "lock"
+    if state.driven:
+        yield "driven"
+    if state.tree:
+        yield f"work tree {state.tree}"
+    if state.pause:
+        yield f"paused by {', '.join(code(event) for event in state.pause)}"
     if state.terminal:
         yield f"terminal, `{state.outcome}`"
 
@@ -252,6 +259,12 @@ def _menus(form: MachineForm) -> Iterator[Row]:
                 "does": prose(item.does),
                 "event": code(item.on),
             }
+
+
+def _next(form: MachineForm) -> Iterator[Row]:
+    for name, state in form.states.items():
+        for one in state.next:
+            yield {"state": code(name), "command": code(one.command), "does": prose(one.does)}
 
 
 def _commands(form: MachineForm) -> Iterator[Row]:

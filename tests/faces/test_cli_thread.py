@@ -16,8 +16,8 @@ import pytest
 from faces.journals import opened, settle, trust, write_session
 from faces.programs import SECONDS, Result, Stream, clean_environment, followed, run, run_here, run_in_terminal
 from interlock.faces.cli.main import verbs_of
-from interlock.faces.cli.thread_pages import NEXT
 from interlock.machine import load_shipped
+from interlock.work.threads.upcoming import next_commands
 from work.threads.places import Places
 from work.threads.test_seed import STUCK_MENU
 
@@ -230,11 +230,11 @@ def test_the_page_of_a_state_has_the_phase_and_a_way_on(at: Callable[[str], Proj
     known = MACHINE.states[state]
     assert f"{known.icon} {known.phase}" in page
     assert f"{MACHINE.label(state)}  {known.description}" in page
-    for verb, does in NEXT.get(state, ()):
-        assert f"→ ralph thread {verb}  {does}" in page
-        assert verb.split()[0] in verbs_of("thread")
+    for one in next_commands(state):
+        assert f"→ {one.command.replace(' {id}', '')}  {one.does}" in page
+        assert one.command.split()[2] in verbs_of("thread")
     assert ("ralph thread abandon" in page) is not known.terminal
-    assert (known.terminal or bool(NEXT.get(state))) is True
+    assert known.terminal is not bool(next_commands(state))
     assert (STUCK_MENU in page) is (state == "Stuck")
     assert ("PAUSED: Loop interrupted" in page) is (state == "Paused")
     data = project.program("show").data

@@ -66,6 +66,7 @@ def test_an_old_definition_is_still_known_to_those_who_have_only_the_new_one(
     assert later.append(old, Event("assess", HUMAN)).entry.to_state == "Assessing"
     assert later.machine_of(later.instance(old)).digest == digest
     assert later.machine_of(later.instance(old)).form == load_shipped("thread").form
+    assert list(later.machine_of(later.instance(old)).states) == list(load_shipped("thread").states)
     before = dump(address)
     assert later.verify() == []
     assert later.rebuild() == 1

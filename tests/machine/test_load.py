@@ -128,6 +128,13 @@ INVALID = {
     "a menu with an event that is none": _with(
         "[states.Draft]", '[states.Draft]\n[[states.Draft.menu]]\nkey="X"\nlabel="x"\ndoes="x"\non="nothing"'
     ),
+    "an end that is driven": _with('outcome = "dropped"', 'outcome = "dropped"\ndriven = true'),
+    "an end with a next command": _with(
+        'outcome = "dropped"', 'outcome = "dropped"\nnext = [{ command = "ralph x {id}", does = "x" }]'
+    ),
+    "an unknown use of the work tree": _with("[states.Draft]", '[states.Draft]\ntree = "shared"'),
+    "a pause by an event that is none": _with("[states.Draft]", '[states.Draft]\npause = ["nothing"]'),
+    "a pause that the system cannot make": _with("[states.Draft]", '[states.Draft]\npause = ["begin"]'),
     "effects that there are none of": _row(moves="after_effects"),
     "a command from nowhere": _with('inputs = ["Draft"]', 'inputs = ["Nowhere"]'),
     "a command to nowhere": _with('outputs = ["Working"]', 'outputs = ["Nowhere"]'),

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Tampered
 from interlock.journal.entry import Instance
@@ -42,16 +43,16 @@ class Machines:
                 message = f"The definition of the machine {digest[:12]} is missing or was changed."
                 raise Tampered("journal_tampered", message, "Run `ralph journal verify`.")
             form = msgspec.json.decode(definition, type=MachineForm)
-            self._by_digest[digest] = self._in_order(form.name, digest) or compile_machine(form)
+            self._by_digest[digest] = self._in_order(form, digest)
         return self._by_digest[digest]
 
-    def _in_order(self, name: str, digest: str) -> Machine | None:
-        """The same machine from its own file: what is kept is sorted, and the order of the states says something."""
+    def _in_order(self, form: MachineForm, digest: str) -> Machine:
+        """The machine in the order of its own file: what is kept is sorted, and the order of the states matters."""
         try:
-            machine = self._find(name)
+            machine = self._find(form.name)
         except InterlockError:  # an override that is broken is no reason not to read what was before it
-            return None
-        return machine if machine.digest == digest else None
+            return compile_machine(form)
+        return machine if machine.digest == digest else compile_machine(_ordered(form, machine.form))
 
     @staticmethod
     def keep(sql: Sql, machine: Machine) -> None:
@@ -60,6 +61,17 @@ class Machines:
             definition = msgspec.json.encode(machine.form, order="sorted").decode()
             values = (machine.digest, machine.name, machine.form.version, definition)
             sql.rows("INSERT INTO machines (digest, name, version, definition) VALUES (?, ?, ?, ?)", values)
+
+
+def _ordered(form: MachineForm, like: MachineForm) -> MachineForm:
+    """The same form with its tables in the order of another one; what only this one has comes last."""
+    changed = {}
+    for name in form.__struct_fields__:
+        table, order = getattr(form, name), getattr(like, name)
+        if isinstance(table, dict):
+            keys = dict.fromkeys([*(key for key in order if key in table), *table])
+            changed[name] = {key: table[key] for key in keys}
+    return replace(form, **changed)
 
 
 def named_version(definition: str) -> tuple[str, int]:

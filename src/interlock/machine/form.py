@@ -26,6 +26,7 @@ __all__ = [
     "Intent",
     "MachineForm",
     "MenuItem",
+    "NextCommand",
     "Parent",
     "Proof",
     "RefusalForm",
@@ -51,6 +52,14 @@ class MenuItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     label: str
     does: str
     on: str | None = None
+
+
+class NextCommand(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A command that a person can run next."""
+
+    command: str
+    """What to type; `{id}` stands for the instance."""
+    does: str
 
 
 class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -84,6 +93,14 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     entry_actions: list[str] = []
     notes: list[str] = []
     menu: list[MenuItem] = []
+    driven: bool = False
+    """A driver works on it here; without one it stays where it is."""
+    pause: list[str] = []
+    """The events that pause it, in their order; none given means that it cannot be paused."""
+    tree: Literal["owned", "proven"] | None = None
+    """The work tree is its own; `proven` means that it must also stay as it was proven or approved."""
+    next: list[NextCommand] = []
+    """What a person can run where nobody drives it, the likeliest first."""
 
 
 class TransitionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

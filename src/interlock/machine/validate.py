@@ -79,6 +79,20 @@ def _state(form: MachineForm, name: str, state: State) -> Iterator[str]:
     for item in state.menu:
         if item.on and item.on not in events:
             yield f"states.{name}: the menu names the event {item.on!r}, which does not exist"
+    if state.terminal and (state.driven or state.pause or state.tree or state.next):
+        yield f"states.{name}: a terminal state has no driver, no pause, no work tree and no next command"
+    yield from _pause(form, name, state)
+
+
+def _pause(form: MachineForm, name: str, state: State) -> Iterator[str]:
+    """The events of `pause` follow one another, and people as well as the system may fire them."""
+    here = {name}
+    for event in state.pause:
+        rows = [row for row in form.transitions if row.on == event and here & set(sources(form, row))]
+        here = {to for row in rows if {"human", "system"} <= set(row.by) for to in listed(row.to)}
+        if not here:
+            yield f"states.{name}: `pause` names {event!r}, which people and the system do not have there"
+            return
 
 
 def _row(form: MachineForm, row: TransitionForm | RefusalForm, conditions: Conditions) -> Iterator[str]:

@@ -29,12 +29,12 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
+from interlock.machine.states import shipped_state
 from interlock.work.gates.audit import audit
 from interlock.work.gates.person import Person
 from interlock.work.gates.presence import at_terminal
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
-from interlock.work.threads.preflight import OWNING
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.undoing import undo_reset
@@ -275,7 +275,7 @@ class PeopleAndAgents(RuleBasedStateMachine):
 
     @invariant()
     def one_thread_has_the_work_tree(self) -> None:
-        there = [thread.place for thread, one in self.each() if one.state in OWNING]
+        there = [thread.place for thread, one in self.each() if shipped_state("thread", one.state).tree]
         assert len(there) <= 1
 
     @invariant()

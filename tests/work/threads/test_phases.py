@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from interlock.errors import InterlockError
 from interlock.machine import load_shipped
 from interlock.work.threads.phases import (
-    CARRIED,
     MIGRATIONS,
     SCHEMA_VERSION,
     Diagnosed,
@@ -25,6 +24,7 @@ from interlock.work.threads.phases import (
     Reasoned,
     RunConfig,
     ThreadView,
+    carried,
     check_id,
     load,
     written,
@@ -111,9 +111,9 @@ def test_every_phase_is_written_with_its_tag_and_read_again(phase: Phase) -> Non
 def test_the_phases_are_those_of_the_machine_with_what_they_carry() -> None:
     states = load_shipped("thread").form.states
     assert {name: tuple(state.carries) for name, state in states.items()} == {
-        name: () if shape is None else shape.__struct_fields__ for name, shape in CARRIED.items()
+        name: () if shape is None else shape.__struct_fields__ for name, shape in carried().items()
     }
-    assert {one.type for one in PHASES} == CARRIED.keys()
+    assert {one.type for one in PHASES} == carried().keys()
     assert len(PHASES) == 17
 
 
@@ -133,7 +133,7 @@ _DATA = st.one_of(
             Diagnosed
         ),
     ),
-    st.tuples(st.sampled_from([name for name, shape in CARRIED.items() if shape is None]), st.none()),
+    st.tuples(st.sampled_from([name for name, shape in carried().items() if shape is None]), st.none()),
 )
 _OTHER = st.dictionaries(_TEXT.filter(lambda one: one not in _raw()), st.none() | _TEXT | _COUNT, max_size=3)
 _VIEWS = st.builds(

@@ -14,7 +14,7 @@ from rich.live import Live
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.faces.cli.styled import Text
-from interlock.machine import load_shipped
+from interlock.machine.states import shipped_state
 from interlock.work.orchestration.news import AtWork, RunNews, words_of
 from interlock.work.orchestration.record import Run
 from interlock.work.stories.record import Loop
@@ -144,7 +144,7 @@ class _Status:
 def _style(what: Loop | Thread | Run) -> str:
     """The colour of its state."""
     machine = {Loop: "story", Thread: "thread", Run: "orchestrator"}[type(what)]
-    return shade(load_shipped(machine).states.get(what.state)) or "bold"
+    return shade(shipped_state(machine, what.state)) or "bold"
 
 
 def _within(what: Loop | Thread | Run) -> list[str]:

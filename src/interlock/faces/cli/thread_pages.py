@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.faces.cli.styled import Text
-from interlock.work.threads.upcoming import NEXT
+from interlock.work.threads.upcoming import next_commands
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from interlock.work.threads.record import Diagnosis, Thread
     from interlock.work.views.thread import ThreadView
 
-__all__ = ["NEXT", "diagnosis_text", "show_list", "show_review", "show_thread"]
+__all__ = ["diagnosis_text", "show_list", "show_review", "show_thread"]
 
 _BOX = 53
 _SHOWN_CRITERIA = 40
@@ -52,8 +52,8 @@ def show_thread(output: Output, view: ThreadView, machine: Machine) -> None:
     for row in menu_lines(view, machine) if view.heading else ():
         say(Text(row))
     say()
-    for verb, does in NEXT.get(view.state, ()):
-        say(Text.assemble(("→ ", "green"), (f"ralph thread {verb}", "bold"), f"  {does}"))
+    for one in next_commands(view.state, is_driven=view.driver is not None):
+        say(Text.assemble(("→ ", "green"), (one.command.replace(" {id}", ""), "bold"), f"  {one.does}"))
     if view.outcome is None:
         say(Text("  ralph thread abandon  ends it, touches no file", "dim"))
 

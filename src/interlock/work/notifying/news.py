@@ -13,8 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from interlock.journal import Entry
-from interlock.machine import ActorKind, Evidence, Machine, Snapshot
+from interlock.machine import ActorKind, Machine, Snapshot
 from interlock.machine.model import NOTED, SUPERSEDED, Transition
+from interlock.machine.states import left_to_person
 from interlock.world.notices.notice import Kind
 
 __all__ = ["NewsItem", "may_be_news", "news_of"]
@@ -67,7 +68,7 @@ def news_of(entry: Entry, machine: Machine, snapshot: Snapshot, parent: str | No
         return NewsItem(Kind.STUCK, _why(entry, machine))
     if state.human:
         return NewsItem(Kind.NEEDED, _why(entry, machine)) if _is_unexpected(entry, machine) else None
-    turn = _turn(machine, snapshot)
+    turn = left_to_person(machine, snapshot)
     return NewsItem(Kind.NEEDED, turn) if turn is not None else None
 
 
@@ -91,19 +92,6 @@ def _is_unexpected(entry: Entry, machine: Machine) -> bool:
     """Whether nobody was waited for just before, or what a person said is void: who stands at a gate is there."""
     before = machine.states.get(entry.from_state or "")
     return before is None or not before.human or any(one.voids for one in _edges(entry, machine))
-
-
-def _turn(machine: Machine, snapshot: Snapshot) -> str | None:
-    """Why the system does not go on by itself here: a setting leaves the next step to a person; else None."""
-    settings = machine.form.settings.keys()
-    for (state, _, kind), rules in machine.rules.items():
-        if state != snapshot.state or kind != ActorKind.SYSTEM:
-            continue
-        for rule in rules:
-            condition = rule.condition if rule.transition is None else None
-            if condition is not None and condition.names <= settings and condition.holds(snapshot, Evidence()):
-                return rule.because
-    return None
 
 
 def _why(entry: Entry, machine: Machine) -> str:

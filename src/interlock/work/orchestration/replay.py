@@ -12,6 +12,7 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
+from interlock.machine.states import shipped_state
 from interlock.work.driver.fold import fold
 from interlock.work.driver.record import begin_run, end_run, take_note
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
@@ -61,10 +62,7 @@ def _move(run: Run, entry: Entry, data: Data) -> None:
     _MOVES.get(entry.event, _nothing)(run, entry, data)
     if entry.to_state == "Planning" and entry.from_state not in ("Planning", "Initializing"):
         run.planning[_BREAKDOWN] = Mark.WORKING
-    if entry.to_state in ("Exit", "Failed"):
-        run.outcome = "success" if entry.to_state == "Exit" else "failure"
-    elif entry.event == SUPERSEDED:
-        run.outcome = SUPERSEDED
+    run.outcome = SUPERSEDED if entry.event == SUPERSEDED else shipped_state("orchestrator", entry.to_state).outcome
 
 
 def _nothing(run: Run, entry: Entry, data: Data) -> None:

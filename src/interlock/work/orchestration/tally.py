@@ -17,6 +17,7 @@ import msgspec
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
+from interlock.machine.states import shipped_state
 from interlock.work.formats.times import milliseconds_of
 from interlock.work.orchestration.values import Mark
 
@@ -25,7 +26,6 @@ __all__ = ["RoleUsage", "Tally", "Tried", "take", "tally_of"]
 Data = dict[str, Any]
 Count = Callable[["Tally", Entry, Data], None]
 
-_OUTCOMES: Final = {"Exit": "success", "Failed": "failure"}
 _ENDS: Final = frozenset({Mark.DONE, Mark.FAILED, Mark.CLOSED})
 _LONGEST_GOAL: Final = 200
 
@@ -140,7 +140,7 @@ def _move(tally: Tally, entry: Entry, data: Data) -> None:
         tally.task = entry.decoded_evidence().task or tally.task
     _MOVES.get(entry.event, _nothing)(tally, entry, data)
     tally.state = entry.to_state
-    tally.outcome = SUPERSEDED if entry.event == SUPERSEDED else _OUTCOMES.get(entry.to_state)
+    tally.outcome = SUPERSEDED if entry.event == SUPERSEDED else shipped_state("orchestrator", entry.to_state).outcome
     if tally.outcome is not None and tally.unsettled:
         _settle(tally, is_work=False)  # somebody else ended it; no driver was there to tell of work
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
+from interlock.machine.states import shipped_state
 from interlock.work.budget import Amount
 from interlock.work.driver.fold import fold
 from interlock.work.driver.record import OpenRun, begin_run, end_run, take_note
@@ -63,7 +64,7 @@ def _move(loop: Loop, entry: Entry, data: Data) -> None:
             _left(loop, entry.from_state)
         loop.state, loop.entered = entry.to_state, entry.version
         loop.ran, loop.guarded = None, {}
-    if entry.to_state in ("EXIT", "ERROR") or entry.event == SUPERSEDED:
+    if shipped_state("story", entry.to_state).terminal or entry.event == SUPERSEDED:
         loop.outcome = entry.event
     after(loop, entry.event, data)
     if entry.event not in _IN_THE_COMMIT:

@@ -8,6 +8,7 @@ from interlock.errors import Refusal
 from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
+from interlock.machine.states import shipped_state, target_of
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import DriverLease, hold_driver_lease
@@ -19,8 +20,7 @@ from interlock.work.threads.replay import take
 
 __all__ = ["attending", "is_told", "look", "step_of"]
 
-_WATCHED = frozenset({"Implemented", "Polishing", "PendingReview", "Approved", "ReadyToCommit"})
-"""The states in which the tree is as it was proven or approved, unless somebody changes it."""
+_CHANGED = "tree_changed"
 
 
 def attending(context: DriverContext, id_: str) -> AbstractContextManager[DriverLease]:
@@ -41,7 +41,7 @@ def step_of(context: DriverContext, id_: str, lease: Lease | None) -> ThreadStep
 def look(step: ThreadStep) -> bool:
     """Look whether the tree still is what was proven of it; where it is not, that is written down, and read again."""
     known = step.snapshot.subjects.get("tree")
-    if step.thread.state not in _WATCHED or known is None:
+    if shipped_state(MACHINE, step.thread.state).tree != "proven" or known is None:
         return False
     there = step.context.git.state(step.root)
     if there.hidden:
@@ -55,8 +55,8 @@ def look(step: ThreadStep) -> bool:
     if tree == known:
         return False
     evidence = Evidence(subjects={"tree": tree})
-    approved = step.thread.state in ("Approved", "ReadyToCommit")
-    event = Event("tree_changed" if approved else OBSERVED, DRIVER, evidence=evidence)
+    moves = target_of(step.machine, step.thread.state, _CHANGED, ActorKind.SYSTEM) is not None
+    event = Event(_CHANGED if moves else OBSERVED, DRIVER, evidence=evidence)
     if not step.context.journal.transact(lambda transaction: _observe(transaction, step, event)):
         return True
     step.context.tell("the files are not those that were proven; `ralph thread reverify` proves them again")

@@ -9,6 +9,7 @@ from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.model import SUPERSEDED
+from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads.child import Child, ChildView
@@ -20,8 +21,6 @@ __all__ = ["CHILDREN", "close_left", "run_child", "shown_child"]
 
 CHILDREN = ("story", "orchestrator")
 """The names of these drivers, which are those of their machines."""
-_WITHOUT = frozenset({"Drafting", "Done", "Abandoned"})
-"""Where a thread has no child: what it drove is over."""
 
 
 def _child(driver: str) -> Child:
@@ -87,7 +86,7 @@ def _close(step: ThreadStep, known: Instance) -> None:
 
 def close_left(transaction: Transaction, thread: str, driver: str) -> None:
     """Close what a thread drives no more: it stays where it is and takes no more events."""
-    drives = None if transaction.instance(thread).state in _WITHOUT else driver
+    drives = driver if shipped_state("thread", transaction.instance(thread).state).tree is not None else None
     for machine in CHILDREN:
         for one in transaction.open_children(thread, machine) if machine != drives else ():
             transaction.append(one.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))

@@ -7,8 +7,9 @@ from typing import Final
 
 import msgspec
 
-from interlock.machine import ActorKind, Machine
-from interlock.work.threads.verbs import PersonNeed, need_of
+from interlock.machine import Machine
+from interlock.machine.states import shipped_state, target_of
+from interlock.work.threads.verbs import PersonNeed, need_of, resets_files
 
 __all__ = ["Choice", "choices"]
 
@@ -38,8 +39,7 @@ _WORDS: Final = {
 """What each event is called on a button, and what it does; what leads on comes first."""
 _RESETS: Final = "the spec was wrong: the files go back to the baseline, and what is there now is kept first"
 _REASONS: Final = {"reject": "What is wrong", "assist": "What you did", "abandon": "Why", "revise": "Why"}
-_WITH_PAUSE: Final = "Verifying"
-"""Where verification is stopped first, and that is part of pausing."""
+_PAUSE: Final = "pause"
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -79,13 +79,15 @@ def choices(machine: Machine, state: str) -> list[Choice]:
 def _events(machine: Machine, state: str) -> Iterator[str]:
     """A person's events in the order of the words above."""
     yield from (event for event in _WORDS if _leads_to(machine, state, event) is not None)
-    if state == _WITH_PAUSE:
-        yield "pause"
 
 
 def _leads_to(machine: Machine, state: str, event: str) -> str | None:
-    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
-    return next((rule.transition.to for rule in rules if rule.transition is not None), None)
+    """Where a person's event leads; a pause is all the events that pause a state."""
+    to: str | None = state
+    parts = shipped_state(machine.name, state).pause if event == _PAUSE else ()
+    for name in parts or (event,):
+        to = target_of(machine, to, name) if to is not None else None
+    return to
 
 
 def _choice(
@@ -96,7 +98,7 @@ def _choice(
     words = _WORDS.get(event)
     if words is None:
         return None
-    if event == "revise" and state in ("Stuck", "PendingReview"):
+    if resets_files(machine, state, event):
         words = (words[0], _RESETS)
     return Choice(
         event=event,
@@ -104,7 +106,7 @@ def _choice(
         does=does or words[1],
         more=words[1] if does else "",
         need=need_of(machine, state, event),
-        leads_to="Paused" if (state, event) == (_WITH_PAUSE, "pause") else _leads_to(machine, state, event) or "",
+        leads_to=_leads_to(machine, state, event) or "",
         key=key,
         reason=_REASONS.get(event, ""),
         must_say=event == "reject",

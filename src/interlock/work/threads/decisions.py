@@ -11,10 +11,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from interlock.errors import UsageError
+from interlock.machine import Machine, load_shipped
+from interlock.machine.states import target_of
 from interlock.work.driver.context import DriverContext
 from interlock.work.gates.person import Person
 from interlock.work.threads.driver_step import default_config
-from interlock.work.threads.reading import read_thread
+from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.verbs import act, configure
 
@@ -30,14 +32,8 @@ __all__ = [
 ]
 
 _WITHOUT_AGENTS: Final = frozenset({"abandon", "approve", "commit", "reopen", "withdraw"})
-_GOES_ON: Final[Mapping[str, frozenset[str]]] = {
-    "start": frozenset({"Preflight", "Running", "Verifying"}),
-    "assess": frozenset({"Assessing"}),
-    "resume": frozenset({"Running", "Verifying", "Preflight", "Assessing"}),
-}
-"""The states in which a verb decides nothing: only the driver died, and the thread is driven on."""
-_RESTING: Final = frozenset({"Stuck", "Paused"})
-_BEFORE_THE_LOOP: Final = frozenset({"Configuring", "Drafting", "Finalized"})
+_EVENTS: Final[Mapping[str, tuple[str, ...]]] = {"start": ("run", "retry"), "run": ("start",)}
+"""The events that a verb stands for; the others are named like their events."""
 _WORDS: Final = ("driver", "selection", "isolation", "judge")
 _NUMBERS: Final = ("iterations", "budget_minutes", "budget_usd", "budget_tokens")
 _LONGEST: Final = 12
@@ -51,14 +47,30 @@ def starts_agents(verb: str) -> bool:
 
 def event_of(verb: str, thread: Thread) -> str:
     """The machine's event that a verb means in a thread's state; empty where it is only driven on."""
-    if thread.state in _GOES_ON.get(verb, ()):
-        return ""
+    machine, events = load_shipped(MACHINE), _EVENTS.get(verb, (verb,))
+    possible = [one for one in events if target_of(machine, thread.state, one) is not None]
+    return "" if not possible and _continues(machine, verb, thread.state) else next(iter(possible), events[0])
+
+
+def _continues(machine: Machine, verb: str, state: str) -> bool:
+    """True where a verb decides nothing: only the driver is gone, and the thread is driven again."""
+    known = machine.states[state]
+    has_begun = known.tree is not None
     match verb:
-        case "start":
-            return "retry" if thread.state == "PreflightFailed" else "run"
+        case "resume":
+            return known.driven
         case "run":
-            return "start" if thread.state in _BEFORE_THE_LOOP else ""
-    return verb
+            return known.driven or known.terminal or has_begun
+        case "start":
+            return known.driven and (has_begun or _follows(machine, "run", state))
+        case "assess":
+            return known.driven and _follows(machine, verb, state)
+    return False
+
+
+def _follows(machine: Machine, event: str, state: str) -> bool:
+    """True if a state is entered by an event."""
+    return any(row.on == event and row.to == state for row in machine.transitions)
 
 
 def changed(known: Config, given: Mapping[str, str | int | None]) -> Config:
@@ -91,7 +103,7 @@ def choose_configuration(
     """Choose how the loop runs; from Stuck and Paused the thread goes back to Configuring. True if it moved."""
     thread = read_thread(context.journal, id_)
     config = changed(thread.config or default_config(context.settings), given)
-    is_resting = thread.state in _RESTING
+    is_resting = target_of(load_shipped(MACHINE), thread.state, "reconfigure") is not None
     if is_resting and "quick" in (thread.mode, mode):  # quick mode starts at once, so it must know before
         configure(context, id_, person, config, mode)
     if is_resting:

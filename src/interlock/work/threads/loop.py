@@ -24,7 +24,7 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.ticket_link import claim_ticket
-from interlock.work.tickets.threads import AT_WORK, rest
+from interlock.work.tickets.threads import pause_events, rest
 from interlock.world.place import Place
 
 __all__ = ["drive"]
@@ -65,11 +65,10 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
         return settle_effects(step) or look(step)
 
     def pause(self, step: ThreadStep) -> Sequence[Event] | None:
-        names = AT_WORK.get(step.thread.state)
-        return None if names is None else [Event(name, DRIVER) for name in names]
+        return [Event(name, DRIVER) for name in pause_events(step.thread.state)] or None
 
     def overspent(self, step: ThreadStep, refusal: Refusal) -> StepResult:
-        if step.thread.state not in AT_WORK:
+        if not pause_events(step.thread.state):
             raise refusal
         return step.event("budget_exhausted", f"{refusal.message} {refusal.hint}")
 
@@ -86,7 +85,7 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
 
 def _claim(transaction: Transaction, step: ThreadStep) -> str | None:
     """Claim the thread's ticket, or pause the thread and return why it cannot be claimed."""
-    if transaction.instance(step.thread.id).state not in AT_WORK:
+    if not pause_events(transaction.instance(step.thread.id).state):
         return None
     why = claim_ticket(transaction, step.thread.id)
     if why is not None:

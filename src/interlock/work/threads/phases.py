@@ -13,14 +13,15 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final, TypeAlias, get_type_hints
 
 import msgspec
 
 from interlock.errors import InterlockError, UsageError
+from interlock.machine import load_shipped
 
 __all__ = [
-    "CARRIED",
     "MIGRATIONS",
     "SCHEMA_VERSION",
     "BaselineView",
@@ -34,6 +35,7 @@ __all__ = [
     "Reasoned",
     "RunConfig",
     "ThreadView",
+    "carried",
     "check_id",
     "corrupt",
     "load",
@@ -57,7 +59,7 @@ class Mode(StrEnum):
 
 
 class Iterated(msgspec.Struct, frozen=True):
-    """What Running, Paused and Verifying carry."""
+    """What a state of a run carries."""
 
     iteration: int
 
@@ -96,26 +98,20 @@ class Committed(msgspec.Struct, frozen=True):
 
 Data: TypeAlias = Iterated | Reasoned | Diagnosed | Committed
 
-CARRIED: Final[Mapping[str, type[Data] | None]] = {
-    "Drafting": None,
-    "Assessing": None,
-    "Finalized": None,
-    "Preflight": None,
-    "PreflightFailed": Reasoned,
-    "Configuring": None,
-    "Running": Iterated,
-    "Paused": Iterated,
-    "Verifying": Iterated,
-    "Stuck": Diagnosed,
-    "Implemented": None,
-    "Polishing": None,
-    "PendingReview": None,
-    "Approved": None,
-    "ReadyToCommit": None,
-    "Done": Committed,
-    "Abandoned": Reasoned,
+_SHAPES: Final[Mapping[str, type[Data]]] = {
+    "iteration": Iterated,
+    "reason": Reasoned,
+    "diagnosis": Diagnosed,
+    "commit_sha": Committed,
 }
-"""Every phase, with what it carries."""
+"""The shape of each thing that a state of the thread's machine carries."""
+
+
+@cache
+def carried() -> Mapping[str, type[Data] | None]:
+    """Every phase, with the shape of what it carries: the states of the shipped machine."""
+    states = load_shipped("thread").states
+    return {name: next((_SHAPES[one] for one in state.carries), None) for name, state in states.items()}
 
 
 class Phase(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -247,9 +243,9 @@ def _phase(phase: Any, what: str) -> Phase:
     name = phase.get("type") if isinstance(phase, dict) else None
     if not isinstance(name, str):
         raise corrupt(what, "`phase` is no object with a `type`")
-    if name not in CARRIED:
+    if name not in carried():
         raise corrupt(what, f"{name[:80]!r} is no phase")
-    shape, data = CARRIED[name], phase.get("data")
+    shape, data = carried()[name], phase.get("data")
     if shape is None and data is not None:
         raise corrupt(what, f"the phase {name} has no `data`")
     try:
@@ -269,7 +265,7 @@ def _check(view: ThreadView, what: str = "thread.json") -> None:
     if view.current_run_id is not None:
         check_id(view.current_run_id)
     data, base = view.phase.data, view.baseline
-    if type(data) is not (CARRIED.get(view.phase.type, Phase) or type(None)):
+    if type(data) is not (carried().get(view.phase.type, Phase) or type(None)):
         raise corrupt(what, f"the phase {view.phase.type[:80]!r} does not carry {type(data).__name__}")
     for name, value in _numbers(view):
         if not (name == "current_spec_revision") <= value < _LARGEST:

@@ -12,6 +12,7 @@ from msgspec.structs import asdict
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
+from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.readiness import missing_program, nameless
 from interlock.work.driver.system import NoEvent, StepResult
@@ -33,16 +34,9 @@ from interlock.world.git import StartingPoint, WorkTreeStatus
 from interlock.world.place import Place
 from interlock.world.repository import WORK_TREES
 
-__all__ = ["OWNING", "branch_of", "check_owner", "preflight"]
+__all__ = ["branch_of", "check_owner", "preflight"]
 
 MACHINE = "thread"
-OWNING = frozenset(
-    (
-        *("Configuring", "Running", "Paused", "Verifying", "Stuck", "Implemented", "Polishing"),
-        *("PendingReview", "Approved", "ReadyToCommit"),
-    )
-)
-"""The states in which a thread has its work tree to itself."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -274,7 +268,7 @@ def _owner(reader: Journal | Transaction, step: ThreadStep, place: Place) -> Ins
     """The other thread that has a place to itself; earlier versions named it by its absolute path."""
     for named in (place, Place(str(place.directory(step.context.base)))):
         other = reader.named(MACHINE, _owner_name(named))
-        if other is not None and other.id != step.thread.id and other.outcome is None and other.state in OWNING:
+        if other is not None and other.id != step.thread.id and _owns_tree(other):
             return other
     return None
 
@@ -284,3 +278,8 @@ def check_owner(transaction: Transaction, step: ThreadStep, place: Place | None)
     other = _owner(transaction, step, place) if place is not None else None
     if other is not None:
         raise Refusal("work_tree_taken", f"Thread {other.id} has taken the work tree meanwhile.", _ISOLATION)
+
+
+def _owns_tree(thread: Instance) -> bool:
+    """True while a thread has its work tree to itself."""
+    return thread.outcome is None and shipped_state(MACHINE, thread.state).tree is not None

@@ -24,6 +24,7 @@ from interlock.work.threads.phases import (
     Reasoned,
     RunConfig,
     ThreadView,
+    carried,
     written,
 )
 from interlock.work.threads.projection import ThreadProjection, project_active
@@ -96,25 +97,24 @@ def view_of(thread: Thread) -> ThreadView:
 
 
 def _carried(thread: Thread) -> Data | None:
-    match thread.state:
-        case "Running" | "Paused" | "Verifying":
-            return Iterated(thread.iteration)
-        case "PreflightFailed" | "Abandoned":
-            return Reasoned(thread.reason)
-        case "Done":
-            return Committed(thread.commit or "")
-        case "Stuck" if thread.diagnosis is not None:
-            known = thread.diagnosis
-            return Diagnosed(
-                DiagnosisView(
-                    iterations_attempted=known.iterations_attempted,
-                    models_tried=known.models_tried,
-                    best_criteria_passed=known.best_criteria_passed,
-                    total_criteria=known.total_criteria,
-                    last_error=known.reason or None,
-                )
-            )
-    return None
+    shape, known = carried().get(thread.state), thread.diagnosis
+    if shape is Iterated:
+        return Iterated(thread.iteration)
+    if shape is Reasoned:
+        return Reasoned(thread.reason)
+    if shape is Committed:
+        return Committed(thread.commit or "")
+    if shape is None or known is None:
+        return None
+    return Diagnosed(
+        DiagnosisView(
+            iterations_attempted=known.iterations_attempted,
+            models_tried=known.models_tried,
+            best_criteria_passed=known.best_criteria_passed,
+            total_criteria=known.total_criteria,
+            last_error=known.reason or None,
+        )
+    )
 
 
 def _run_of(thread: Thread) -> RunFile | None:

@@ -12,6 +12,7 @@ from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
 from interlock.machine.model import EFFECT_SETTLED, NOTED, OBSERVED
+from interlock.machine.states import shipped_state
 from interlock.work.driver.fold import fold
 from interlock.work.driver.record import OpenRun, Pause, begin_run, end_run, take_note
 from interlock.work.gates.statement import digest_of
@@ -35,7 +36,6 @@ Tell = Callable[[Thread, Entry, Data], None]
 
 _FRESH_RUNS = frozenset({"start", "assist", "reject"})
 """The moves into Running by which a new run begins; the others go on with the one that is there."""
-_IN_RUN = frozenset({"Running", "Verifying", "Paused"})
 _RESTS = frozenset({"pause", "resume"})
 """The moves by which nothing is lost of what an agent came to: it is concluded when the loop goes on."""
 _CONCLUSIONS = {"claims_done": True, "driver_failed": True, "budget_exhausted": True, "verification_stopped": False}
@@ -79,9 +79,9 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.best, thread.said, thread.children_before = (-1, ""), "", thread.spent_by_children
     elif entry.to_state == "Running" and entry.event in ("iteration_finished", "criteria_failed"):
         thread.iteration += 1
-    if entry.to_state in _IN_RUN:
+    if _is_in_run(entry.to_state):
         thread.run_ended = None
-    elif entry.from_state in _IN_RUN:
+    elif _is_in_run(entry.from_state or ""):
         thread.run_ended = (entry.to_state, entry.time)
     thread.paused = _pause(entry) if entry.to_state == "Paused" else None
     if entry.event in _DECISIONS:
@@ -95,8 +95,12 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.before_reset = _left(thread)
         thread.baseline = thread.branch = thread.place = thread.child = None
         thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
-    if entry.to_state in ("Done", "Abandoned"):
-        thread.outcome = "success" if entry.to_state == "Done" else "abandoned"
+    thread.outcome = shipped_state("thread", entry.to_state).outcome
+
+
+def _is_in_run(state: str) -> bool:
+    """True where a run is under way: its states carry the iteration."""
+    return "iteration" in shipped_state("thread", state).carries
 
 
 def _pause(entry: Entry) -> Pause:

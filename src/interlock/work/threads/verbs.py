@@ -18,6 +18,7 @@ from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Refused
 from interlock.machine import step as machine_step
 from interlock.machine.model import NOTED, OBSERVED
+from interlock.machine.states import target_of
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
@@ -48,6 +49,7 @@ __all__ = [
     "new_thread",
     "pause",
     "question_at",
+    "resets_files",
     "revise_spec",
     "use_thread",
 ]
@@ -61,6 +63,7 @@ _CHECKPOINTS = frozenset({("Stuck", "abandon")})
 _GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
 """The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
 
+_RESET = "reset_workspace"
 _SOMEBODY = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
 
 
@@ -86,6 +89,12 @@ def need_of(machine: Machine, state: str, event: str) -> PersonNeed:
     if event in _GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
         return PersonNeed.GATE
     return PersonNeed.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else PersonNeed.PERSON
+
+
+def resets_files(machine: Machine, state: str, event: str) -> bool:
+    """True if a person's move puts the files back to where the thread began."""
+    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
+    return any(rule.transition is not None and _RESET in rule.transition.effects for rule in rules)
 
 
 # Making a thread and its spec
@@ -129,9 +138,10 @@ def revise_spec(context: DriverContext, id_: str, actor: Actor, text: str, *, on
 def _revise(transaction: Transaction, id_: str, actor: Actor, text: str, on: int | None) -> None:
     thread = thread_of(transaction.history(id_))
     if thread.state != "Drafting":
-        hint = {"Finalized": "`ralph thread reopen` opens it again.", "Assessing": "`ralph thread revise` goes back."}
+        machine = transaction.machine_of(transaction.instance(id_))
+        verb = "revise" if target_of(machine, thread.state, "reopen") is None else "reopen"
         message = f"The spec of a thread in {thread.state} is not written any more."
-        raise Refusal("not_allowed", message, hint.get(thread.state, "`ralph thread revise` goes back to it."))
+        raise Refusal("not_allowed", message, f"`ralph thread {verb}` goes back to it.")
     if not text.strip() or len(text) > _MAX_SPEC or "\0" in text:
         message = f"A spec is a text of 1 to {_MAX_SPEC} characters."
         raise UsageError("invalid_argument", message, "`ralph thread spec --template` shows its form.")
@@ -203,7 +213,7 @@ def act(
         if need is PersonNeed.TERMINAL:
             _must_be_there(context, id_, person, name)
         must_be_person(context, id_, actor, name)
-        if name == "revise" and thread.state == "PendingReview":
+        if resets_files(step.machine, thread.state, name):
             _ask_to_reset(_present(context, id_, person, name), thread, shown(thread))
             expected = _unchanged(context, step)
     evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
@@ -232,7 +242,7 @@ def question_at(
     thread = step.thread
     check_ticket(context.journal, id_, name)
     if need_of(step.machine, thread.state, name) is not PersonNeed.GATE:
-        resets = name == "revise" and thread.state == "PendingReview"
+        resets = resets_files(step.machine, thread.state, name)
         return Confirmation(shown(thread), _resetting(thread), name) if resets else None
     gate, subject = _gate(step.machine, thread.state, name)
     subjects = _subjects(thread, step.snapshot.subjects, name)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Instance
+from interlock.machine.states import only_gate, onward_event
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.gates.person import Person
@@ -35,9 +36,6 @@ __all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text"]
 _MAX_PLAN = 100_000
 _TURNS = 2
 """How often an agent is asked for a spec before it is a person's to write."""
-_GATES = {"Drafting": "finalize", "Assessing": "finalize", "PendingReview": "approve", "ReadyToCommit": "commit"}
-_ONWARD = {"Finalized": "run", "Configuring": "start", "Implemented": "ready"}
-"""What whoever asked for the whole way has asked for between the gates."""
 _RESTS = {"Paused": "the thread rests", "Stuck": "the thread is stuck", "PreflightFailed": "the thread cannot begin"}
 
 
@@ -79,11 +77,13 @@ def lead(
     if not has_spec:
         hint = f"`ralph thread spec {thread.id[-6:]} --edit` writes it; then `ralph work {ticket.number}` goes on."
         return WorkStop("the spec is yours to write: no agent made one that can be built from", hint, thread=thread.id)
-    if state in _ONWARD:
-        _move(context, thread, person, _ONWARD[state])
+    machine = context.journal.machine_of(known)
+    onward, gate = onward_event(machine, state), only_gate(machine, state)
+    if onward is not None:  # whoever asked for the whole way has asked for what is between the gates
+        _move(context, thread, person, onward)
         return None
-    if state in _GATES:
-        return _at_gate(context, thread, person, choices, _GATES[state])
+    if gate is not None:
+        return _at_gate(context, thread, person, choices, gate)
     why = _RESTS.get(state, f"the thread is in {state}")
     said = thread.reason.strip().splitlines()[0] if thread.reason.strip() else ""
     return WorkStop(f"{why}{': ' if said else ''}{said}", _next(thread), failed=state in _RESTS, thread=thread.id)

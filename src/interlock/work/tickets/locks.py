@@ -14,7 +14,7 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
 from interlock.work.driver.lease_holders import is_present, lease_name, process_holder
 from interlock.work.sessions.verbs import DRIVER, Caller, end_if_gone, find_session
-from interlock.work.tickets.threads import AT_WORK, THREAD
+from interlock.work.tickets.threads import THREAD, pause_events
 from interlock.work.tickets.ticket_table import TICKETS
 
 __all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "spoken", "the_holder"]
@@ -98,7 +98,7 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
 
 def _is_left(transaction: Transaction, thread: Instance) -> bool:
     """Whether a thread is in a state that somebody drives, and nobody does any more; while it waits, it keeps all."""
-    return thread.state in AT_WORK and transaction.is_lost(lease_name(THREAD, thread.id), is_present)
+    return bool(pause_events(thread.state)) and transaction.is_lost(lease_name(THREAD, thread.id), is_present)
 
 
 def expire_lost(journal: Journal) -> list[str]:

@@ -6,18 +6,24 @@ with each move. Here is the other direction, and what the two say of each other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Lease, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.leading import led
+from interlock.machine.states import shipped_state
 
-__all__ = ["AT_WORK", "PLACES", "THREAD", "follow_ticket", "open_thread", "refuse_beside", "rest", "strays"]
+__all__ = ["PLACES", "THREAD", "follow_ticket", "open_thread", "pause_events", "refuse_beside", "rest", "strays"]
 
 THREAD = "thread"
 PLACES = frozenset({"In Progress", "In Review"})
 """Where a ticket is while its thread goes on."""
-AT_WORK = {"Running": ("pause",), "Verifying": ("verification_stopped", "pause")}
-"""The states in which a thread is at work, and what lets it rest."""
+
+
+def pause_events(state: str) -> Sequence[str]:
+    """The events that pause a thread in a state, in their order; none where no loop is at work."""
+    return shipped_state(THREAD, state).pause
 
 
 def open_thread(reader: Journal | Transaction, ticket: str) -> Instance | None:
@@ -43,7 +49,7 @@ def follow_ticket(transaction: Transaction, moved: Recorded, actor: Actor) -> No
     if row is not None and entry.to_state == row.to:
         claim = Evidence(holder=f"{THREAD}:{thread.id}", data={THREAD: thread.id})
         transaction.append(entry.instance, Event(row.event, actor, row.to, row.command, "its thread goes on", claim))
-    elif entry.to_state not in PLACES and thread.state in AT_WORK:
+    elif entry.to_state not in PLACES and pause_events(thread.state):
         why = f"its ticket was moved to {entry.to_state}"
         rest(transaction, thread.id, actor, why, cause=Evidence(data={"ticket": entry.instance}))
 
@@ -58,7 +64,7 @@ def rest(
     cause: Evidence | None = None,
 ) -> None:
     """Let a thread rest; what verifies is stopped first."""
-    for name in AT_WORK.get(transaction.instance(thread).state, ("pause",)):
+    for name in pause_events(transaction.instance(thread).state) or ("pause",):
         transaction.append(thread, Event(name, actor, reason=why, evidence=cause), lease=lease)
 
 

@@ -10,6 +10,8 @@ import msgspec
 
 from interlock.journal import Entry, Instance, Journal
 from interlock.machine import Machine, Snapshot
+from interlock.machine.states import shipped_state
+from interlock.work.driver.lease_holders import is_driven
 from interlock.work.threads.child import ChildView
 from interlock.work.threads.children import shown_child
 from interlock.work.threads.choices import Choice, choices
@@ -23,15 +25,10 @@ from interlock.work.views.values import DrivenView, driver_of, spent_of
 
 __all__ = ["CriterionView", "ThreadView", "is_live", "thread_view", "view_of_thread"]
 
-_DRIVEN: Final = frozenset({"Assessing", "Preflight", "Running", "Verifying"})
-"""The states in which it continues by itself, if it is driven."""
-_LIVE: Final = _DRIVEN | {"Polishing"}
 _DRAFTING: Final = "Drafting"
 _PAUSED: Final = "Paused"
 _REVIEWED: Final = "PendingReview"
-_TOLD: Final = frozenset({"Configuring", "Running", "Paused", "Verifying", "Stuck"})
-"""The states after which another agent may work, and can be told something."""
-_CONFIGURED: Final = frozenset({"Finalized", "Configuring", "Paused"})
+_CONFIGURE: Final = "ralph thread configure"
 _HEADINGS: Final = {"Stuck": "STUCK: What would you like to do?", "Paused": "PAUSED: Loop interrupted"}
 """The headings of the seed's menus."""
 
@@ -113,9 +110,11 @@ class ThreadView(DrivenView, frozen=True, kw_only=True, rename="camel"):
         return sum(bool(one.met) for one in self.criteria)
 
 
-def is_live(state: str, outcome: str | None) -> bool:
-    """True if an agent or a verifier may print something in a state."""
-    return outcome is None and state in _LIVE
+def is_live(journal: Journal, thread: Instance) -> bool:
+    """True if an agent or a verifier may print something now."""
+    if thread.outcome is not None:
+        return False
+    return shipped_state(thread.machine, thread.state).driven or is_driven(journal, thread.machine, thread.id)
 
 
 def thread_view(journal: Journal, id_: str, base: Path) -> ThreadView:
@@ -136,7 +135,7 @@ def view_of_thread(
     """The view of a thread whose entries were read; `at` is the entry up to which, where that is in the past."""
     machine, id_ = journal.machine_of(instance), instance.id
     snapshot = instance.snapshot if at is None else journal.snapshot(id_, at)
-    state, known = machine.states[thread.state], thread.revision
+    state, known = shipped_state(machine.name, thread.state), thread.revision
     is_open = at is None and thread.outcome is None
     driver = driver_of(journal, instance.machine, id_, entries)
     return ThreadView(
@@ -183,13 +182,13 @@ def view_of_thread(
         heading=_HEADINGS.get(thread.state, ""),
         counts_iterations="iteration" in state.carries,
         is_recommended=is_recommended(thread, snapshot) and thread.state == _REVIEWED,
-        is_live=is_live(thread.state, thread.outcome),
-        needs_driver=is_open and thread.state in _DRIVEN and not thread.is_assessed and driver is None,
+        is_live=thread.outcome is None and (state.driven or driver is not None),
+        needs_driver=is_open and state.driven and not thread.is_assessed and driver is None,
         is_drafting=thread.state == _DRAFTING,
-        is_specified=state.phase != machine.states[machine.form.initial].phase,
+        is_specified=machine.states[thread.state].phase != machine.states[machine.form.initial].phase,
         may_draft=is_open and thread.state == _DRAFTING,
-        may_tell=is_open and thread.state in _TOLD,
-        may_configure=is_open and thread.state in _CONFIGURED,
+        may_tell=is_open and state.tree == "owned",
+        may_configure=is_open and any(_CONFIGURE in one.command for one in state.next),
         may_undo=is_open and thread.state == _DRAFTING and bool(thread.kept),
     )
 

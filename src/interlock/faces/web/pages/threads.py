@@ -221,7 +221,7 @@ def _talk(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         raise NotFound("unknown_instance", "The thread has no such run.", "Its page names the runs that it has.")
     latest = sight.journal.recent("session", 1, parent=instance.id)
     agent = _agent(sight, latest[0].id) if latest else None
-    live = is_live(instance.state, instance.outcome)
+    live = is_live(sight.journal, instance)
     return {"id": instance.id, "run": run, "is_live": live, "spoken": _spoken(sight, run, agent)}
 
 
