@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from faces.journals import opened, settle, trust, write_session
+from faces.parsing import parsed
 from faces.programs import SECONDS, Result, Stream, clean_environment, followed, run, run_here, run_in_terminal
 from interlock.faces.cli.main import verbs_of
 from interlock.machine import load_shipped
@@ -239,6 +240,29 @@ def test_the_page_of_a_state_has_the_phase_and_a_way_on(at: Callable[[str], Proj
     assert ("PAUSED: Loop interrupted" in page) is (state == "Paused")
     data = project.program("show").data
     assert (data["state"], data["title"]) == (state, "Greet people")
+
+
+PLAYED = '[agent]\nname = "scripted"\nscript = ".ralf/script.json"\njudge_script = ".ralf/judge.json"\n'
+STAYING = {"Assessing", "Stuck", "PreflightFailed"}
+"""Where a person reads what came of the command, or what is wrong is still wrong."""
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("state", [name for name, one in MACHINE.states.items() if not one.terminal])
+def test_the_command_that_a_thread_waits_for_is_one_that_continues_it(at: Callable[[str], Project], state: str) -> None:
+    project = at(state)
+    with (project.root / ".git" / "info" / "exclude").open("a") as excluded:
+        excluded.write("\nralph.toml\n")
+    settle(project.root, PLAYED)
+    waits = run_here("why", project.program("show").data["id"], "--json", cwd=project.root, env=project.environment)
+    [listed] = run_here("status", "--json", cwd=project.root, env=project.environment).data["waiting"]
+    command = waits.data["waits"]["command"]
+    assert (listed["command"], listed["is_gate"]) == (command, waits.data["waits"]["kind"] == "person")
+    _, verb, _ = parsed(command)
+    answers = [(f"Type {verb}", f"{verb}\n")] if verb in GATES else []
+    code, screen = run_in_terminal(*command.split()[1:], cwd=project.root, env=project.environment, answers=answers)
+    assert code == (5 if state == "PreflightFailed" else 0), screen
+    assert (project.state == state) is (state in STAYING), screen
 
 
 GATES = ("finalize", "assist", "approve", "commit")

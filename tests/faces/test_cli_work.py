@@ -76,7 +76,7 @@ def test_without_a_terminal_it_stops_at_the_plan_and_says_what_to_type(
     done = run("work", "1", cwd=project, env=environment)
     assert done.code == 0
     assert "#1 Greet people: Plan in Review; its plan is yours to approve" in done.out
-    assert 'ralph ticket handoff 1 --to-state "In Progress"' in done.out
+    assert "→ `ralph ticket handoff 1 --intent complete --reason …`." in done.out
 
 
 def test_what_no_agent_finishes_is_a_persons_and_exits_with_five(project: Path, environment: dict[str, str]) -> None:

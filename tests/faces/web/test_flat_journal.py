@@ -86,9 +86,9 @@ def _costs(tmp_path: Path, number: int) -> dict[str, Count]:
         count.queries = count.rows = 0
         _show(renderer, sight, address)
         found[name] = Count(count.queries, count.rows)
-    metrics_text(journal, sight.watch, None)  # it catches up
+    metrics_text(journal, sight.watch, sight.settings, None)  # it catches up
     count.queries = count.rows = 0
-    metrics_text(journal, sight.watch, None)
+    metrics_text(journal, sight.watch, sight.settings, None)
     found["metrics"] = Count(count.queries, count.rows)
     journal.close()
     return found

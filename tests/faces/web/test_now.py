@@ -13,7 +13,7 @@ from work.attention.standings import AGENT, loop_in, run_in, thread_in
 
 from .sites import HOSTILE, Site, site_of
 
-HUMAN = [name for name, state in load_shipped("thread").states.items() if state.human]
+HUMAN = [name for name, state in load_shipped("thread").states.items() if state.human and not state.driven]
 
 
 def _card(page: str, id_: str) -> str:

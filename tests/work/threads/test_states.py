@@ -5,6 +5,7 @@ A new state is checked by all of these: see AGENTS.md.
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 from textwrap import dedent
@@ -23,6 +24,7 @@ from interlock.work.threads.upcoming import next_command, next_commands
 from interlock.work.tickets.threads import pause_events
 
 ROOT = Path(__file__).parents[3]
+WORK = ROOT / "src" / "interlock" / "work"
 MACHINE = load_shipped("thread")
 OPEN = [name for name, state in MACHINE.states.items() if not state.terminal]
 IN_RUN = {"Running", "Paused", "Verifying"}
@@ -67,6 +69,18 @@ def test_a_thread_has_its_work_tree_from_the_passed_checks_to_the_end() -> None:
     owned = {name for name in OPEN if MACHINE.states[name].tree}
     assert owned == set(_reached("Configuring")) & set(OPEN)
     assert all("tree" not in MACHINE.states[name].changes for name in owned if MACHINE.states[name].tree == "proven")
+
+
+def test_no_module_but_the_steps_lists_states() -> None:
+    """A list that a new state has to join goes wrong silently; what is true of a state is in the machine's file."""
+    found = {}
+    for path in WORK.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            items = node.keys if isinstance(node, ast.Dict) else getattr(node, "elts", [])
+            listed = {one.value for one in items if isinstance(one, ast.Constant)} & MACHINE.states.keys()
+            if len(listed) > 1:
+                found[str(path.relative_to(WORK))] = listed
+    assert found.keys() == {"threads/steps.py"}, found
 
 
 def test_the_example_of_a_new_state_is_a_sound_machine() -> None:

@@ -18,6 +18,7 @@ from interlock.work.driver.lease_holders import process_holder
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller
 from interlock.work.sessions.verbs import create as begin
+from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.ticket_link import ticket_of
@@ -81,9 +82,10 @@ def test_a_ticket_follows_its_thread_to_the_commit(bench: Bench) -> None:
     assert stands(bench) == ("In Review", None)
     assert moves(bench) == [("In Progress", "human"), ("In Review", "human")]
     with closing(bench.open()) as journal:
-        [wait], _ = waiting(journal, RecordCaches(), None)
+        [wait], _ = waiting(journal, RecordCaches(), Settings(), None)
         assert journal.verify() == []
-    assert wait.command == f"ralph work {NUMBER}", "it is built, and that says what to merge"
+    assert (wait.state, wait.command) == ("In Review", f"git switch main && git merge {thread.branch}")
+    assert f"`ralph work {NUMBER}` closes it" in wait.why
     assert move(bench, "Done").new_state == "Done"
 
 

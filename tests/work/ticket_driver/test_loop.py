@@ -174,7 +174,7 @@ def test_a_stuck_thread_stops_it_and_says_why(way: Way) -> None:
     planned(way).play(IDLE)
     walked = way.walk(asks=True)
     assert (walked.ticket.state, walked.stop.failed) == ("Human Needed", True)
-    assert walked.stop.why.startswith("the thread is stuck: 1 iterations")
+    assert "1 iterations" in walked.stop.why
 
 
 def test_who_ends_the_thread_of_another_ticket_ends_no_walk_of_this_one(way: Way) -> None:

@@ -28,7 +28,7 @@ def _why(call: CommandCall) -> None:
     from interlock.work.inspection.references import meant
 
     with readable(call) as place:
-        found = why(place.journal, RecordCaches(), meant(place.journal, call.arguments.instance).id)
+        found = why(place.journal, RecordCaches(), place.settings, meant(place.journal, call.arguments.instance).id)
         now = place.journal.now()
     call.output.result(_data(found), lambda: _show(call, found, now))
 
@@ -36,6 +36,7 @@ def _why(call: CommandCall) -> None:
 def _data(found: Why) -> dict[str, Any]:
     from interlock.faces.cli.entries import entry_data
     from interlock.faces.cli.moment_pages import basis_data, moment_data
+    from interlock.work.views.encoding import as_data
 
     waits = found.waits
     return {
@@ -44,9 +45,8 @@ def _data(found: Why) -> dict[str, Any]:
         "title": found.of.title,
         "basis": basis_data(found.basis),
         "way": [entry_data(one) for one in reversed(found.before)],
-        "possible": found.possible,
-        "waits": None if waits is None else {"why": waits.why, "since": waits.since, "command": waits.command},
-        "pending": found.pending or None,
+        "possible": [as_data(one) for one in found.possible],
+        "waits": as_data(waits),
         "above": None if found.above is None else _kin_data(found.above),
         "below": [_kin_data(one) for one in found.below],
     }
@@ -104,19 +104,11 @@ def _missing(found: Why, width: int | None) -> Iterator[Text]:
     from interlock.faces.cli.looks import set_off
     from interlock.faces.cli.output import one_line
 
-    command = ""
-    if found.waits is not None:
-        yield from (Text(line) for line in set_off(f"you: {found.waits.why}", "  ", width))
-        command = found.waits.command
-    elif found.pending:
-        yield Text(f"  {one_line(found.pending)}")
-    elif found.moment.snapshot.outcome:
-        yield Text("  nothing: it has ended")
-    else:
-        yield Text("  whoever goes on with it")
-        command = f"ralph work {found.of.number}" if found.of.number else ""
-    if command:
-        yield Text(f"  → {one_line(command)}", "bold green")
+    waits = found.waits
+    whom = "you: " if waits.is_persons else ""
+    yield from (Text(line) for line in set_off(f"{whom}{waits.why}", "  ", width))
+    if waits.command:
+        yield Text(f"  → {one_line(waits.command)}", "bold green")
 
 
 def _kin(before: str, one: Kin) -> Iterator[Text]:

@@ -78,7 +78,7 @@ def make_app(
         from interlock.work.telemetry.exposition import CONTENT_TYPE
         from interlock.work.telemetry.metrics import metrics_text
 
-        text = await context.read(lambda: metrics_text(context.journal, sight.watch, context.work_tree))
+        text = await context.read(lambda: metrics_text(context.journal, sight.watch, sight.settings, context.work_tree))
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
     measured = (

@@ -1,7 +1,8 @@
 """What waits for a person, who is at work, what does not move, and what today cost: one look over the whole journal.
 
     values    what is told (PURE)
-    waiting   what waits for a person
+    next_step what anything waits for, and the command that comes next
+    waiting   what waits for a person, as a list
     working   who is at work, and what does not move though it should
     spending  what today cost
     tree      everything that is under way, as a tree
@@ -44,7 +45,7 @@ def attention(journal: Journal, watch: RecordCaches, settings: Settings, root: P
     expire_lost(journal)
     with watch.lock:
         now = journal.now()
-        asks, more = waiting(journal, watch, root)
+        asks, more = waiting(journal, watch, settings, root)
         busy, others = working(journal, watch, now)
         return Attention(
             waiting=asks,
@@ -56,8 +57,10 @@ def attention(journal: Journal, watch: RecordCaches, settings: Settings, root: P
         )
 
 
-def asking(journal: Journal, watch: RecordCaches, root: Path | None) -> tuple[list[WaitingItem], int]:
+def asking(
+    journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None
+) -> tuple[list[WaitingItem], int]:
     """What waits for a person, and how much it is with what is not listed: what every page tells."""
     with watch.lock:
-        found, more = waiting(journal, watch, root)
+        found, more = waiting(journal, watch, settings, root)
     return [one for one in found if one.is_gate], counted(found, more)

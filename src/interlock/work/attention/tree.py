@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Final
 
 import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
+from interlock.work.attention.next_step import limit_text
 from interlock.work.attention.values import WaitingItem
 from interlock.work.attention.waiting import open_states
-from interlock.work.attention.working import driver_of, waits_for
+from interlock.work.attention.working import driver_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
 from interlock.work.sessions.summary import SessionSummary, summary_of
@@ -37,7 +38,7 @@ class WorkNode(msgspec.Struct, frozen=True):
     by: str
     """Who drives or holds it; empty where nobody does, or what is below it."""
     is_waiting: bool
-    """Whether its machine waits for a person."""
+    """Whether it waits for a person."""
     session: SessionSummary | None = None
     """What an agent does, where it is an agent's."""
     differs: str | None = None
@@ -78,9 +79,11 @@ def tree(journal: Journal, watch: RecordCaches, waiting: Iterable[WaitingItem] =
         children: dict[str | None, list[Instance]] = {}
         for one in sorted(found.values(), key=lambda each: each.id):
             children.setdefault(one.parent if one.parent in found else None, []).append(one)
-        roots = [_node(journal, watch, one, children, held) for one in children.get(None, ())]
+        listed = [(one, one.of) for one in waiting if one.of is not None]
+        gates = {of.id for one, of in listed if one.is_gate}
+        roots = [_node(journal, watch, one, children, held, gates) for one in children.get(None, ())]
         roots.sort(key=lambda one: (not one.is_busy, one.of.id))
-        asking = {one.of.id: (one.of.machine, one.state) for one in waiting if one.of is not None}
+        asking = {of.id: (of.machine, one.state) for one, of in listed}
         told = {one.id: (one.machine, one.state) for one in found.values() if one.outcome is None}
         return Tree(tuple(roots), _rest(journal, (asking | told).values()))
 
@@ -102,7 +105,7 @@ def _limited(journal: Journal) -> dict[str, Instance]:
     return {
         id_: one
         for id_, one in found.items()
-        if one.machine == "ticket" and one.outcome is None and waits_for(journal, id_)
+        if one.machine == "ticket" and one.outcome is None and limit_text(journal, id_)
     }
 
 
@@ -134,8 +137,9 @@ def _node(
     instance: Instance,
     children: Mapping[str | None, Sequence[Instance]],
     lines: Mapping[str, TicketRow],
+    gates: Set[str],
 ) -> WorkNode:
-    below = tuple(_node(journal, watch, one, children, lines) for one in children.get(instance.id, ()))
+    below = tuple(_node(journal, watch, one, children, lines, gates) for one in children.get(instance.id, ()))
     of, machine = called(journal, watch, instance), journal.machine_of(instance)
     state = machine.states.get(instance.state)
     since, by, session, differs = instance.updated, driver_of(journal, instance), None, None
@@ -154,8 +158,8 @@ def _node(
         case "session":
             session = summary_of(watch.sessions.of(journal, instance), machine, journal.now())
             since, by = session.since, session.agent
-    is_waiting = instance.outcome is None and state is not None and state.human
-    waits = waits_for(journal, instance.id) if instance.machine != "session" and instance.outcome is None else ""
+    is_waiting = instance.outcome is None and (instance.id in gates or (state is not None and state.human))
+    waits = limit_text(journal, instance.id) if instance.machine != "session" and instance.outcome is None else ""
     return WorkNode(of, instance.state, since, by, is_waiting, session, differs, below, waits)
 
 

@@ -3,13 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 
 import msgspec
 
 from interlock.work.inspection.references import Reference
 from interlock.work.sessions.summary import SessionSummary
 
-__all__ = ["Attention", "Spending", "StuckItem", "WaitingItem", "WorkingItem", "counted"]
+__all__ = ["Attention", "Spending", "StuckItem", "WaitKind", "WaitingFor", "WaitingItem", "WorkingItem", "counted"]
+
+
+class WaitKind(StrEnum):
+    """What an instance waits for."""
+
+    PERSON = "person"
+    """A decision or an action of a person."""
+    DRIVER = "driver"
+    """Nobody works on it; whoever runs the command continues it."""
+    WORK = "work"
+    """Somebody works on it."""
+    OTHERS = "others"
+    """Something else ends first: other tickets, or a limit of an agent."""
+    NOTHING = "nothing"
+    """It has ended, or never does."""
+
+
+class WaitingFor(msgspec.Struct, frozen=True):
+    """What an instance waits for, and what to run next."""
+
+    kind: WaitKind
+    why: str
+    since: str | None
+    command: str = ""
+    """The exact command that comes next; empty if there is none to run."""
+
+    @property
+    def is_persons(self) -> bool:
+        """True if only a person can continue it."""
+        return self.kind is WaitKind.PERSON
+
+    @property
+    def is_listed(self) -> bool:
+        """True if people are told of it: it does not continue by itself, or a part of it does not."""
+        return self.kind in (WaitKind.PERSON, WaitKind.DRIVER) or (self.kind is WaitKind.WORK and bool(self.command))
 
 
 class WaitingItem(msgspec.Struct, frozen=True):
@@ -23,7 +59,7 @@ class WaitingItem(msgspec.Struct, frozen=True):
     command: str
     """What to type."""
     is_gate: bool = True
-    """Whether its machine waits for a person; else it only rests, and anybody may let it go on."""
+    """Whether it waits for a person; else anybody may continue it."""
 
 
 class WorkingItem(msgspec.Struct, frozen=True):

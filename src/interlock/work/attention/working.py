@@ -7,9 +7,9 @@ from typing import Final
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
+from interlock.work.attention.next_step import limit_text
 from interlock.work.attention.values import StuckItem, WorkingItem
 from interlock.work.attention.waiting import open_states
-from interlock.work.driver.agent_failures import hindrance_of, waiting_text
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.formats.times import text_of
 from interlock.work.inspection.record_caches import RecordCaches
@@ -21,7 +21,7 @@ from interlock.work.tickets.dashboard import STUCK_HOURS
 from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.ticket_table import TICKETS, TicketRow, by_ids
 
-__all__ = ["driver_of", "stuck", "waits_for", "working"]
+__all__ = ["driver_of", "stuck", "working"]
 
 _MOST: Final = 30
 _MOST_STUCK: Final = 10
@@ -52,7 +52,7 @@ def _alone(journal: Journal, watch: RecordCaches, instance: Instance) -> Iterato
     """What is driven, and asks no agent just now: it verifies, waits for a limit, or is between two steps."""
     driver = driver_of(journal, instance)
     if driver:
-        of, waits = called(journal, watch, instance), waits_for(journal, instance.id)
+        of, waits = called(journal, watch, instance), limit_text(journal, instance.id)
         yield WorkingItem(of, instance.state, instance.updated, driver, None, waits)
 
 
@@ -61,12 +61,6 @@ def _instance(journal: Journal, id_: str | None) -> Instance | None:
         return None if id_ is None else journal.instance(id_)
     except InterlockError:
         return None
-
-
-def waits_for(journal: Journal, id_: str) -> str:
-    """Return the agent limit or provider that an instance waits for, with the time; empty if none."""
-    ran = hindrance_of(journal, id_, journal.now())
-    return waiting_text(ran) if ran is not None and ran.until is not None else ""
 
 
 def driver_of(journal: Journal, instance: Instance) -> str:

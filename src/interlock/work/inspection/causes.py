@@ -12,18 +12,15 @@ from interlock.journal import Entry, Instance, Journal
 from interlock.journal.search import Sought
 from interlock.machine import Allowed
 from interlock.machine.refusal import allowed
-from interlock.work.attention.values import WaitingItem
-from interlock.work.attention.waiting import wait_of
-from interlock.work.attention.working import driver_of
+from interlock.work.attention.next_step import waits_for
+from interlock.work.attention.values import WaitingFor
 from interlock.work.gates.statement import Approval
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called, reference_to
 from interlock.work.inspection.time_travel import Moment, moment_of
-from interlock.work.tickets.circles import circles
+from interlock.work.settings.values import Settings
 from interlock.work.tickets.threads import strays
-from interlock.work.tickets.ticket_table import TICKETS
 from interlock.work.verification.receipt import Receipt, from_data
-from interlock.work.views.ticket import ticket_view
 
 __all__ = ["Basis", "Kin", "Led", "Why", "basis_of", "why"]
 
@@ -74,29 +71,25 @@ class Why(msgspec.Struct, frozen=True):
     before: tuple[Entry, ...]
     """The moves before that one, newest first."""
     possible: tuple[Allowed, ...]
-    waits: WaitingItem | None
-    """What it needs of a person, itself or through what works on it."""
-    pending: str
-    """What else it waits for, or who is at work on it; empty where there is nothing."""
+    waits: WaitingFor
+    """What it waits for, itself or through what works on it."""
     above: Kin | None
     below: tuple[Kin, ...]
     """The newest of each machine that is below it."""
 
 
-def why(journal: Journal, watch: RecordCaches, reference: str) -> Why:
+def why(journal: Journal, watch: RecordCaches, settings: Settings, reference: str) -> Why:
     """Why an instance is where it is now."""
     moment = moment_of(journal, reference)
     instance = moment.instance
     with watch.lock:
-        of = called(journal, watch, instance)
         return Why(
-            of=of,
+            of=called(journal, watch, instance),
             moment=moment,
             basis=basis_of(journal, watch, moment.came),
             before=tuple(reversed([one for one in moment.way if one.version < moment.came.version][-_BEFORE:])),
             possible=allowed(moment.machine, moment.snapshot),
-            waits=wait_of(journal, watch, instance),
-            pending=_pending(journal, of, instance),
+            waits=waits_for(journal, watch, settings, instance),
             above=_above(journal, watch, instance),
             below=tuple(_below(journal, watch, instance)),
         )
@@ -136,32 +129,7 @@ def _led(journal: Journal, watch: RecordCaches, entry: Entry, data: Mapping[str,
     return Led(of, moved or found[0]) if found else None
 
 
-# What is missing, and what is around it
-
-
-def _pending(journal: Journal, of: Reference, instance: Instance) -> str:
-    snapshot = instance.snapshot
-    if instance.outcome is not None:
-        return ""
-    if snapshot.awaiting is not None:
-        return f"what was begun, and is not known to have ended: {', '.join(snapshot.pending.values())}"
-    driver = driver_of(journal, instance)
-    if driver:
-        return f"{driver}, which drives it"
-    return _before_ticket(journal, of.number, instance) if of.number is not None else ""
-
-
-def _before_ticket(journal: Journal, number: int, ticket: Instance) -> str:
-    """Who holds a ticket, or which others come before it."""
-    known = ticket_view(journal, number, comments=0, with_group=False)
-    if known.held_by is not None:
-        return f"{known.held_by}, who holds it"
-    with journal.projected(TICKETS) as sql:
-        circle = next((one for one in circles(sql) if any(line.id == ticket.id for line in one.tickets)), None)
-    if circle is not None:
-        return f"itself: {circle.message}; `{circle.way_out}` takes out a link"
-    blockers = known.blockers(journal.machine_of(ticket))
-    return f"{', '.join(f'#{one}' for one in blockers)} to be done before it" if blockers else ""
+# What is around it
 
 
 def _above(journal: Journal, watch: RecordCaches, instance: Instance) -> Kin | None:

@@ -8,11 +8,10 @@ from typing import Final
 
 from interlock.journal import Entry, Instance
 from interlock.machine import Machine
-from interlock.work.attention.waiting import ticket_command
+from interlock.work.attention.next_step import command_in
 from interlock.work.formats.quoting import sayable
 from interlock.work.inspection.references import Reference
 from interlock.work.notifying.news import NewsItem
-from interlock.work.threads.upcoming import next_command
 from interlock.world.notices.notice import Kind, Notice
 from interlock.world.redaction import redacted
 
@@ -79,23 +78,12 @@ def trial(id_: str, at: str) -> Notice:
 
 
 def _command(kind: Kind, entry: Entry, machine: Machine, instance: Instance, of: Reference) -> str:
+    """What to run: for what is done, to look at it. It follows from the entry, so that it is told the same again."""
     end = of.id[-6:]
-    match of.machine:
-        case "ticket" if kind is Kind.NEEDED and of.number is not None:
-            return ticket_command(machine, instance, of.number, entry.from_state)
-        case "ticket":
-            return f"ralph ticket show {of.number}"
-        case "thread" if kind is Kind.DONE:
-            return f"ralph thread show {end}"
-        case "thread":
-            return next_command(entry.to_state, of.id)
-        case "story":
-            return "ralph story status"
-        case "orchestrator" if kind is Kind.DONE:
-            return f"ralph orchestrate status {end}"
-        case "orchestrator":
-            return f"ralph orchestrate resume {end}"
-    return f"ralph log {end}"
+    if kind is not Kind.DONE:
+        return command_in(machine, instance, of.number, entry.from_state)
+    shown = {"ticket": f"ticket show {of.number}", "thread": f"thread show {end}", "story": "story status"}
+    return f"ralph {shown.get(of.machine, f'orchestrate status {end}')}"
 
 
 def _page(of: Reference, link: str) -> str:

@@ -10,6 +10,7 @@ from interlock import __version__
 from interlock.journal import Journal
 from interlock.work.attention import asking
 from interlock.work.inspection.record_caches import RecordCaches
+from interlock.work.settings.values import Settings
 from interlock.work.telemetry.counters import counted
 from interlock.work.telemetry.exposition import Labels, by, family, single, text
 
@@ -34,18 +35,18 @@ _COUNTERS: Final[tuple[tuple[str, str, str, tuple[str, ...], float], ...]] = (
 """Each family of the counters: what it is called, what it counts, its labels, and how many make one."""
 
 
-def metrics_text(journal: Journal, watch: RecordCaches, root: Path | None) -> str:
+def metrics_text(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> str:
     """What a Prometheus server scrapes. `root` is the work tree, whose settings may wait to be accepted."""
-    return text(_lines(journal, watch, root))
+    return text(_lines(journal, watch, settings, root))
 
 
-def _lines(journal: Journal, watch: RecordCaches, root: Path | None) -> Iterator[str]:
+def _lines(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> Iterator[str]:
     yield from family("ralph_build_info", "gauge", "The version that answers.", [({"version": __version__}, 1)])
     head = journal.head()
     yield from single("ralph_journal_entries_total", "counter", "Entries of the journal.", head)
     said = "Instances that have not ended, by where they stand."
     yield from family("ralph_instances", "gauge", said, _standing(journal))
-    _, waiting = asking(journal, watch, root)
+    _, waiting = asking(journal, watch, settings, root)
     yield from single("ralph_waiting_for_a_person", "gauge", "What waits for a person.", waiting)
     yield from _outboxes(journal, head)
     known = counted(journal)

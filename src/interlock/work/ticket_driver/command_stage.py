@@ -19,7 +19,7 @@ from interlock.work.tickets.locks import expire
 from interlock.work.tickets.skills import prompt
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending
 
-__all__ = ["last_move", "run_command", "wait_out"]
+__all__ = ["run_command", "wait_out"]
 
 _ATTEMPTS = 2
 _PATIENCE = 1.0
@@ -99,12 +99,6 @@ def _tell_moves(context: DriverContext, before: Instance) -> None:
     for one in context.journal.history(before.id, before.version):
         if one.from_state != one.to_state:
             context.tell(f"✓ {one.from_state} → {one.to_state}: {one.reason or one.event}")
-
-
-def last_move(journal: Journal, ticket: Instance) -> Entry:
-    """The entry by which a ticket came to where it is."""
-    history = journal.history(ticket.id)
-    return next((one for one in reversed(history) if one.from_state != one.to_state), history[0])
 
 
 def _state(journal: Journal, ticket: Instance) -> str:

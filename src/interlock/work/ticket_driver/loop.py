@@ -24,12 +24,12 @@ from interlock.work.gates.person import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.attending import is_told as thread_is_told
 from interlock.work.threads.verbs import act
-from interlock.work.ticket_driver.command_stage import last_move, run_command
+from interlock.work.ticket_driver.command_stage import run_command
 from interlock.work.ticket_driver.readiness import hindered
 from interlock.work.ticket_driver.stages import StageKind, WorkStop, stage_of, too_large
-from interlock.work.ticket_driver.thread_stage import Choices, finish, lead, open_thread_for, plan_text
+from interlock.work.ticket_driver.thread_stage import Choices, finish, lead, open_thread_for, plan_text, stop_at
 from interlock.work.tickets.handoff import handoff
-from interlock.work.tickets.locks import expire, spoken
+from interlock.work.tickets.locks import expire
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
@@ -195,25 +195,16 @@ def _take_stage(
     if stage.what is StageKind.NOTHING:
         return WorkStop("it has ended", "")
     if stage.what is StageKind.PERSON:
-        why = (last_move(journal, ticket).reason or "a person has to decide").strip()
-        return WorkStop(why, f'`ralph ticket handoff {number} --to-state STATE --reason "…"` sends it on.', failed=True)
+        return stop_at(context, ticket.id, failed=True)
     if stage.what is StageKind.MERGE:
         return finish(context, known, next(iter(journal.recent(THREAD, 1, parent=ticket.id)), None))
-    if ticket.snapshot.holder is not None:
-        return WorkStop(
-            f"it is held by {spoken(ticket.snapshot.holder, None)}", f"`ralph ticket show {number}` says who."
-        )
-    blockers = known.blockers(machine)
-    if blockers:
-        return WorkStop(
-            f"it waits for {', '.join(f'#{one}' for one in blockers)}", f"`ralph work {blockers[0]}` first."
-        )
+    if ticket.snapshot.holder is not None or known.blockers(machine):
+        return stop_at(context, ticket.id)
     if stage.what is StageKind.THREAD:
         return _begun(context, known, person, choices)
     assert stage.command is not None
     if too_large(machine, stage.command, known.estimate):
-        why = f"an estimate of {known.estimate} is too large for {stage.command}: it has to be divided"
-        return WorkStop(why, f"`ralph work {number} --split` lets an agent do it.")
+        return stop_at(context, ticket.id)
     if stage.what is StageKind.PLAN:
         return _plan_reviewed(context, known, person, choices)
     agent = _agent(context, choices)
@@ -248,8 +239,7 @@ def _plan_reviewed(context: DriverContext, ticket: TicketView, person: Person, c
     """A plan is approved by whoever is there; where nobody is, it waits."""
     if choices.asks and approve_plan(context, ticket, person):
         return None
-    hint = f'`ralph ticket handoff {ticket.number} --to-state "In Progress" --reason "…"` lets it be built.'
-    return WorkStop(f"its plan is yours to approve ({_plan(ticket)})", hint)
+    return stop_at(context, known_ticket(context.journal, ticket.number).id)
 
 
 def _plan(ticket: TicketView) -> str:

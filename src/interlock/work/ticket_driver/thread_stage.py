@@ -11,9 +11,11 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Instance
 from interlock.machine.states import only_gate, onward_event
+from interlock.work.attention.next_step import waits_for
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.gates.person import Person
+from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.driver_step import default_config
@@ -22,21 +24,21 @@ from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at
 from interlock.work.threads.spec import faults, parse_spec
-from interlock.work.threads.upcoming import next_command
 from interlock.work.threads.verbs import act, configure, new_thread, revise_spec
 from interlock.work.ticket_driver.command_stage import wait_out
 from interlock.work.ticket_driver.stages import WorkStop
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.merged import merged_commit
+from interlock.work.tickets.numbers import known_ticket
+from interlock.work.tickets.threads import THREAD
 from interlock.work.tickets.verbs import edit
 from interlock.work.views.ticket import TicketView
 
-__all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text"]
+__all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text", "stop_at"]
 
 _MAX_PLAN = 100_000
 _TURNS = 2
 """How often an agent is asked for a spec before it is a person's to write."""
-_RESTS = {"Paused": "the thread rests", "Stuck": "the thread is stuck", "PreflightFailed": "the thread cannot begin"}
 
 
 class Choices(msgspec.Struct, frozen=True):
@@ -75,8 +77,7 @@ def lead(
     if context.journal.instance(thread.id).state != state:
         return None  # somebody went on with it meanwhile
     if not has_spec:
-        hint = f"`ralph thread spec {thread.id[-6:]} --edit` writes it; then `ralph work {ticket.number}` goes on."
-        return WorkStop("the spec is yours to write: no agent made one that can be built from", hint, thread=thread.id)
+        return stop_at(context, thread.id)
     machine = context.journal.machine_of(known)
     onward, gate = onward_event(machine, state), only_gate(machine, state)
     if onward is not None:  # whoever asked for the whole way has asked for what is between the gates
@@ -84,9 +85,15 @@ def lead(
         return None
     if gate is not None:
         return _at_gate(context, thread, person, choices, gate)
-    why = _RESTS.get(state, f"the thread is in {state}")
-    said = thread.reason.strip().splitlines()[0] if thread.reason.strip() else ""
-    return WorkStop(f"{why}{': ' if said else ''}{said}", _next(thread), failed=state in _RESTS, thread=thread.id)
+    return stop_at(context, thread.id, failed=machine.states[state].human)
+
+
+def stop_at(context: DriverContext, id_: str, *, failed: bool = False) -> WorkStop:
+    """Stop at what an instance waits for now; `failed` means that something went wrong."""
+    instance = context.journal.instance(id_)
+    waits = waits_for(context.journal, RecordCaches(), context.settings, instance)
+    hint = f"`{waits.command}`." if waits.command else ""
+    return WorkStop(waits.why, hint, failed, id_ if instance.machine == THREAD else None)
 
 
 def _move(context: DriverContext, thread: Thread, person: Person, event: str) -> None:
@@ -102,11 +109,7 @@ def _at_gate(context: DriverContext, thread: Thread, person: Person, choices: Ch
         except Refusal as error:
             if error.code != "gate_declined":
                 raise
-    return WorkStop(f"{event} is yours", f"`ralph thread {event} {thread.id[-6:]}`.", thread=thread.id)
-
-
-def _next(thread: Thread) -> str:
-    return f"`{next_command(thread.state, thread.id)}`."
+    return stop_at(context, thread.id)
 
 
 def _showing(context: DriverContext, event: str) -> Callable[[Thread], str]:
@@ -175,14 +178,12 @@ def _mend(wrong: list[str]) -> str:
 def finish(context: DriverContext, ticket: TicketView, thread: Instance | None) -> WorkStop | None:
     """A ticket in review is done when its commit is in the target branch; until then, merging is the person's."""
     number, branch = ticket.number, context.settings.text("ticket.target_branch")
-    if thread is None:
-        return WorkStop("it is in review", f"`ralph ticket show {number}` has its pull request.")
-    made = read_thread(context.journal, thread.id)
-    if made.commit is not None and made.commit not in ticket.commits:
+    made = read_thread(context.journal, thread.id) if thread is not None else None
+    if made is not None and made.commit is not None and made.commit not in ticket.commits:
         context.journal.transact(edit(DRIVER, number, add={"commits": [made.commit]}))
-    merged = merged_commit(context.journal, number, context.root, branch)
+    merged = merged_commit(context.journal, number, context.root, branch) if made is not None else None
     if merged is None:
-        return WorkStop(f"it waits to be merged into {branch}", f"`git switch {branch} && git merge {made.branch}`.")
+        return stop_at(context, known_ticket(context.journal, number).id)
     reason = f"{merged[:10]} is in {branch}"
     work = handoff(Caller(DRIVER), number, reason=reason, command="merge", intent="complete", merged=merged)
     context.journal.transact(work)

@@ -43,7 +43,7 @@ def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
 
 def _needed(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """What every page tells of those that wait: how many there are, and each with a name, so that a new one is seen."""
-    found, count = asking(sight.journal, sight.watch, sight.work_tree)
+    found, count = asking(sight.journal, sight.watch, sight.settings, sight.work_tree)
     return {"count": count, "asks": [(f"{one.of.id if one.of else ''}:{one.state}", _name(one)) for one in found]}
 
 
