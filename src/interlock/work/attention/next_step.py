@@ -27,6 +27,7 @@ from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.locks import spoken
+from interlock.work.tickets.move_checks import MoveRequest
 from interlock.work.tickets.pipeline import distance, escalated
 from interlock.work.tickets.threads import PLACES, THREAD, open_thread
 from interlock.work.tickets.ticket_table import TICKETS, TicketRow, by_ids, card_of
@@ -236,7 +237,7 @@ def _human(journal: Journal, watch: RecordCaches, settings: Settings, ticket: In
 
 def _next_way(machine: Machine, ticket: Instance, came_from: str | None) -> Handoff | None:
     """What leads on: to the next state of the pipeline, or from beside it to where the ticket came from."""
-    ways = possible(machine, ticket.snapshot, _PERSON, f"person:{_PERSON.id}", None, {})
+    ways = possible(machine, ticket.snapshot, MoveRequest(_PERSON, f"person:{_PERSON.id}"))
     ahead = [one for one in ways if distance(machine, ticket.state, one.to) > 0]
     back = [one for one in ways if one.to == came_from and ticket.state == escalated(machine)]
     first = min(ahead, key=lambda one: distance(machine, ticket.state, one.to), default=None)

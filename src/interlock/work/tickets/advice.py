@@ -6,9 +6,11 @@ import json
 from collections.abc import Iterator
 
 from interlock.errors import InterlockError, Refusal
-from interlock.machine import Accepted, Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot, step
+from interlock.machine import Accepted, Actor, ActorKind, Channel, Machine, Snapshot, step
 from interlock.machine.commands import Handoff, resolve, resolve_for_person
 from interlock.work.tickets.locks import spoken
+from interlock.work.tickets.move_checks import MoveRequest, check_move, events_of
+from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = ["command_of", "instead", "possible"]
@@ -23,20 +25,19 @@ def instead(
     machine: Machine,
     line: TicketRow,
     snapshot: Snapshot,
-    actor: Actor,
-    holder: str | None,
+    asked: MoveRequest,
     command: str | None,
-    settings: dict[str, int | str],
 ) -> Refusal:
-    """The refusal of a handoff as whoever asked should read it."""
+    """The refusal of a handoff as whoever asked should read it; calls of the command that was asked for come first."""
+    actor, holder = asked.actor, asked.holder
     said = f"Ticket {line.number} in {line.state!r}: {error.message[:1].lower()}{error.message[1:]}"
     if error.code == "lock_held" and snapshot.holder is not None:
         said = f"Ticket {line.number} is held by {spoken(snapshot.holder, line.held_by)}."
     if error.code == "evidence_required" and holder is None:
         said = f"Ticket {line.number}: a lock needs a holder, and it is not known which agent asks."
         return Refusal("evidence_required", said, _begin(line), error.details)
-    hints = [_hint(error, line, actor)]
-    calls = [_call(actor, line.number, one) for one in possible(machine, snapshot, actor, holder, command, settings)]
+    hints = [_hint(error, machine, line, actor)]
+    calls = [_call(actor, line.number, one) for one in possible(machine, snapshot, asked, command)]
     if calls:
         hints.append(f"Possible now: {'; '.join(calls[:_MOST])}.")
     elif snapshot.outcome is not None:
@@ -57,12 +58,12 @@ def _otherwise(line: TicketRow, holder: str | None) -> str:
     return _begin(line) if holder is None else "Nothing can be done with it now; take other work: next_ticket."
 
 
-def _hint(error: Refusal, line: TicketRow, actor: Actor) -> str:
+def _hint(error: Refusal, machine: Machine, line: TicketRow, actor: Actor) -> str:
     if actor.kind == ActorKind.HUMAN:
         return "" if error.hint.startswith("Allowed now") else error.hint
     if error.code == "lock_held":
         return _LEAVE
-    if line.state == "Human Needed":
+    if line.state == escalated(machine):
         return "Only a person moves it on from here. Stop, and say what has to be decided."
     if error.code in _PEOPLE:
         asked = f"`ralph ticket handoff {line.number} …` in their own terminal"
@@ -70,25 +71,28 @@ def _hint(error: Refusal, line: TicketRow, actor: Actor) -> str:
     return "" if error.hint.startswith("Allowed now") else error.hint
 
 
-def possible(
-    machine: Machine,
-    snapshot: Snapshot,
-    actor: Actor,
-    holder: str | None,
-    first: str | None,
-    settings: dict[str, int | str],
-) -> list[Handoff]:
-    """Every handoff that this actor could make now; those of one command first."""
+def possible(machine: Machine, snapshot: Snapshot, asked: MoveRequest, first: str | None = None) -> list[Handoff]:
+    """Every handoff that this caller can make now; those of one command first."""
     found: dict[tuple[str | None, str, str], Handoff] = {}
-    for wanted in _wishes(machine, snapshot.state, actor):
-        target = None if wanted.event == "release" else wanted.to
-        evidence = Evidence(holder=holder, settings=settings)
-        event = Event(wanted.event, actor, target, wanted.command, "asked", evidence)
-        result = step(machine, snapshot, event)
-        if isinstance(result, Accepted) and result.changed:
-            found.setdefault((wanted.command, wanted.event, result.snapshot.state), wanted)
+    for wanted in _wishes(machine, snapshot.state, asked.actor):
+        to = _reached(machine, snapshot, asked, wanted)
+        if to is not None:
+            found.setdefault((wanted.command, wanted.event, to), wanted)
     aside = {meaning.commands.get("*") for meaning in machine.form.intents.values()}
     return sorted(found.values(), key=lambda one: (one.command != first, one.to in aside, one.to == snapshot.state))
+
+
+def _reached(machine: Machine, snapshot: Snapshot, asked: MoveRequest, wanted: Handoff) -> str | None:
+    """The state that a handoff would lead to; None if it would be refused or change nothing."""
+    try:
+        check_move(machine, snapshot.state, asked, wanted)
+    except Refusal:
+        return None
+    seen, event = events_of(machine, snapshot, asked, wanted, "asked")
+    observed = step(machine, snapshot, seen) if seen is not None else None
+    before = observed.snapshot if isinstance(observed, Accepted) else snapshot
+    result = step(machine, before, event)
+    return result.snapshot.state if isinstance(result, Accepted) and result.changed else None
 
 
 def _wishes(machine: Machine, state: str, actor: Actor) -> Iterator[Handoff]:

@@ -12,21 +12,21 @@ import msgspec
 
 from interlock.errors import Refusal
 from interlock.journal import Entry, Instance, Recorded, Transaction
-from interlock.machine import ActorKind, Event, Evidence, Machine, Snapshot
+from interlock.machine import ActorKind, Event, Machine, Snapshot
 from interlock.machine.commands import Handoff, normalise_command, normalise_intent, resolve, resolve_for_person
 from interlock.machine.refusal import allowed
-from interlock.work.sessions.verbs import DRIVER, TIMEOUT_SECONDS, Caller
+from interlock.work.sessions.verbs import TIMEOUT_SECONDS, Caller
 from interlock.work.tickets.advice import instead
 from interlock.work.tickets.fields import reason_text
 from interlock.work.tickets.locks import claim, expire, identities, lease_of, spoken, the_holder
+from interlock.work.tickets.move_checks import MoveRequest, check_move, events_of, refuse_beside
 from interlock.work.tickets.numbers import find_ticket, known_ticket
-from interlock.work.tickets.threads import follow_ticket, refuse_beside
+from interlock.work.tickets.threads import follow_ticket, open_thread
 from interlock.work.tickets.ticket_table import TICKETS, line_of
 
 __all__ = ["Guidance", "Handed", "guidance", "handoff"]
 
 _MOVES = ("handoff", "lock", "release")
-_DONE = "Done"
 
 
 class Guidance(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -84,24 +84,22 @@ def handoff(
             return _handed(transaction, called, ticket, caller, first)
         if expire(transaction, ticket):
             ticket = transaction.instance(ticket.id)
-        refuse_beside(transaction, ticket, caller.actor)
         machine = transaction.machine_of(ticket)
-        known_as = identities(transaction, caller)
-        holder = the_holder(known_as, ticket.snapshot.holder)
-        settings = _settings(ticket, plan_review)
+        holder = the_holder(identities(transaction, caller), ticket.snapshot.holder)
+        thread, settings = open_thread(transaction, ticket.id), _settings(ticket, plan_review)
+        asked = MoveRequest(caller.actor, holder, present, thread, merged, settings)
+        refuse_beside(asked)  # whatever is wanted
         try:
             wanted = _wanted(machine, ticket, caller, command, intent, to)
-            if not present and _is_persons(machine, ticket.state, wanted):
-                message = f"only a person at a terminal moves it to {wanted.to!r}, and there is no terminal here."
-                raise Refusal("person_needed", message, "Type the command in your own terminal.")
-            if merged is not None and wanted.to == _DONE and "merged" not in ticket.snapshot.proofs:
-                _observe_merge(transaction, ticket, merged)
-            event = _event(wanted, caller, said, holder, settings)
+            check_move(machine, ticket.state, asked, wanted)
+            seen, event = events_of(machine, ticket.snapshot, asked, wanted, said)
+            if seen is not None:
+                _observe(transaction, ticket, seen)
             recorded = transaction.append(ticket.id, event, key=key)
         except Refusal as error:
             line = line_of(transaction.project(TICKETS), ticket.id)
-            asked = normalise_command(command) if command else None
-            raise instead(error, machine, line, ticket.snapshot, caller.actor, holder, asked, settings) from None
+            name = normalise_command(command) if command else None
+            raise instead(error, machine, line, ticket.snapshot, asked, name) from None
         if wanted.event == "lock" and holder is not None:
             claim(transaction, ticket, caller, holder, timeout)  # a second time it is held for longer
         elif recorded.written and recorded.snapshot.holder is None:
@@ -170,22 +168,7 @@ def _settings(ticket: Instance, plan_review: str) -> dict[str, int | str]:
     return {} if known == plan_review else {"plan_review": plan_review}
 
 
-def _event(wanted: Handoff, caller: Caller, reason: str, holder: str | None, settings: dict[str, int | str]) -> Event:
-    data = {"intent": wanted.intent} if wanted.intent else {}
-    # What is given back too often leads to a person, and not to where the intent says.
-    target = None if wanted.event == "release" else wanted.to
-    evidence = Evidence(settings=settings, holder=holder, data=data)
-    return Event(wanted.event, caller.actor, target, wanted.command, reason, evidence)
-
-
-def _is_persons(machine: Machine, state: str, wanted: Handoff) -> bool:
-    """Whether no agent could make this move, whatever its command."""
-    rows = [row for row, _ in machine.outgoing[state] if row.on == wanted.event and row.to == wanted.to]
-    return bool(rows) and not any(ActorKind.AGENT in row.by for row in rows)
-
-
-def _observe_merge(transaction: Transaction, ticket: Instance, commit: str) -> None:
-    seen = Event("merge_observed", DRIVER, evidence=Evidence(subjects={"commit": commit}))
+def _observe(transaction: Transaction, ticket: Instance, seen: Event) -> None:
     try:
         transaction.append(ticket.id, seen)
     except Refusal:

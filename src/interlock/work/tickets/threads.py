@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Lease, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.leading import led
 from interlock.machine.states import shipped_state
 
-__all__ = ["PLACES", "THREAD", "follow_ticket", "open_thread", "pause_events", "refuse_beside", "rest", "strays"]
+__all__ = ["PLACES", "THREAD", "follow_ticket", "open_thread", "pause_events", "rest", "strays"]
 
 THREAD = "thread"
 PLACES = frozenset({"In Progress", "In Review"})
@@ -29,14 +28,6 @@ def pause_events(state: str) -> Sequence[str]:
 def open_thread(reader: Journal | Transaction, ticket: str) -> Instance | None:
     """The thread that works on a ticket."""
     return next(iter(reader.open_children(ticket, THREAD)), None)
-
-
-def refuse_beside(transaction: Transaction, ticket: Instance, actor: Actor) -> None:
-    """Refuse a command beside the thread of a ticket; people may."""
-    thread = open_thread(transaction, ticket.id) if actor.kind != ActorKind.HUMAN else None
-    if thread is not None:
-        message = f"The thread {thread.id} works on it, in {thread.state}; until it ends, it alone and people move it."
-        raise Refusal("driven_by_thread", message, "Leave this ticket to its thread, and take another one.")
 
 
 def follow_ticket(transaction: Transaction, moved: Recorded, actor: Actor) -> None:

@@ -15,6 +15,7 @@ from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move, manner_of
 from interlock.work.tickets.dashboard import Dashboard, PipelineStage, dashboard
+from interlock.work.tickets.move_checks import MoveRequest
 from interlock.work.tickets.numbers import MACHINE, known_ticket
 from interlock.work.tickets.pipeline import escalated
 from interlock.work.tickets.queries import Filters, TicketSummary, listed
@@ -110,6 +111,7 @@ def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         "Parts": found.sub_tickets,
     }
     threads = sight.journal.recent("thread", _MOST_THREADS, parent=ticket.id)
+    working = next((one for one in threads if one.outcome is None), None)
     return {
         "ticket": found,
         "look": look_of(machine, found.state),
@@ -122,8 +124,8 @@ def _ticket(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         "older": max(0, ticket.version - _MOST_HISTORY),
         "threads": [(one, _title(sight, one), look_of(sight.journal.machine_of(one), one.state)) for one in threads],
         "sessions": session_rows(sight, _sessions(sight, ticket, threads)),
-        "for_people": _moves(machine, ticket, _PERSON, found.number),
-        "for_agents": _moves(machine, ticket, _AGENT, found.number),
+        "for_people": _moves(machine, ticket, _PERSON, found.number, working),
+        "for_agents": _moves(machine, ticket, _AGENT, found.number, working),
     }
 
 
@@ -144,10 +146,10 @@ def _sessions(sight: Sight, ticket: Instance, threads: Iterable[Instance]) -> li
     return sorted(found, key=lambda one: one.id, reverse=True)[:_MOST_SESSIONS]
 
 
-def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int) -> list[_Move]:
+def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int, thread: Instance | None) -> list[_Move]:
     """What an actor could do with a ticket now; as the holder of it, where somebody holds it."""
     snapshot = ticket.snapshot
-    holder = snapshot.holder or f"person:{actor.id}"
+    asked = MoveRequest(actor, snapshot.holder or f"person:{actor.id}", thread=thread)
     return [
         _Move(
             look_of(machine, one.to),
@@ -156,7 +158,7 @@ def _moves(machine: Machine, ticket: Instance, actor: Actor, number: int) -> lis
             command_of(number, one),
             one.event == one.intent,
         )
-        for one in possible(machine, snapshot, actor, holder, None, {})
+        for one in possible(machine, snapshot, asked)
     ]
 
 
