@@ -411,6 +411,7 @@ EFFECTS: dict[str, Callable[[str], bool]] = {
 """What a driver does to the world only through its ports: modules, and which of their names."""
 BESIDE_DRIVERS = {
     "interlock.work.driver.ports": "the ports themselves",
+    "interlock.work.driver.spawn": "starts a driver as a process of its own, on behalf of a person",
     "interlock.work.threads.showing": "what a person is shown",
     "interlock.work.threads.undoing": "a verb of a person",
 }

@@ -14,7 +14,6 @@ from interlock.work.stories.reading import known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import resume, unblock, unblocked
 from interlock.world.characters import marked
-from interlock.world.git import state
 
 __all__ = ["begin_or_resume", "unblock_story"]
 
@@ -24,15 +23,16 @@ _NAMED = 5
 def begin_or_resume(context: StoryContext, actor: Actor, prompt: str) -> str:
     """The loop that is under way, resumed if it is paused; where there is none, a new one on a clean work tree."""
     if open_loop(context.journal) is None:
-        _must_be_clean(context.root)
+        _must_be_clean(context)
     loop = begin(context, prompt=prompt)
     if known_loop(context.journal).paused is not None:
         resume(context.journal, actor)
     return loop
 
 
-def _must_be_clean(root: Path) -> None:
+def _must_be_clean(context: StoryContext) -> None:
     """Refuse to begin on unfinished work: the loop's first commit would contain it."""
+    root = context.root
     try:
         text = read_text(root / FILE)
         progress = None if text is None else parse(text)
@@ -40,7 +40,7 @@ def _must_be_clean(root: Path) -> None:
         progress = None
     if progress is None:
         return  # the loop itself says what is missing or wrong
-    found = state(root)
+    found = context.git.state(root)
     changed = {*found.staged, *found.unstaged, *found.untracked, *found.conflicts} - {*own_files(root, progress)}
     if changed:
         named = marked(", ".join(sorted(changed)[:_NAMED]), keep="") + ("…" if len(changed) > _NAMED else "")
