@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from interlock.work.formats.hashing import sha256_of
-from interlock.work.threads.phases import Iterated, Phase, ThreadView, written
+from interlock.work.threads.phases import Iterated, Phase, ThreadFile, written
 from interlock.work.threads.projection import ThreadProjection, project
 from interlock.work.threads.store import ThreadFiles
 from interlock.world.folder import Folder
@@ -31,7 +31,7 @@ AFTER = view(phase=Phase("Verifying", Iterated(3)))
 OURS = {sha256_of(written(BEFORE)), sha256_of(written(AFTER))}
 
 
-def whole(one: ThreadView = AFTER) -> ThreadProjection:
+def whole(one: ThreadFile = AFTER) -> ThreadProjection:
     """All that can be projected of a thread."""
     return ThreadProjection(one, {1: "# One\n", 2: "# Two\n"}, (RUN,), (HEADING, (ASKED, ANSWERED)), OURS.__contains__)
 

@@ -23,7 +23,7 @@ from interlock.work.threads.phases import (
     Phase,
     Reasoned,
     RunConfig,
-    ThreadView,
+    ThreadFile,
     carried,
     check_id,
     load,
@@ -150,7 +150,7 @@ _VIEWS = st.builds(
 
 
 @given(_VIEWS)
-def test_whatever_is_written_is_read_again(one: ThreadView) -> None:
+def test_whatever_is_written_is_read_again(one: ThreadFile) -> None:
     assert load(written(one)) == one
 
 

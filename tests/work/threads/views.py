@@ -15,7 +15,7 @@ from interlock.work.threads.phases import (
     Phase,
     Reasoned,
     RunConfig,
-    ThreadView,
+    ThreadFile,
 )
 from interlock.work.threads.runs import RunFile, RunIteration
 
@@ -51,7 +51,7 @@ RUN = RunFile(
 )
 
 
-def view(id_: str = "abc123", phase: Phase = Phase("Drafting"), **fields: Any) -> ThreadView:  # noqa: B008
+def view(id_: str = "abc123", phase: Phase = Phase("Drafting"), **fields: Any) -> ThreadFile:  # noqa: B008
     """A thread with everything that one can have."""
     whole: dict[str, Any] = {
         "title": "Add feature X",
@@ -64,4 +64,4 @@ def view(id_: str = "abc123", phase: Phase = Phase("Drafting"), **fields: Any) -
         "baseline": BaselineView("main", COMMIT, "2026-11-15T09:00:00.000Z"),
         "extra": {"ticket": 12, "receipt": None},
     }
-    return ThreadView(id=id_, phase=phase, **(whole | fields))
+    return ThreadFile(id=id_, phase=phase, **(whole | fields))

@@ -34,7 +34,7 @@ __all__ = [
     "Phase",
     "Reasoned",
     "RunConfig",
-    "ThreadView",
+    "ThreadFile",
     "carried",
     "check_id",
     "corrupt",
@@ -136,7 +136,7 @@ class BaselineView(msgspec.Struct, frozen=True):
     captured_at: str
 
 
-class ThreadView(msgspec.Struct, frozen=True):
+class ThreadFile(msgspec.Struct, frozen=True):
     """What `thread.json` says. Times are RFC 3339."""
 
     id: str
@@ -154,16 +154,16 @@ class ThreadView(msgspec.Struct, frozen=True):
     """Keys beside those of the schema, in their order: ours, or whoever's."""
 
 
-_FIELDS: Final = tuple(name for name in ThreadView.__struct_fields__ if name != "extra")
+_FIELDS: Final = tuple(name for name in ThreadFile.__struct_fields__ if name != "extra")
 _REQUIRED: Final = frozenset({"id", "title", "created_at", "updated_at", "phase"})
 _KEYS: Final = frozenset({"schema_version", *_FIELDS})
-_TYPES: Final = get_type_hints(ThreadView)
+_TYPES: Final = get_type_hints(ThreadFile)
 
 
 # Writing
 
 
-def written(view: ThreadView) -> str:
+def written(view: ThreadFile) -> str:
     """The text that says this; `load` gives the very same again, or `thread_corrupt` is raised here already."""
     doubled = _KEYS & view.extra.keys()
     if doubled:
@@ -197,7 +197,7 @@ def load(
     *,
     current: int = SCHEMA_VERSION,
     migrations: Mapping[int, Migration] = MIGRATIONS,
-) -> ThreadView:
+) -> ThreadFile:
     """What a text says. `what` names it in the errors: `thread_corrupt`, `thread_newer`, `invalid_argument`."""
     try:
         raw = msgspec.json.decode(text)
@@ -208,7 +208,7 @@ def load(
     raw = _migrated(raw, what, current, migrations)
     fields = {name: _field(raw, name, what) for name in _FIELDS if name in raw or name in _REQUIRED}
     extra = {name: value for name, value in raw.items() if name not in _KEYS}
-    view = ThreadView(**fields, extra=extra)
+    view = ThreadFile(**fields, extra=extra)
     _check(view, what)
     return view
 
@@ -259,7 +259,7 @@ def _said(error: msgspec.ValidationError) -> str:
     return said[:1].lower() + said[1:300]
 
 
-def _check(view: ThreadView, what: str = "thread.json") -> None:
+def _check(view: ThreadFile, what: str = "thread.json") -> None:
     """What types alone do not say."""
     check_id(view.id)
     if view.current_run_id is not None:
@@ -281,7 +281,7 @@ def _check(view: ThreadView, what: str = "thread.json") -> None:
             raise corrupt(what, f"`{name}` is no time: {time[:80]!r}")
 
 
-def _numbers(view: ThreadView) -> list[tuple[str, int]]:
+def _numbers(view: ThreadFile) -> list[tuple[str, int]]:
     data = view.phase.data
     found = [("current_spec_revision", view.current_spec_revision)]
     if view.run_config:

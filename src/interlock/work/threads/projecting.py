@@ -23,7 +23,7 @@ from interlock.work.threads.phases import (
     Phase,
     Reasoned,
     RunConfig,
-    ThreadView,
+    ThreadFile,
     carried,
     written,
 )
@@ -79,10 +79,10 @@ def _all_ours(context: DriverContext, id_: str) -> set[str]:
     return found
 
 
-def view_of(thread: Thread) -> ThreadView:
+def view_of(thread: Thread) -> ThreadFile:
     """What `thread.json` says."""
     config, base = thread.config, thread.baseline
-    return ThreadView(
+    return ThreadFile(
         id=thread.id,
         title=thread.title,
         created_at=thread.created,

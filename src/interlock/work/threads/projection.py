@@ -13,7 +13,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.threads.conversation import ConversationHeader, Message, line
-from interlock.work.threads.phases import ThreadView, written
+from interlock.work.threads.phases import ThreadFile, written
 from interlock.work.threads.runs import RunFile, written_run
 from interlock.work.threads.store import ACTIVE_NAME, ThreadFiles, UnreadableThread
 
@@ -30,7 +30,7 @@ class ThreadProjection(msgspec.Struct, frozen=True):
     `ours` is asked only of a file that differs: the journal can tell, because what is written follows from its entries.
     """
 
-    view: ThreadView
+    view: ThreadFile
     specs: Mapping[int, str] | None = None
     """Every revision there is; None leaves those files alone."""
     runs: Sequence[RunFile] = ()

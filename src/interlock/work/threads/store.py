@@ -22,7 +22,7 @@ import msgspec
 
 from interlock.errors import InterlockError, NotFound
 from interlock.work.threads.conversation import Conversation, parse_conversation
-from interlock.work.threads.phases import ThreadView, check_id, corrupt, load
+from interlock.work.threads.phases import ThreadFile, check_id, corrupt, load
 from interlock.work.threads.runs import RunFile, load_run
 from interlock.world.folder import Folder
 
@@ -44,7 +44,7 @@ class UnreadableThread(msgspec.Struct, frozen=True):
 class Listing(msgspec.Struct, frozen=True):
     """Every thread that has files: the one that changed last comes first."""
 
-    threads: tuple[ThreadView, ...]
+    threads: tuple[ThreadFile, ...]
     unreadable: tuple[UnreadableThread, ...]
 
 
@@ -78,7 +78,7 @@ class ThreadFiles:
 
     # Threads
 
-    def load(self, id_: str) -> ThreadView:
+    def load(self, id_: str) -> ThreadFile:
         """What a thread's file says: `thread_corrupt`, `thread_newer` or `file_unsafe` where it says nothing."""
         name = self.thread_name(id_)
         content = self.folder.read(name)
@@ -92,7 +92,7 @@ class ThreadFiles:
 
     def list_threads(self, beside: Container[str] = ()) -> Listing:
         """All of them but for those that are known already; what cannot be read is beside the others."""
-        found: list[ThreadView] = []
+        found: list[ThreadFile] = []
         unreadable: list[UnreadableThread] = []
         for name in self.folder.names("threads"):
             if name in beside:

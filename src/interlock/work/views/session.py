@@ -14,7 +14,7 @@ from interlock.work.sessions.verbs import allowed_next
 from interlock.work.views.values import InstanceView
 from interlock.world.place import Place
 
-__all__ = ["Finding", "HistoryItem", "SessionView", "session_view", "view_of_session"]
+__all__ = ["FindingView", "HistoryItem", "SessionView", "session_view", "view_of_session"]
 
 
 class HistoryItem(msgspec.Struct, frozen=True, rename="camel"):
@@ -27,7 +27,7 @@ class HistoryItem(msgspec.Struct, frozen=True, rename="camel"):
     off_path: bool = False
 
 
-class Finding(msgspec.Struct, frozen=True, rename="camel"):
+class FindingView(msgspec.Struct, frozen=True, rename="camel"):
     """Something that does not agree with what was reported."""
 
     code: str
@@ -61,7 +61,7 @@ class SessionView(InstanceView, frozen=True, kw_only=True, rename="camel"):
     events: dict[str, int]
     tools: dict[str, int]
     files: list[str]
-    findings: list[Finding]
+    findings: list[FindingView]
     silent_seconds: float
     """The seconds for which nothing was heard."""
     usual_seconds: int | None
@@ -107,7 +107,7 @@ def view_of_session(record: SessionRecord, machine: Machine, now: float) -> Sess
         events=record.counts,
         tools=record.tools,
         files=record.files,
-        findings=[Finding(str(one.data.get("code", "")), one.message) for one in record.findings],
+        findings=[FindingView(str(one.data.get("code", "")), one.message) for one in record.findings],
         silent_seconds=round(line.quiet, 3),
         usual_seconds=line.usual,
         is_silent=line.is_silent,
