@@ -4,6 +4,7 @@
       advice        what a refused one says, and what is possible instead
       locks         who holds a ticket, and when that is over
       merged        whether its commit is in the target branch
+      move_checks   what refuses a move besides the machine
       advancing     the parts of a ticket handed on together
       threads       the thread that works on it
     verbs         what else can be written on a ticket; `fields` says what each field may hold

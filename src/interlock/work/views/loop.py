@@ -32,7 +32,7 @@ class AttemptView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LoopView(DrivenView, frozen=True, kw_only=True, rename="camel"):
-    """A loop as it stands, or as it stood after one of its entries."""
+    """The current state of a loop, or its state after one of its earlier entries."""
 
     parent: str | None
     """The thread that drives it."""

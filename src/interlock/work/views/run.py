@@ -48,7 +48,7 @@ class TaskRow(msgspec.Struct, frozen=True):
 
 
 class RunView(DrivenView, frozen=True, kw_only=True, rename="camel"):
-    """A run as it stands, or as it stood after one of its entries."""
+    """The current state of a run, or its state after one of its earlier entries."""
 
     parent: str | None
     """The thread that drives it."""

@@ -35,7 +35,7 @@ class FindingView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class SessionView(InstanceView, frozen=True, kw_only=True, rename="camel"):
-    """A session as it stands."""
+    """The current state of a session."""
 
     ticket_id: str | None
     """The ticket by the words that it was begun with."""
@@ -65,7 +65,7 @@ class SessionView(InstanceView, frozen=True, kw_only=True, rename="camel"):
     silent_seconds: float
     """The seconds for which nothing was heard."""
     usual_seconds: int | None
-    """The most that its state usually takes, where that is known."""
+    """The longest usual time of its state; None if unknown."""
     is_silent: bool
 
 

@@ -46,7 +46,7 @@ class CriterionView(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ThreadView(DrivenView, frozen=True, kw_only=True, rename="camel"):
-    """A thread as it stands, or as it stood after one of its entries."""
+    """The current state of a thread, or its state after one of its earlier entries."""
 
     mode: str
     entered_at: str
@@ -89,7 +89,7 @@ class ThreadView(DrivenView, frozen=True, kw_only=True, rename="camel"):
     is_live: bool
     """True if an agent or a verifier may print something now."""
     needs_driver: bool
-    """True if it would continue by itself, and nobody drives it."""
+    """True if it continues by itself once it is driven, and no process drives it."""
     is_drafting: bool
     """True if its spec is being written."""
     is_specified: bool
@@ -132,7 +132,7 @@ def view_of_thread(
     at: int | None = None,
     trouble: str = "",
 ) -> ThreadView:
-    """The view of a thread whose entries were read; `at` is the entry up to which, where that is in the past."""
+    """The view of a thread whose entries were read; `at` is the number of the last one, if later ones are left out."""
     machine, id_ = journal.machine_of(instance), instance.id
     snapshot = instance.snapshot if at is None else journal.snapshot(id_, at)
     state, known = shipped_state(machine.name, thread.state), thread.revision

@@ -56,7 +56,7 @@ class Driver(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def driver_of(journal: Journal, machine: str, id_: str, entries: Sequence[Entry]) -> Driver | None:
-    """Whoever drives an instance now, by its entries; None where nobody does."""
+    """Return the process that drives an instance, or None."""
     lease = current_driver(journal, machine, id_)
     if lease is None:
         return None
