@@ -151,7 +151,7 @@ def test_a_run_waits_where_it_rests_or_failed_last(journal: Journal) -> None:
     run = run_in(journal, "Planning")
     assert _only(_looked(journal)).command == f"ralph orchestrate resume {run[-6:]}"
     noted(journal, run, "stopped", reason="lunch")
-    assert _only(_looked(journal)).why == "stopped: lunch"
+    assert _only(_looked(journal)).why == "it is paused: lunch"
 
 
 def test_a_run_that_failed_says_what_it_needs(journal: Journal) -> None:
