@@ -20,7 +20,6 @@ from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.orchestration.needs import need_of
 from interlock.work.settings.values import Settings
 from interlock.work.threads.record import Thread
-from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.upcoming import next_command
 from interlock.work.ticket_driver.stages import StageKind, stage_of, too_large
 from interlock.work.tickets.advice import command_of, possible
@@ -188,6 +187,8 @@ def _at_gate(machine: Machine, instance: Instance, thread: Thread, gate: str) ->
 
 def _faults(thread: Thread) -> list[str]:
     """What keeps a spec from being built."""
+    from interlock.work.threads.spec import faults, parse_spec  # only drafts need the parser
+
     return ["there is none."] if thread.revision is None else faults(parse_spec(thread.revision.text))
 
 

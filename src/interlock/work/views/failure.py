@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from interlock.errors import InterlockError, Refusal
+from interlock.machine.states import shipped_state
 from interlock.work.views.encoding import as_data
 from interlock.world.characters import marked
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["failure_of"]
 
-_STUCK: Final = {"Stuck": "thread_stuck", "PreflightFailed": "preflight_failed"}
-"""The states that a thread comes to where something failed and a person is needed."""
+_CODES: Final = {"diagnosis": "thread_stuck", "reason": "preflight_failed"}
+"""The error of a thread that waits for a person, by what its state carries of a failure."""
 
 
 def failure_of(view: DrivenView, *, is_interrupted: bool = False) -> InterlockError | None:
@@ -27,8 +28,9 @@ def failure_of(view: DrivenView, *, is_interrupted: bool = False) -> InterlockEr
 
 
 def _thread(view: ThreadView, is_interrupted: bool) -> InterlockError | None:
-    code = _STUCK.get(view.state)
-    if code is None:
+    known = shipped_state("thread", view.state)
+    code = next((_CODES[one] for one in known.carries if one in _CODES), None)
+    if code is None or not known.human:
         return None
     why = (view.reason or "").strip() or f"The thread is {view.state}."
     return Refusal(code, why, "`ralph thread` shows the ways out.", as_data(view))
