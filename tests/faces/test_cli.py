@@ -398,4 +398,5 @@ def test_who_only_looks_does_not_load_what_drives(words: str, repository: Path, 
     )
     loaded = {line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")}
     assert "interlock.faces.cli.main" in loaded
-    assert not {one for one in loaded if one.endswith((".loop", ".errands"))}
+    driving = (".driver.loop", ".threads.loop", ".stories.loop", ".orchestration.loop", ".driver.agent_run")
+    assert not {one for one in loaded if one.endswith(driving)}

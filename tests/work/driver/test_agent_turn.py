@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal
 from interlock.work.driver.agent_run import AgentRequest, run_agent
@@ -96,13 +97,14 @@ def test_a_run_that_nobody_heard_to_its_end_costs_what_was_reserved(
     id_ = bench.new(mode="quick")
     real, begun = ThreadStep.run_agent, []
 
-    def dies(*_: object) -> None:
+    def dies(*_: object) -> Any:
         raise KeyboardInterrupt
 
     def second_dies(step: Any, *args: Any) -> Any:
         begun.append(step)
         if len(begun) == 2:
-            monkeypatch.setattr("interlock.work.driver.agent_run.run", dies)
+            ports = replace(step.context.ports, run_agent=dies)
+            step = replace(step, context=replace(step.context, ports=ports))
         return real(step, *args)
 
     monkeypatch.setattr(ThreadStep, "run_agent", second_dies)
