@@ -87,6 +87,7 @@ def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> Non
         if not isinstance(node.args[0], ast.Constant | ast.IfExp)
     ]
     assert computed == [
+        "faces/cli/thread_place.py: failure.code",
         "faces/cli/tracker.py: code",
         "journal/transaction.py: result.code",
         "work/threads/verbs.py: tried.code",

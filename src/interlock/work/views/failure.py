@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["failure_of"]
 
-_CODES: Final = {"diagnosis": "thread_stuck", "reason": "preflight_failed"}
-"""The error of a thread that waits for a person, by what its state carries of a failure."""
+_FAILED: Final = frozenset({"diagnosis", "reason"})
+"""What the state of a thread that failed carries."""
 
 
 def failure_of(view: DrivenView, *, is_interrupted: bool = False) -> InterlockError | None:
@@ -29,11 +29,11 @@ def failure_of(view: DrivenView, *, is_interrupted: bool = False) -> InterlockEr
 
 def _thread(view: ThreadView, is_interrupted: bool) -> InterlockError | None:
     known = shipped_state("thread", view.state)
-    code = next((_CODES[one] for one in known.carries if one in _CODES), None)
-    if code is None or not known.human:
+    if not known.human or _FAILED.isdisjoint(known.carries):
         return None
-    why = (view.reason or "").strip() or f"The thread is {view.state}."
-    return Refusal(code, why, "`ralph thread` shows the ways out.", as_data(view))
+    why, hint = (view.reason or "").strip() or f"The thread is {view.state}.", "`ralph thread` shows the ways out."
+    is_stuck = "diagnosis" in known.carries
+    return Refusal("thread_stuck" if is_stuck else "preflight_failed", why, hint, as_data(view))
 
 
 def _loop(view: LoopView, is_interrupted: bool) -> InterlockError | None:
