@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from exhaustive import examples
 from faces.programs import Result, clean_environment, run, run_here
@@ -18,6 +19,8 @@ from interlock import __version__
 from interlock.errors import Exit
 from interlock.faces.cli.main import NOUNS, verbs_of
 from interlock.faces.cli.output import clean
+from interlock.faces.cli.styled import NARROW
+from interlock.machine import SHIPPED, load_shipped
 
 COMMANDS = {
     ("machine", "list"): (),
@@ -398,5 +401,49 @@ def test_who_only_looks_does_not_load_what_drives(words: str, repository: Path, 
     )
     loaded = {line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")}
     assert "interlock.faces.cli.main" in loaded
-    driving = (".driver.loop", ".threads.loop", ".stories.loop", ".orchestration.loop", ".driver.agent_run")
-    assert not {one for one in loaded if one.endswith(driving)}
+    assert not {"interlock.work.driver.agent_run", "interlock.work.driver.loop"} & loaded
+
+
+QUICK = ("status", "ticket board", "thread list", "why 1", "log")
+SLOW = {
+    "ast",
+    "asyncio",
+    "dataclasses",
+    "inspect",
+    "interlock.journal.audit",
+    "interlock.journal.transaction",
+    "interlock.machine.check",
+    "interlock.machine.condition_parser",
+    "interlock.machine.validate",
+    "interlock.work.gates.presence",
+    "interlock.work.orchestration.replay",
+    "interlock.work.sessions.upkeep",
+    "interlock.work.stories.replay",
+    "interlock.work.threads.spec",
+    "interlock.world.git.private",
+    "json",
+    "locale",
+    "rich",
+    "shutil",
+    "subprocess",
+    "tempfile",
+    "tomllib",
+}
+"""What the commands that people wait for did import and do not need: each costs a tenth of a bare start or more."""
+
+
+@pytest.mark.parametrize("words", QUICK)
+def test_what_people_wait_for_imports_nothing_slow(words: str, repository: Path, environment: dict[str, str]) -> None:
+    script = "import sys; from interlock.faces.cli import main; sys.argv[:] = ['ralph', *sys.argv[1:]]\n"
+    script += "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    said = run("-c", script, *words.split(), cwd=repository, env=environment, program=Path(sys.executable))
+    loaded = set(said.err.splitlines()[-1].split())
+    assert "interlock.faces.cli.main" in loaded
+    assert loaded & SLOW == set()
+    assert "typing_extensions" not in loaded
+
+
+def test_what_counts_as_narrow_takes_one_column() -> None:
+    assert {one for one in NARROW if cell_len(one) != 1} == set()
+    icons = {state.icon for name in SHIPPED for state in load_shipped(name).states.values() if state.icon}
+    assert set("".join(icons)) <= NARROW

@@ -18,7 +18,8 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.journal.audit import Problem
-    from interlock.journal.entry import CONTROL, Entry, Instance, Recorded
+    from interlock.journal.checking import CONTROL
+    from interlock.journal.entry import Entry, Instance, Recorded
     from interlock.journal.journal import Journal
     from interlock.journal.leases import Holder, Lease
     from interlock.journal.opening import open_journal
@@ -49,7 +50,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CONTROL": "entry",
+    "CONTROL": "checking",
     "Entry": "entry",
     "SearchPage": "search",
     "Holder": "leases",
@@ -72,4 +73,6 @@ def __getattr__(name: str) -> object:
     """What the package offers, imported when it is asked for: the hook asks for `peek` alone."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found  # so that nobody asks again
+    return found

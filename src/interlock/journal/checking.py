@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import Refusal, UsageError
-from interlock.journal.entry import CONTROL
 from interlock.machine import Channel, Event, Evidence
 
-__all__ = ["checked"]
+__all__ = ["CONTROL", "checked"]
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+"""What no text that is kept may hold: control characters but for line breaks and tabs, lone surrogates, and what
+turns the direction of text around."""
 _MAX_EVIDENCE = 256 * 1024
 _MAX_REASON = 10_000
 _MAX_TEXT = 200

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
 import msgspec
 
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot
 
 __all__ = [
-    "CONTROL",
     "CREATED",
     "GENESIS",
     "Birth",
     "Entry",
     "Instance",
     "Recorded",
+    "decode_snapshot",
     "encode",
     "hash_of",
     "instance_columns",
@@ -26,10 +25,6 @@ CREATED = "created"
 """The event of every instance's first entry."""
 GENESIS = "0" * 64
 """What the first entry of a journal has for the hash before it."""
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""What no text that is kept may hold: control characters but for line breaks and tabs, lone surrogates, and what
-turns the direction of text around."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _snapshots = msgspec.json.Decoder(Snapshot)
@@ -41,7 +36,8 @@ def encode(value: object) -> str:
     return _encoder.encode(value).decode()
 
 
-def _decode_snapshot(text: str) -> Snapshot:
+def decode_snapshot(text: str) -> Snapshot:
+    """The snapshot that an instance's `data` holds."""
     return _snapshots.decode(text)
 
 
@@ -111,7 +107,7 @@ class Instance(msgspec.Struct, frozen=True):
 
     @property
     def snapshot(self) -> Snapshot:
-        return _decode_snapshot(self.data)
+        return decode_snapshot(self.data)
 
 
 instance_columns = ", ".join(Instance.__struct_fields__)

@@ -6,14 +6,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from interlock.journal.audit import Problem, rebuild, verify, verify_projection
-from interlock.journal.entry import Entry, Instance, Recorded, instance_columns
+from interlock.journal.entry import Entry, Instance, instance_columns
+from interlock.journal.ids import Source
 from interlock.journal.leases import Holder, Lease, acquire, held, is_held, lease_time, lost, release, renew
 from interlock.journal.machines import Machines
-from interlock.journal.outbox import Outbox, begin_outbox, find_outboxes, keep_outbox
 from interlock.journal.projection import Projection, catch_up, is_begun, is_current
 from interlock.journal.reading import (
     find_instance,
@@ -28,9 +26,18 @@ from interlock.journal.reading import (
 )
 from interlock.journal.schema import identity
 from interlock.journal.search import SearchPage, Sought, count_standing, find_entries, find_entry
-from interlock.journal.store import Sql, Store
-from interlock.journal.transaction import Source, Transaction, replayed
-from interlock.machine import Event, Machine, Snapshot, load_shipped
+from interlock.machine import load_shipped
+
+# What only some ask for is imported where they do: most commands look at a few instances and write nothing.
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from interlock.journal.audit import Problem
+    from interlock.journal.entry import Recorded
+    from interlock.journal.outbox import Outbox
+    from interlock.journal.store import Sql, Store
+    from interlock.journal.transaction import Transaction
+    from interlock.machine import Event, Machine, Snapshot
 
 __all__ = ["Journal"]
 
@@ -112,6 +119,8 @@ class Journal:
     def _appending(
         self, instance: str, event: Event, expected: int | None, key: str | None, lease: Lease | None
     ) -> Callable[[Sql], Recorded]:
+        from interlock.journal.transaction import Transaction
+
         def work(sql: Sql) -> Recorded:
             transaction = Transaction(sql, self._machines, self._source)
             return transaction.append(instance, event, expected=expected, key=key, lease=lease)
@@ -123,6 +132,8 @@ class Journal:
         return await self._store.write_async(self._within(work))
 
     def _within(self, work: Callable[[Transaction], Result]) -> Callable[[Sql], Result]:
+        from interlock.journal.transaction import Transaction
+
         def run(sql: Sql) -> Result:
             transaction = Transaction(sql, self._machines, self._source)
             try:
@@ -188,6 +199,9 @@ class Journal:
 
     def machine_of(self, instance: Instance) -> Machine:
         """The machine that an instance was made by."""
+        known = self._machines.known(instance.digest)
+        if known is not None:
+            return known
         with self._store.read() as sql:
             return self._machines.of(sql, instance)
 
@@ -254,6 +268,8 @@ class Journal:
         found = self.instance(instance)
         if at is None or at >= found.version:
             return found.snapshot
+        from interlock.journal.transaction import replayed
+
         return replayed(self.history(found.id)[: max(at, 1)], self.machine_of(found)).snapshot
 
     def follow(
@@ -306,22 +322,30 @@ class Journal:
 
     def outboxes(self) -> list[Outbox]:
         """How far each channel has told what happened."""
+        from interlock.journal.outbox import find_outboxes
+
         with self._store.read() as sql:
             return find_outboxes(sql)
 
     def begin_outbox(self, channel: str) -> Outbox:
         """The outbox of a channel, made where there is none: it begins with what happens from now on."""
+        from interlock.journal.outbox import begin_outbox
+
         found = [one for one in self.outboxes() if one.channel == channel]
         return found[0] if found else self._store.write(lambda sql: begin_outbox(sql, channel))
 
     def keep_outbox(self, outbox: Outbox, lease: Lease) -> None:
         """Write down how far a channel is, as its only sender."""
+        from interlock.journal.outbox import keep_outbox
+
         self._store.write(lambda sql: keep_outbox(sql, outbox, lease))
 
     # The whole of it
 
     def verify(self, *projections: Projection) -> list[Problem]:
         """Check the chain and every rule again, from the entries alone; a journal that holds has no problems."""
+        from interlock.journal.audit import verify
+
         with self._store.read() as sql:
             problems = list(verify(sql, self._machines))
         for projection in projections if not problems else ():
@@ -329,6 +353,8 @@ class Journal:
         return problems
 
     def _verified(self, projection: Projection) -> list[Problem]:
+        from interlock.journal.audit import verify_projection
+
         while True:
             with self.projected(projection) as sql:
                 if is_current(sql, projection):  # nobody appended since it was caught up
@@ -336,4 +362,6 @@ class Journal:
 
     def rebuild(self) -> int:
         """Make every projection anew from the entries; the number of instances."""
+        from interlock.journal.audit import rebuild
+
         return self._store.write(lambda sql: rebuild(sql, self._machines))

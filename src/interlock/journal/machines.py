@@ -31,6 +31,10 @@ class Machines:
         self._by_digest[machine.digest] = machine
         return machine
 
+    def known(self, digest: str) -> Machine | None:
+        """The machine of a digest, if it was asked for before."""
+        return self._by_digest.get(digest)
+
     def of(self, sql: Sql, instance: Instance) -> Machine:
         """The machine that an instance was made by."""
         return self.by_digest(sql, instance.digest)

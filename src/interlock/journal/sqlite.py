@@ -7,7 +7,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ __all__ = ["SqliteStore", "in_memory"]
 
 Result = TypeVar("Result")
 
+_ERRORS: Final = (apsw.Error, UnicodeDecodeError)
 _APPLICATION_ID: Final = 0x494C_434B
 """Says "ILCK" in the file's header: this database is a journal and nothing else."""
 _BUSY_MILLISECONDS: Final = 10_000
@@ -78,14 +79,8 @@ class SqliteStore:
     async def write_async(self, work: Callable[[Sql], Result], *, decides_first: bool = False) -> Result:
         return await self._writer.do_async(work, decides_first=decides_first)
 
-    @contextmanager
-    def read(self) -> Iterator[Sql]:
-        with self._reading, translated(self._place):
-            self._reader.execute("BEGIN")
-            try:
-                yield _Sql(self._reader, self._place)
-            finally:
-                self._reader.execute("ROLLBACK")
+    def read(self) -> AbstractContextManager[Sql]:
+        return _Read(self._reader, self._reading, self._place)
 
     def wait(self, seconds: float) -> None:
         with self._committed:
@@ -96,6 +91,36 @@ class SqliteStore:
         with self._reading:
             self._reader.close()
         self._write.database.close()
+
+
+class _Read:
+    """A transaction of the reader; a class, because a look makes hundreds and a generator costs as much as they do."""
+
+    __slots__ = ("_database", "_path", "_reading")
+
+    def __init__(self, database: apsw.Connection, reading: threading.Lock, path: Path) -> None:
+        self._database = database
+        self._reading = reading
+        self._path = path
+
+    def __enter__(self) -> Sql:
+        self._reading.acquire()
+        try:
+            self._database.execute("BEGIN")
+        except BaseException as error:
+            self._reading.release()
+            if isinstance(error, _ERRORS):
+                raise _translate(error, self._path) from error
+            raise
+        return _Sql(self._database, self._path)
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._database.execute("ROLLBACK")
+        except _ERRORS as error:
+            raise _translate(error, self._path) from error
+        finally:
+            self._reading.release()
 
 
 @contextmanager
@@ -120,7 +145,7 @@ class _Sql:
     def rows(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
         try:
             return self._execute(statement, parameters).fetchall()
-        except (apsw.Error, UnicodeDecodeError) as error:
+        except _ERRORS as error:
             raise _translate(error, self._path) from error
 
 
@@ -262,7 +287,7 @@ def translated(path: Path) -> Iterator[None]:
     """Errors of SQLite as errors of the catalogue."""
     try:
         yield
-    except (apsw.Error, UnicodeDecodeError) as error:
+    except _ERRORS as error:
         raise _translate(error, path) from error
 
 

@@ -20,7 +20,7 @@ from interlock.journal.entry import (
     encode,
     hash_of,
 )
-from interlock.journal.ids import is_suffix, make_id, milliseconds_of, time_text
+from interlock.journal.ids import Source, is_suffix, make_id, milliseconds_of, time_text
 from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lease_time, lost, prolong, vacate
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
@@ -40,7 +40,7 @@ from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
 from interlock.machine.leading import led
 
-__all__ = ["Source", "Transaction", "replayed"]
+__all__ = ["Transaction", "replayed"]
 
 
 _NAME = (
@@ -56,14 +56,6 @@ _INSERT_ENTRY = f"INSERT INTO entries ({ENTRY}) VALUES ({', '.join('?' * len(Ent
 
 Led: TypeAlias = tuple[str, Event] | None
 """An instance and the event that moves it along with another."""
-
-
-class Source(msgspec.Struct, frozen=True):
-    """Where times and ids come from."""
-
-    now: Callable[[], int]
-    """Nanoseconds since 1970."""
-    randomness: Callable[[int], bytes]
 
 
 class _Finished:

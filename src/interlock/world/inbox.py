@@ -8,7 +8,6 @@ taken for nothing and cleared away.
 
 from __future__ import annotations
 
-import json
 import os
 import time
 
@@ -31,6 +30,8 @@ def place(state_directory: str) -> str:
 
 def drop(state_directory: str, session: str, note: dict[str, object]) -> None:
     """Leave one observation of a session."""
+    import json
+
     directory = place(state_directory)
     for one in (state_directory, directory):
         os.makedirs(one, mode=0o700, exist_ok=True)
@@ -73,6 +74,8 @@ def _is_over(one: os.DirEntry[str]) -> bool:
 
 def pending(path: str) -> tuple[str, int, dict[str, object]] | None:
     """What one file says: the session, when, and the note; None where it is no observation of ours."""
+    import json
+
     try:
         # What is no plain file could lead elsewhere, or make us wait forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

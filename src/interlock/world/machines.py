@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -17,9 +18,10 @@ from msgspec.structs import replace
 from interlock import __version__
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine import INTERNAL, SHIPPED, Machine, load_file, load_shipped
-from interlock.machine.check import EDITION, CheckReport, check
 from interlock.machine.compile import compile_machine
-from interlock.machine.override import WARNINGS, load_override
+
+if TYPE_CHECKING:
+    from interlock.machine.check import CheckReport
 
 __all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning", "load_unchecked", "machine_finder"]
 
@@ -66,6 +68,8 @@ def load_unchecked(name: str, environment: Mapping[str, str]) -> Machine:
     if name in SHIPPED + INTERNAL:
         return load_shipped(name)
     if Path(name).suffix == ".json":
+        from interlock.machine.override import load_override
+
         return load_override(Path(name), load_shipped("ticket").form)
     if name and (Path(name).suffix == ".toml" or os.sep in name or _exists(name)):
         return load_file(Path(name))
@@ -85,6 +89,8 @@ def _exists(name: str) -> bool:
 
 
 def _overridden(path: str) -> Machine:
+    from interlock.machine.override import load_override
+
     try:
         return load_override(Path(path), load_shipped("ticket").form)
     except InvalidMachine as error:
@@ -99,11 +105,15 @@ def is_override(name: str, environment: Mapping[str, str]) -> bool:
 
 def is_warning(name: str, code: str, environment: Mapping[str, str]) -> bool:
     """Whether a finding is only a warning, because it is in the nature of the override form."""
+    from interlock.machine.override import WARNINGS
+
     return code in WARNINGS and is_override(name, environment)
 
 
 def checked(machine: Machine, environment: Mapping[str, str]) -> CheckReport:
     """What the checker finds, remembered by the machine's digest. A cache that cannot be kept is done without."""
+    from interlock.machine.check import EDITION, CheckReport, check
+
     path = cache_directory(environment) / f"check-{__version__}-{EDITION}-{machine.digest}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=CheckReport)

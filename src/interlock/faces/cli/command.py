@@ -58,6 +58,10 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.HelpFormatter(prog, width=120)
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose complaints are errors of the catalogue, and that never exits 2."""
 
@@ -65,7 +69,8 @@ class Parser(argparse.ArgumentParser):
     """What every command has."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog=prog, allow_abbrev=False, add_help=False)
+        # With a width of its own: each argument is tried with a formatter, which imports `shutil` to find one.
+        super().__init__(prog=prog, allow_abbrev=False, add_help=False, formatter_class=_formatter)
         self._positionals.title = "arguments"
         everywhere = self.add_argument_group("common options")
         everywhere.add_argument("--json", action="store_true", help='one envelope on stdout: {"ok": true, "data": …}')

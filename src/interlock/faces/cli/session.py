@@ -34,7 +34,7 @@ def _list(call: CommandCall) -> None:
 
 def bring_up_to_date(call: CommandCall, journal: Journal | None) -> None:
     """What happened outside the journal is taken in first; where that cannot be, what is there is shown."""
-    from interlock.work.sessions.upkeep import refresh
+    from interlock.work.sessions.refresh import refresh
     from interlock.world.repository import state_directory
 
     if journal is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from rich.text import Text as RichText
 
-__all__ = ["Text", "ansi"]
+__all__ = ["NARROW", "Text", "ansi"]
 
 _ATTRIBUTES: Final = {"bold": "1", "dim": "2", "italic": "3", "reverse": "7"}
 _COLORS: Final = {
@@ -23,6 +23,8 @@ _MORE_COLORS: Final = {
     "medium_purple": ("38;5;104", "35"),
 }
 """Colours beside the eight: their codes where there are 256 colours, and where there are not."""
+NARROW: Final = frozenset("·•…‖→─│└├█▲◆○◌●◐◑◒◓◔◕⚙⚠✎✓✕✗✦")
+"""Characters that we print ourselves and that take one column; rich has to be asked for others."""
 _NO_TERMINALS: Final = ("dumb", "unknown")
 
 
@@ -160,7 +162,7 @@ def _codes(words: Iterable[str], codes: Mapping[str, str]) -> Iterable[str]:
 
 
 def _columns(text: str) -> int:
-    if text.isascii():
+    if text.isascii() or all(one.isascii() or one in NARROW for one in text):
         return len(text)
     from rich.cells import cell_len
 

@@ -15,7 +15,8 @@ import msgspec
 from interlock.errors import InterlockError, TrackerError
 from interlock.journal import Journal, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Machine, load_shipped
-from interlock.work.sessions.upkeep import refresh, take_in
+from interlock.work.sessions.refresh import refresh
+from interlock.work.sessions.upkeep import take_in
 from interlock.work.sessions.verbs import Caller
 from interlock.work.settings.values import Settings
 from interlock.world.ancestry import host

@@ -6,9 +6,11 @@ what is told of a state that may be over, such as a notification.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from interlock.journal import Instance, Journal
+from interlock.journal.entry import decode_snapshot
 from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.machine.commands import Handoff
 from interlock.machine.leading import led
@@ -17,7 +19,6 @@ from interlock.work.attention.values import WaitingFor, WaitKind
 from interlock.work.driver.agent_failures import hindrance_of, remedy, waiting_text
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.inspection.record_caches import RecordCaches
-from interlock.work.orchestration.needs import need_of
 from interlock.work.settings.values import Settings
 from interlock.work.threads.record import Thread
 from interlock.work.threads.upcoming import next_command
@@ -65,7 +66,11 @@ def command_in(machine: Machine, instance: Instance, number: int | None = None, 
     """What a person runs for an instance in its state, if nobody works on it; `number` is a ticket's."""
     match instance.machine:
         case "ticket" if number is not None:
-            wanted = _next_way(machine, instance, came_from) if machine.states[instance.state].human else None
+            wanted = (
+                _next_way(machine, instance.state, instance.data, came_from)
+                if machine.states[instance.state].human
+                else None
+            )
             return f"ralph ticket show {number}" if wanted is None else command_of(number, wanted)
         case "thread":
             return next_command(instance.state, instance.id)
@@ -236,12 +241,16 @@ def _human(journal: Journal, watch: RecordCaches, settings: Settings, ticket: In
     return WaitingFor(WaitKind.PERSON, why, line.since, command)
 
 
-def _next_way(machine: Machine, ticket: Instance, came_from: str | None) -> Handoff | None:
-    """What leads on: to the next state of the pipeline, or from beside it to where the ticket came from."""
-    ways = possible(machine, ticket.snapshot, MoveRequest(_PERSON, f"person:{_PERSON.id}"))
-    ahead = [one for one in ways if distance(machine, ticket.state, one.to) > 0]
-    back = [one for one in ways if one.to == came_from and ticket.state == escalated(machine)]
-    first = min(ahead, key=lambda one: distance(machine, ticket.state, one.to), default=None)
+@lru_cache(maxsize=256)
+def _next_way(machine: Machine, state: str, data: str, came_from: str | None) -> Handoff | None:
+    """What leads on: to the next state of the pipeline, or from beside it to where the ticket came from.
+
+    `data` is the snapshot as it is written: many tickets wait in the same one, and it is asked for once.
+    """
+    ways = possible(machine, decode_snapshot(data), MoveRequest(_PERSON, f"person:{_PERSON.id}"))
+    ahead = [one for one in ways if distance(machine, state, one.to) > 0]
+    back = [one for one in ways if one.to == came_from and state == escalated(machine)]
+    first = min(ahead, key=lambda one: distance(machine, state, one.to), default=None)
     return first or next(iter(back or ways), None)
 
 
@@ -325,6 +334,8 @@ def _run(journal: Journal, watch: RecordCaches, instance: Instance) -> WaitingFo
         is_asking = instance.parent is None and instance.outcome == "failure" and _is_last(journal, instance)
         if not is_asking:
             return _ended(instance)
+        from interlock.work.orchestration.needs import need_of
+
         need = need_of(run, journal.history(instance.id, run.entered - 1)[0])
         why = "\n".join((need.says, *need.details[:_MOST_LINES], *need.questions[:_MOST_LINES], need.help))
         return WaitingFor(WaitKind.PERSON, why, run.updated, f'{command} --say "…"')

@@ -9,14 +9,16 @@ the budget. Where it is never settled, because its driver died, the reserve is w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from interlock.journal import Entry, Instance, Journal, Sql, Transaction
 from interlock.machine import ActorKind, Channel
 from interlock.work.budget.amounts import NOTHING, Amount, DayUsage, likely, refusal
-from interlock.work.sessions.runs import DIED, UNKNOWN, RunSummary, ran_of
+
+if TYPE_CHECKING:
+    from interlock.journal import Entry, Instance, Journal, Sql, Transaction
+    from interlock.work.sessions.runs import RunSummary
 
 __all__ = ["RUNS_OF_AGENTS", "DriverUsage", "reserve", "standing", "used_by_driver"]
 
@@ -70,6 +72,8 @@ class _Runs:
     tables: Mapping[str, tuple[str, ...]] = {"agent_runs": _TABLE}
 
     def fold(self, sql: Sql, instance: Instance, entries: Sequence[Entry]) -> None:
+        from interlock.work.sessions.runs import ran_of
+
         for entry in entries:
             if entry.channel != Channel.DRIVER or entry.actor_kind != ActorKind.SYSTEM:
                 continue
@@ -87,6 +91,8 @@ def _begin(sql: Sql, id_: str, data: Any) -> None:
 
 def _settle(sql: Sql, id_: str, ran: RunSummary) -> None:
     """What a run used takes the place of what was reserved; of one that nobody heard to its end, nothing is known."""
+    from interlock.work.sessions.runs import DIED, UNKNOWN
+
     if ran.ending not in (DIED, UNKNOWN):
         used = Amount.of(ran.seconds, ran.input + ran.output, ran.cost_usd)
         sql.rows(_SETTLE, (*msgspec.structs.astuple(used), id_))

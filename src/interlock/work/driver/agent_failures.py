@@ -6,16 +6,18 @@ The result of a run is stored in the note on its session, so drivers and status 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.journal import Journal
-from interlock.work.sessions.runs import RunSummary, ran_of
-from interlock.world.agents.failures import told
-from interlock.world.agents.happenings import Failure, FailureKind
-from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
+
+# The other imports are where they are used: every look asks whether a run is hindered, and few find one.
+if TYPE_CHECKING:
+    from interlock.journal import Journal
+    from interlock.work.sessions.runs import RunSummary
+    from interlock.world.agents.happenings import Failure
+    from interlock.world.agents.result import Result
 
 __all__ = [
     "AGAIN",
@@ -70,6 +72,8 @@ def last_run(journal: Journal, parent: str, agent: str | None = None) -> RunSumm
     A run that is under way has come to nothing yet.
     """
     for one in journal.recent("session", 1 if agent is None else _RECENT, parent=parent):
+        from interlock.work.sessions.runs import ran_of
+
         found = ran_of(journal.history(one.id)) if one.outcome is not None else None
         if found is not None and agent in (None, found[1].agent):
             return found[1]
@@ -81,12 +85,18 @@ def hindrance_of(journal: Journal, parent: str, now: float) -> RunSummary | None
     ran = last_run(journal, parent)
     if ran is None or not ran.why:
         return None
+    from interlock.world.agents.result import UNUSABLE, Ending
+
     is_waiting = ran.ending == Ending.LIMITED and ran.until is not None and ran.until > now
     return ran if is_waiting or ran.ending in UNUSABLE else None
 
 
 def remedy(ran: RunSummary) -> str:
     """Return what a person does about a run that only a person can help."""
+    from interlock.world.agents.failures import told
+    from interlock.world.agents.happenings import FailureKind
+    from interlock.world.agents.result import Ending
+
     if ran.ending == Ending.NOT_INSTALLED or ran.failure not in set(FailureKind):
         return "Install it, or choose another agent"
     return told(ran.agent, FailureKind(ran.failure))[1]
@@ -107,6 +117,9 @@ def clock(moment: float) -> str:
 
 def end_text(agent: str, result: Result) -> str:
     """Return how a run ended in a sentence for people, without what the agent printed: that is in the run's log."""
+    from interlock.world.agents.failures import told
+    from interlock.world.agents.result import NO_ATTEMPTS, Ending
+
     if result.ending is Ending.NOT_INSTALLED:
         return f"{agent} cannot be started: it is not installed"
     if result.failure is not None:
@@ -139,6 +152,10 @@ def prose(text: str) -> str:
 
 def unusable(agent: str, ran: _Ended, role: str = "") -> InterlockError:
     """Return the error of an agent that only a person can bring back: `agent_missing` or `agent_unusable`."""
+    from interlock.world.agents.failures import told
+    from interlock.world.agents.happenings import FailureKind
+    from interlock.world.agents.result import Ending
+
     who = f" as the {role}" if role else ""
     if ran.ending == Ending.NOT_INSTALLED:
         return InterlockError(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from interlock.journal import Entry, Instance, Journal
+if TYPE_CHECKING:
+    from interlock.journal import Entry, Instance, Journal
 
 __all__ = ["INCOMPLETE", "Fold", "RecordCache", "fold"]
 

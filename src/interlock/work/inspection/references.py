@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.journal import Instance, Journal
-from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.tickets.numbers import find_ticket, known_ticket, number_of
 from interlock.work.tickets.ticket_table import TICKETS, by_ids
+
+if TYPE_CHECKING:
+    from interlock.journal import Instance, Journal
+    from interlock.work.inspection.record_caches import RecordCaches
 
 __all__ = ["Reference", "called", "meant", "pointer_to", "reference_to"]
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from interlock.journal.entry import CONTROL
+from interlock.journal import CONTROL
 from interlock.work.orchestration.changes import MOST_OF_ONE, Answered, Change, NotTaken, Replanned, is_too_long
 from interlock.work.orchestration.run_files.plan import parse_plan
 from interlock.work.orchestration.run_files.progress import parse_progress

@@ -3,6 +3,7 @@
     verbs       create, update, complete, note: what a session can be asked to do, each in one transaction
     record      what a session's entries add up to: states and how long, tools, files, tests
     findings    where what was reported and what was observed do not agree
+    refresh     whether anything happened outside the journal; if so, upkeep
     upkeep      what hooks saw is taken in; a session whose agent is gone ends as a time-out
     runs        what a driver writes down of an agent's run on its session
     summary     a session in a line, and its time in each state (PURE)

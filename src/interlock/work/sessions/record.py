@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.journal import Entry
 from interlock.machine.model import NOTED
 from interlock.work.formats.times import seconds_of
 from interlock.world.place import Place
+
+if TYPE_CHECKING:
+    from interlock.journal import Entry
 
 __all__ = ["COMPLETE", "MOVES", "TYPES", "UPDATE", "Note", "ReportedState", "SessionRecord", "record_of"]
 

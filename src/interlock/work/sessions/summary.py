@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from interlock.machine import Machine
-from interlock.work.sessions.record import SessionRecord
+if TYPE_CHECKING:
+    from interlock.machine import Machine
+    from interlock.work.sessions.record import SessionRecord
 
 __all__ = ["SessionSummary", "Share", "shares_of", "summary_of"]
 

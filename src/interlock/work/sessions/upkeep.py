@@ -1,6 +1,6 @@
 """What hooks saw is taken in; a session whose agent is gone ends as a time-out.
 
-Whoever has the journal open does this first: the MCP server, `ralph serve`, `ralph session`, later every driver.
+Whoever has the journal open does this first, by `refresh`: the MCP server, `ralph serve`, every look, every driver.
 """
 
 from __future__ import annotations
@@ -24,18 +24,11 @@ from interlock.world.inbox import pending, take, waiting
 from interlock.world.place import Place
 from interlock.world.processes import client_process
 
-__all__ = ["adopt", "end_lost", "refresh", "take_in", "written_beside", "written_since"]
+__all__ = ["adopt", "end_lost", "take_in", "written_beside", "written_since"]
 
 _HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 _MOST_FILES = 200_000
 _MOST_BESIDE = 200
-
-
-def refresh(journal: Journal, state_directory: Path | None) -> None:
-    """Bring the sessions up to date with what happened outside the journal."""
-    if state_directory is not None:
-        take_in(journal, state_directory)
-    end_lost(journal, state_directory)
 
 
 def end_lost(journal: Journal, state_directory: Path | None = None) -> list[str]:

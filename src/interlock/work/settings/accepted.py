@@ -6,20 +6,19 @@ the rules are, so a change of it is shown and waits until a person has accepted 
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.journal import Journal
 from interlock.machine import Event, Evidence
-from interlock.work.gates.approval import approval
-from interlock.work.gates.presence import Presence
-from interlock.work.gates.statement import digest_of
-from interlock.work.gates.trust import trust_instance
 from interlock.work.settings.values import FILE, Settings, read, read_file
+
+if TYPE_CHECKING:
+    from interlock.journal import Journal
+    from interlock.work.gates.presence import Presence
 
 __all__ = ["SettingsStatus", "accept", "standing", "vouched"]
 
@@ -83,7 +82,9 @@ class SettingsStatus(msgspec.Struct, frozen=True):
     @property
     def sha256(self) -> str | None:
         """The hash of what is in force."""
-        return None if self.accepted is None else hashlib.sha256(self.accepted.encode()).hexdigest()
+        from hashlib import sha256
+
+        return None if self.accepted is None else sha256(self.accepted.encode()).hexdigest()
 
 
 def _lines(text: str | None) -> list[str]:
@@ -115,6 +116,10 @@ def vouched(journal: Journal) -> dict[str, str]:
 
 def accept(journal: Journal, presence: Presence, root: Path) -> SettingsStatus:
     """Put the file's text in force: a person has read what it changes."""
+    from interlock.work.gates.approval import approval
+    from interlock.work.gates.statement import digest_of
+    from interlock.work.gates.trust import trust_instance
+
     found = standing(journal, root)
     if found.file is None:
         message = f"There is no {FILE} in {root}."

@@ -8,15 +8,18 @@ nothing that it says is run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.journal import Journal
-from interlock.work.gates.presence import Presence
-from interlock.work.gates.trust import trust_of
 from interlock.work.settings.accepted import SettingsStatus, standing
 from interlock.work.settings.values import Settings
 from interlock.world import trusted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from interlock.journal import Journal
+    from interlock.work.gates.presence import Presence
 
 __all__ = ["UNTRUSTED", "ask_to_trust", "is_trusted", "truster", "untrusted"]
 
@@ -59,6 +62,8 @@ def ask_to_trust(
 
 
 def _shown(journal: Journal, state_directory: Path, root: Path | None) -> str:
+    from interlock.work.gates.trust import trust_of
+
     first = journal.entries(most=1)
     since = f", the first of {first[0].time}" if first else ""
     keys = [f"  {key.fingerprint} of {key.person}" for key in trust_of(journal).enrolled] or ["  none"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, Refusal
 from interlock.machine import Accepted, Actor, ActorKind, Channel, Machine, Snapshot, step
@@ -11,7 +11,9 @@ from interlock.machine.commands import Handoff, resolve, resolve_for_person
 from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.move_checks import MoveRequest, check_move, events_of
 from interlock.work.tickets.pipeline import escalated
-from interlock.work.tickets.ticket_table import TicketRow
+
+if TYPE_CHECKING:
+    from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = ["command_of", "instead", "possible"]
 
@@ -114,6 +116,8 @@ def _wishes(machine: Machine, state: str, actor: Actor) -> Iterator[Handoff]:
 
 def _call(actor: Actor, number: int, wanted: Handoff) -> str:
     """The call as it is made over the channel that was asked over."""
+    import json
+
     if actor.kind == ActorKind.AGENT and actor.channel != Channel.CLI:
         what = {"intent": wanted.intent} if wanted.intent else {"to_state": wanted.to}
         given = {"number": number, "command": wanted.command, **what, "reason": "…"}

@@ -7,11 +7,12 @@ so that a comment that somebody typed is told from one that the journal stands b
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.journal import Entry
+if TYPE_CHECKING:
+    from interlock.journal import Entry
 
 __all__ = ["Trail", "comment_of", "disarmed", "is_move", "manner_of", "marker", "parse", "trail_of"]
 

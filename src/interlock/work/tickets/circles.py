@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from interlock.journal import Sql
 from interlock.work.tickets.ticket_table import TicketRow, by_ids
+
+if TYPE_CHECKING:
+    from interlock.journal import Sql
 
 __all__ = ["Circle", "circles", "way_out", "way_to", "worded"]
 
 _MOST = 10
 _WAITS_FOR = "SELECT blocker FROM ticket_blocks WHERE blocked = ? UNION SELECT id FROM tickets WHERE parent = ?"
+_LINKS = (
+    "SELECT blocked, blocker FROM ticket_blocks WHERE blocker IN "
+    "(SELECT blocked FROM ticket_blocks UNION SELECT parent FROM tickets WHERE parent IS NOT NULL)"
+)
+"""The links to tickets that wait themselves, open or not: every circle has one. Indexes hold all of it."""
+_WHOLES = "SELECT parent, id FROM tickets WHERE parent IS NOT NULL"
 _BLOCKED = (
     "SELECT b.blocked, b.blocker FROM ticket_blocks AS b JOIN tickets AS t ON t.id = b.blocked "
     "JOIN tickets AS o ON o.id = b.blocker WHERE t.outcome IS NULL AND o.outcome IS NULL"
@@ -74,15 +83,10 @@ def way_out(sql: Sql, way: Sequence[str]) -> str:
 
 def circles(sql: Sql) -> list[Circle]:
     """The circles among open tickets. None can be made any more; earlier versions accepted some."""
-    waits: dict[str, set[str]] = {}
-    for blocked, blocker in sql.rows(_BLOCKED):
-        waits.setdefault(blocked, set()).add(blocker)
-    if not waits:
-        return []  # parts alone make no circle
-    for whole, part in sql.rows(_PARTS):
-        waits.setdefault(whole, set()).add(part)
+    if not _may_be_any(sql):
+        return []
+    waits = _without_ends(_waits([*sql.rows(_BLOCKED), *sql.rows(_PARTS)]))
     found: list[Circle] = []
-    waits = _without_ends(waits)
     while len(found) < _MOST and (way := _circle(waits)) is not None:
         known = by_ids(sql, way)
         message = f"{worded(sql, way)}, so none of them is offered"
@@ -90,6 +94,19 @@ def circles(sql: Sql) -> list[Circle]:
         for one in way:
             waits.pop(one, None)
     return found
+
+
+def _may_be_any(sql: Sql) -> bool:
+    """False if the links alone rule it out, without a look at the tickets."""
+    links = sql.rows(_LINKS)
+    return bool(links) and bool(_without_ends(_waits([*links, *sql.rows(_WHOLES)])))
+
+
+def _waits(links: Iterable[Sequence[str]]) -> dict[str, set[str]]:
+    waits: dict[str, set[str]] = {}
+    for one, other in links:
+        waits.setdefault(one, set()).add(other)
+    return waits
 
 
 def _without_ends(waits: dict[str, set[str]]) -> dict[str, set[str]]:
@@ -110,10 +127,10 @@ def _without_ends(waits: dict[str, set[str]]) -> dict[str, set[str]]:
 
 
 def _circle(waits: dict[str, set[str]]) -> list[str] | None:
-    from graphlib import CycleError, TopologicalSorter
-
     if not waits:
         return None
+    from graphlib import CycleError, TopologicalSorter
+
     try:
         TopologicalSorter({one: sorted(others) for one, others in sorted(waits.items())}).prepare()
     except CycleError as error:

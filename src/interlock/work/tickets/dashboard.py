@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from interlock.journal import Journal, Sql
-from interlock.machine import Machine
 from interlock.work.formats.times import text_of
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.locks import expire_lost, spoken
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import TicketSummary, hours, summaries
 from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow
+
+if TYPE_CHECKING:
+    from interlock.journal import Journal, Sql
+    from interlock.machine import Machine
 
 __all__ = ["STUCK_HOURS", "Dashboard", "PipelineFinding", "PipelineStage", "as_markdown", "as_text", "dashboard"]
 

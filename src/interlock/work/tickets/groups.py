@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from interlock.errors import Refusal
-from interlock.journal import Journal, Sql
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.ticket_table import TICKETS, TicketRow, asked, asked_rows, by_ids, line_of
+
+if TYPE_CHECKING:
+    from interlock.journal import Journal, Sql
 
 __all__ = ["Group", "Member", "group_lines", "group_of", "ordered"]
 

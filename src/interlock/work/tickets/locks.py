@@ -7,15 +7,19 @@ ticket or for the board first ends the locks of those who are gone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError
-from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import ActorKind, Event
 from interlock.work.driver.lease_holders import is_present, lease_name, process_holder
-from interlock.work.sessions.verbs import DRIVER, Caller, end_if_gone, find_session
 from interlock.work.tickets.threads import THREAD, pause_events
 from interlock.work.tickets.ticket_table import TICKETS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from interlock.journal import Instance, Journal, Transaction
+    from interlock.work.sessions.verbs import Caller
 
 __all__ = ["claim", "expire", "expire_lost", "identities", "lease_of", "spoken", "the_holder"]
 
@@ -30,6 +34,8 @@ def identities(transaction: Transaction, caller: Caller) -> list[str]:
         return [f"{_PERSON}{caller.actor.id}"]
     found = []
     if caller.session is not None:
+        from interlock.work.sessions.verbs import find_session
+
         given = find_session(transaction, caller.session)
         if given.outcome is None:  # a lock ends with its session, so one that has ended can hold none
             found.append(_SESSION + given.id)
@@ -75,6 +81,8 @@ def expire(transaction: Transaction, ticket: Instance) -> bool:
     why = None if holder is None else _over(transaction, ticket.id, holder)
     if why is None:
         return False
+    from interlock.work.sessions.verbs import DRIVER
+
     transaction.append(ticket.id, Event("lock_expired", DRIVER, reason=f"{why} without giving the ticket back"))
     transaction.vacate(lease_of(ticket.id))
     return True
@@ -89,6 +97,8 @@ def _over(transaction: Transaction, ticket: str, holder: str) -> str | None:
     if kind == "person":
         return None
     if kind == "session" and transaction.instance(rest).outcome is None:
+        from interlock.work.sessions.verbs import end_if_gone
+
         end_if_gone(transaction, rest)
     known = transaction.instance(rest)
     if known.outcome is not None:

@@ -11,7 +11,6 @@ from interlock.errors import Refusal
 from interlock.journal import Instance
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine, Snapshot
 from interlock.machine.commands import Handoff
-from interlock.work.sessions.verbs import DRIVER
 
 __all__ = ["MoveRequest", "check_move", "events_of", "refuse_beside"]
 
@@ -67,4 +66,6 @@ def events_of(
     closes = machine.states[wanted.to].outcome == "success"
     if asked.merged is None or not closes or _MERGED in ticket.proofs:
         return None, move
+    from interlock.work.sessions.verbs import DRIVER
+
     return Event("merge_observed", DRIVER, evidence=Evidence(subjects={"commit": asked.merged})), move

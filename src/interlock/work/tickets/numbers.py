@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from interlock.errors import NotFound, UsageError
-from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Actor, Event, Evidence
+
+if TYPE_CHECKING:
+    from interlock.journal import Instance, Journal, Transaction
 
 __all__ = ["MACHINE", "find_ticket", "known_ticket", "new_name", "number_of", "ticket_or_stub"]
 

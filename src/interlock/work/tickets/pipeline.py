@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from interlock.errors import UsageError
-from interlock.machine import Machine
-from interlock.work.tickets.ticket_table import TicketRow
+
+if TYPE_CHECKING:
+    from interlock.machine import Machine
+    from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = [
     "AwaitedTicket",

@@ -7,11 +7,14 @@ with each move. Here is the other direction, and what the two say of each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from interlock.journal import Instance, Journal, Lease, Recorded, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
 from interlock.machine.leading import led
 from interlock.machine.states import shipped_state
+
+if TYPE_CHECKING:
+    from interlock.journal import Instance, Journal, Lease, Recorded, Transaction
 
 __all__ = ["PLACES", "THREAD", "follow_ticket", "open_thread", "pause_events", "rest", "strays"]
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.journal import Entry, Instance, Sql
 from interlock.machine import load_shipped
 from interlock.work.tickets.numbers import MACHINE
 from interlock.work.tickets.record import TicketRecord, folded
+
+if TYPE_CHECKING:
+    from interlock.journal import Entry, Instance, Sql
 
 __all__ = ["LINE", "TICKETS", "TicketRow", "asked", "asked_rows", "by_ids", "by_numbers", "card_of", "line_of"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from interlock.errors import UsageError
-from interlock.journal import Journal
-from interlock.machine import Machine
 from interlock.machine.commands import normalise_command
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.groups import Group, group_of
@@ -14,6 +14,10 @@ from interlock.work.tickets.locks import expire_lost
 from interlock.work.tickets.pipeline import escalated, order
 from interlock.work.tickets.queries import TicketSummary, summaries
 from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow, card_of
+
+if TYPE_CHECKING:
+    from interlock.journal import Journal
+    from interlock.machine import Machine
 
 __all__ = ["Next", "next_ticket"]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from interlock.world.git.private import opened
-
 __all__ = ["is_tracked"]
 
 _PATHSPECS = {"GIT_LITERAL_PATHSPECS": "0", "GIT_ICASE_PATHSPECS": "1"}
@@ -45,6 +43,8 @@ def _may_hold(git_directory: Path, name: str) -> bool:
 
 
 def _holds(root: Path, name: str) -> bool:
+    from interlock.world.git.private import opened
+
     with opened(root) as repository:
         answer = repository.ask("ls-files", "-z", "--", name, most=1, environment=_PATHSPECS)
     return bool(answer.output) or answer.status != 0

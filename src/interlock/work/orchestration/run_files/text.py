@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from interlock.journal.entry import CONTROL
+from interlock.journal import CONTROL
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
 
 __all__ = [
