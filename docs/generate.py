@@ -1,7 +1,7 @@
 """Write what is made from the code: `python -m docs.generate`; with `--check` only say what is out of date.
 
-It makes the pages and pictures of the machines, the marked blocks of the other pages, and the three files beside
-the definitions that the command line reads without loading a machine, and the plugin for Claude Code.
+It makes the pages and pictures of the machines, the marked blocks of the other pages, and the four files beside
+the definitions that are read instead of loading or checking a machine, and the plugin for Claude Code.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from docs.generators.machine_pages import page
 from docs.generators.markdown import fill
 from docs.generators.tools import resources, settings, tools
 from interlock.faces.drawing.svg import sheet, svg
-from interlock.machine import SHIPPED, load_shipped
+from interlock.machine import INTERNAL, SHIPPED, load_shipped
+from interlock.machine.check import EDITION, check
 from interlock.machine.describe import summarise
 from interlock.machine.form import schema
 from interlock.machine.load import FORMS, shipped_forms
 from interlock.work.setup.claude_plugin import marketplace
+from interlock.world.machines import REPORTS
 
 __all__ = ["ROOT", "main", "outdated", "texts"]
 
@@ -50,6 +52,8 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     yield definitions / "index.json", _json([summarise(machine) for machine in machines])
     yield definitions / "machine.schema.json", _json(schema())
     yield definitions / FORMS.name, msgspec.json.format(msgspec.json.encode(shipped_forms()), indent=1).decode() + "\n"
+    reports = {EDITION: {one.digest: check(one) for one in (*machines, *map(load_shipped, INTERNAL))}}
+    yield definitions / REPORTS.name, msgspec.json.format(msgspec.json.encode(reports), indent=1).decode() + "\n"
     for machine in machines:
         yield docs / "machines" / f"{machine.name}.md", page(machine)
         yield docs / "machines" / f"{machine.name}.svg", svg(machine)

@@ -10,7 +10,7 @@ import pytest
 
 from interlock import __version__
 from interlock.errors import InterlockError
-from interlock.machine import SHIPPED, load_file, load_shipped
+from interlock.machine import INTERNAL, SHIPPED, load_file, load_shipped
 from interlock.machine.check import EDITION, CheckReport, check
 from interlock.world.definitions import schema_text, summaries
 from interlock.world.machines import OVERRIDE, cache_directory, checked, find_machine, load_unchecked, machine_finder
@@ -22,6 +22,12 @@ SOUND, TRAP = EXAMPLES / "sound.toml", EXAMPLES / "broken" / "trap.toml"
 @pytest.fixture
 def environment(tmp_path: Path) -> Mapping[str, str]:
     return {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+
+
+@pytest.mark.parametrize("name", [*SHIPPED, *INTERNAL])
+def test_the_report_of_a_shipped_machine_comes_with_it(name: str, environment: Mapping[str, str]) -> None:
+    assert checked(load_shipped(name), environment) == check(load_shipped(name))
+    assert not cache_directory(environment).exists()
 
 
 @pytest.mark.parametrize("name", SHIPPED)

@@ -19,13 +19,26 @@ from interlock import __version__
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine import INTERNAL, SHIPPED, Machine, load_file, load_shipped
 from interlock.machine.compile import compile_machine
+from interlock.machine.load import FORMS
 
 if TYPE_CHECKING:
     from interlock.machine.check import CheckReport
 
-__all__ = ["OVERRIDE", "cache_directory", "checked", "find_machine", "is_warning", "load_unchecked", "machine_finder"]
+__all__ = [
+    "OVERRIDE",
+    "REPORTS",
+    "cache_directory",
+    "checked",
+    "find_machine",
+    "is_warning",
+    "load_unchecked",
+    "machine_finder",
+    "shipped_reports",
+]
 
 OVERRIDE = "RALPH_STATE_MACHINE_CONFIG"
+REPORTS = FORMS.with_name("reports.json")
+"""What the checker found in the shipped machines, by the edition of its rules and the digest of the machine."""
 
 
 def machine_finder(
@@ -111,9 +124,15 @@ def is_warning(name: str, code: str, environment: Mapping[str, str]) -> bool:
 
 
 def checked(machine: Machine, environment: Mapping[str, str]) -> CheckReport:
-    """What the checker finds, remembered by the machine's digest. A cache that cannot be kept is done without."""
+    """What the checker finds, remembered by the machine's digest. A cache that cannot be kept is done without.
+
+    The reports of the shipped machines come with them.
+    """
     from interlock.machine.check import EDITION, CheckReport, check
 
+    shipped = shipped_reports().get(machine.digest)
+    if shipped is not None:
+        return shipped
     path = cache_directory(environment) / f"check-{__version__}-{EDITION}-{machine.digest}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=CheckReport)
@@ -127,6 +146,18 @@ def checked(machine: Machine, environment: Mapping[str, str]) -> CheckReport:
     except OSError:
         pass
     return report
+
+
+@cache
+def shipped_reports() -> Mapping[str, CheckReport]:
+    """What the checker found in the shipped machines when `make generate` wrote it down, by digest."""
+    from interlock.machine.check import EDITION, CheckReport
+
+    try:
+        written = msgspec.json.decode(REPORTS.read_bytes(), type=dict[int, dict[str, CheckReport]])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+    return written.get(EDITION, {})
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path:
