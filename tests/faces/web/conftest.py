@@ -14,7 +14,9 @@ from .browsers import SharedBrowser
 from .sites import Site, site_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize
+
+_SIZE: ViewportSize = {"width": 1280, "height": 720}
 
 
 @pytest.fixture(scope="package")
@@ -31,6 +33,34 @@ def browser(shared_browser: SharedBrowser) -> Iterator[Browser]:
     yield browser
     for context in browser.contexts:
         context.close()
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Browser) -> Page:
+    return browser.new_page()
+
+
+@pytest.fixture
+def page(shared_page: Page) -> Iterator[Page]:
+    """A page that says nothing on its console: the policy of the server forbids nothing that it does.
+
+    The tests of a module go on in the same one, because the first page of a new one costs three times as much.
+    """
+    said: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        said.append(message.text)
+
+    def hear_error(error: Error) -> None:
+        said.append(str(error))
+
+    shared_page.set_viewport_size(_SIZE)
+    shared_page.on("console", hear)
+    shared_page.on("pageerror", hear_error)
+    yield shared_page
+    shared_page.remove_listener("console", hear)
+    shared_page.remove_listener("pageerror", hear_error)
+    assert said == []
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,18 +19,6 @@ from .test_machines import OWN
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that says nothing on its console: the policy of the server forbids nothing that it does."""
-    said: list[str] = []
-    found = browser.new_page()
-    found.on("console", lambda message: said.append(message.text))
-    found.on("pageerror", lambda error: said.append(str(error)))
-    yield found
-    found.close()
-    assert said == []
 
 
 def _session(site: Site, *states: str) -> str:

@@ -12,11 +12,10 @@ from .sites import Site
 from .test_tickets import STATES, ticket_in
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Page
 
 
-def test_what_waits_appears_and_goes_without_a_reload(browser: Browser, site: Site) -> None:
-    page = browser.new_page()
+def test_what_waits_appears_and_goes_without_a_reload(page: Page, site: Site) -> None:
     page.goto(f"{site.url}/")
     page.wait_for_selector("#connection[data-state='open']")
     page.wait_for_selector("#needed [data-waiting]", state="attached")
@@ -32,12 +31,10 @@ def test_what_waits_appears_and_goes_without_a_reload(browser: Browser, site: Si
     site.journal.append(id_, Event("abandon", PERSON, reason="not wanted"))
     page.wait_for_selector(f"article[data-waits='{id_}']", state="detached")
     page.wait_for_function("title => document.title === title", arg=before)
-    page.close()
 
 
-def test_the_keyboard_leads_from_what_waits_to_its_page(browser: Browser, site: Site) -> None:
+def test_the_keyboard_leads_from_what_waits_to_its_page(page: Page, site: Site) -> None:
     first, second = thread_in(site.journal, "Stuck"), thread_in(site.journal, "Paused")
-    page = browser.new_page()
     page.goto(f"{site.url}/")
     page.wait_for_selector(f"article[data-waits='{second}']")
     waiting = page.locator("[data-row]").evaluate_all("all => all.map(one => one.querySelector('a').pathname)")
@@ -45,17 +42,15 @@ def test_the_keyboard_leads_from_what_waits_to_its_page(browser: Browser, site: 
     for path in waiting:
         page.keyboard.press("j")
         assert page.evaluate("document.activeElement.pathname") == path
-    page.close()
 
 
-def test_the_board_scrolls_in_itself_and_the_page_does_not(browser: Browser, site: Site) -> None:
+def test_the_board_scrolls_in_itself_and_the_page_does_not(page: Page, site: Site) -> None:
     for state in STATES:
         ticket_in(site, state=state)
-    page = browser.new_page(viewport={"width": 1000, "height": 700})
+    page.set_viewport_size({"width": 1000, "height": 700})
     page.goto(f"{site.url}/board")
     wide = "document.querySelector('.board').scrollWidth > document.querySelector('.board').clientWidth"
     assert page.evaluate(wide)
     assert page.evaluate("document.documentElement.scrollWidth") <= 1000
     page.set_viewport_size({"width": 380, "height": 700})
     assert page.evaluate("document.documentElement.scrollWidth") <= 380
-    page.close()

@@ -10,20 +10,18 @@ from .sites import WAY, Site, walk
 from .test_sessions import SEED
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 _MARK = "window.loadedOnce = true"
 _STILL = "window.loadedOnce === true"
 _PLACES = {"the session's page": "#head .standing .indicator", "the list": "[data-session='{}'] .indicator"}
 
 
-def _opened(browser: Browser, site: Site, path: str) -> Page:
-    """A page that is connected, and knows whether it is loaded again."""
-    page = browser.new_page()
+def _open(page: Page, site: Site, path: str) -> None:
+    """Go to a page that is connected then, and knows whether it is loaded again."""
     page.goto(f"{site.url}{path}")
     page.wait_for_selector("#connection[data-state='open']")
     page.evaluate(_MARK)
-    return page
 
 
 def _shows(page: Page, place: str, state: str) -> None:
@@ -37,21 +35,20 @@ def _shows(page: Page, place: str, state: str) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("end", ["done", "failed"])
 @pytest.mark.parametrize("place", _PLACES)
-def test_each_state_is_shown_without_a_reload(browser: Browser, site: Site, place: str, end: str) -> None:
+def test_each_state_is_shown_without_a_reload(page: Page, site: Site, place: str, end: str) -> None:
     session = site.session()
     is_list = place == "the list"
-    page = _opened(browser, site, "/sessions" if is_list else f"/session/{session}")
+    _open(page, site, "/sessions" if is_list else f"/session/{session}")
     where = _PLACES[place].format(session)
     _shows(page, where, "idle")
     for state in (*WAY, end):
         walk(site.journal, session, state)
         _shows(page, where, state)
-    page.close()
 
 
-def test_spinners_spin_and_a_pulse_pulses_unless_somebody_wants_no_motion(browser: Browser, site: Site) -> None:
+def test_spinners_spin_and_a_pulse_pulses_unless_somebody_wants_no_motion(page: Page, site: Site) -> None:
     session = site.session()
-    page = _opened(browser, site, f"/session/{session}")
+    _open(page, site, f"/session/{session}")
     motion = "getComputedStyle(document.querySelector('#head .standing .mark')).animationName"
     moves = {"analyzing": "spin", "implementing": "pulse", "testing": "spin", "committing": None, "reviewing": "none"}
     for state, wanted in moves.items():
@@ -62,14 +59,12 @@ def test_spinners_spin_and_a_pulse_pulses_unless_somebody_wants_no_motion(browse
             assert page.evaluate(motion) == wanted, state
             page.emulate_media(reduced_motion="reduce")
             assert page.evaluate(motion) == "none", state
-    page.close()
 
 
-def test_a_page_is_readable_at_380_pixels(browser: Browser, site: Site) -> None:
+def test_a_page_is_readable_at_380_pixels(page: Page, site: Site) -> None:
     session = site.session(agent="a-rather-long-name-of-an-agent " * 5)
     walk(site.journal, session, *WAY)
-    page = browser.new_page(viewport={"width": 380, "height": 800})
+    page.set_viewport_size({"width": 380, "height": 800})
     for path in ("/sessions", f"/session/{session}"):
         page.goto(f"{site.url}{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 380
-    page.close()

@@ -106,7 +106,7 @@ class Tour(msgspec.Struct):
 
     def open(self, browser: Browser, **options: Any) -> BrowserContext:
         """The browser of the person who has logged in."""
-        context = browser.new_context(base_url=self.terminal.url, reduced_motion="reduce", **options)
+        context = browser.new_context(base_url=self.terminal.url, **options)
         context.add_cookies(self.cookies)
         return context
 
