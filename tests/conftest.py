@@ -77,10 +77,10 @@ def sqlite_address(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def postgres_address(postgres: PostgresServer) -> Iterator[str]:
-    """The address of a new, empty database."""
+    """The address of an empty database."""
     address = postgres.database()
     yield address
-    postgres.drop(address)
+    postgres.give_back(address)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -142,7 +142,7 @@ def shared_address(request: pytest.FixtureRequest, tmp_path_factory: pytest.Temp
     postgres: PostgresServer = request.getfixturevalue("postgres")
     address = postgres.database()
     yield address
-    postgres.drop(address)
+    postgres.give_back(address)
 
 
 @pytest.fixture(scope="module")

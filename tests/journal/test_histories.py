@@ -234,6 +234,6 @@ def test_random_histories_hold_on_postgresql(postgres: PostgresServer) -> None:
 
         def teardown(self) -> None:
             super().teardown()
-            postgres.drop(str(self.address))
+            postgres.give_back(str(self.address))
 
     run_state_machine_as_test(OnPostgresql, settings=limited(examples(30)))
