@@ -17,6 +17,7 @@ from documents import DOCS, PAGES, README, ROOT, Block, anchors, blocks, name_of
 from readers import follow, is_typed
 from shells import shell
 
+from faces.forking import started
 from faces.programs import run_in_terminal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
@@ -36,6 +37,9 @@ _GATES = {
     **{f"ralph thread {gate}": gate for gate in ("finalize", "approve", "commit")},
 }
 """What a page has its reader do in a terminal, and the word that is typed there."""
+_PLAIN = re.compile(r"ralph [^|&;<>$`*\\(){}]*")
+"""A command in which a shell has nothing to do."""
+_OF_THE_START = ("PYTHON", "LC_", "LANG")
 
 
 # Machines
@@ -109,6 +113,8 @@ class _Session:
         if command in _GATES:
             self._pass(command, shown)
             return
+        if self._page != README and _PLAIN.fullmatch(command) and self._run_forked(command, shown):
+            return
         command = re.sub(r"^make ", "make -o .venv/ready-base ", command)  # what it installs is there
         script = f"(exit {self._status})\n{command}\nstatus=$?; pwd > {shlex.quote(str(self._pwd))}; exit $status"
         done = subprocess.run(
@@ -126,6 +132,19 @@ class _Session:
         told = f"{name_of(self._page)}: $ {command}\n{done.stdout}"
         assert not shown or pattern(shown).fullmatch(stripped(done.stdout)), told
         assert done.returncode == expected_status(done.stdout), told
+
+    def _run_forked(self, command: str, shown: str) -> bool:
+        """Run a command that needs no shell without starting it; False where it must be started."""
+        environment = {name: value for name, value in self._environment.items() if not name.startswith(_OF_THE_START)}
+        forked = started(shlex.split(command)[1:], cwd=self._directory, env={**environment, "LANG": "C.UTF-8"})
+        if forked is None:
+            return False
+        out, err = (one.decode() for one in forked.communicate(SECONDS))
+        self._status = forked.wait(SECONDS)
+        told = f"{name_of(self._page)}: $ {command}\n{out}{err}"
+        assert not shown or any(pattern(shown).fullmatch(stripped(text)) for text in (out + err, err + out)), told
+        assert self._status == expected_status(out + err), told
+        return True
 
     def _pass(self, command: str, shown: str) -> None:
         """Pass a gate as its reader does: in a terminal, with the word typed."""
