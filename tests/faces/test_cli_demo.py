@@ -6,12 +6,17 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from faces.journals import journal_file
 from faces.programs import SECONDS, clean_environment, run, run_here, run_in_terminal
+from interlock.journal import Journal, open_journal
+from interlock.work.gates.audit import audit
 
 PLAYED = {"ticket", "thread", "story", "session", "orchestrator"}
 REFUSED = {"lock_held", "person_needed", "proof_required", "refused_by_rule", "target_not_allowed"}
@@ -31,8 +36,8 @@ def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return repository
 
 
-def _git(*words: str | Path) -> None:
-    subprocess.run(["git", *words], capture_output=True, timeout=SECONDS, check=True)
+def _git(*words: str | Path) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, timeout=SECONDS, check=True).stdout
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +46,13 @@ def data(called: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
     environment = clean_environment(tmp_path_factory.mktemp("home"))
     found: dict[str, Any] = run("demo", "--json", cwd=called, env=environment).data
     return found
+
+
+@pytest.fixture(scope="module")
+def journal(data: dict[str, Any]) -> Iterator[Journal]:
+    """The journal that it leaves behind."""
+    with closing(open_journal(journal_file(Path(data["directory"])))) as found:
+        yield found
 
 
 def test_every_machine_takes_part_and_ends_in_success(data: dict[str, Any]) -> None:
@@ -68,6 +80,47 @@ def test_the_journal_it_names_verifies_there(data: dict[str, Any], environment: 
     assert len(entries) == data["moves"] + data["noted"]
     assert data["blocked"] == 3
     assert {one["channel"] for one in entries if one["actor_kind"] == "human"} == {"demo"}
+
+
+def test_two_lies_are_caught_and_what_is_committed_was_proven(data: dict[str, Any], journal: Journal) -> None:
+    assert audit(journal) == []
+    [thread] = journal.instances("thread")
+    history = journal.history(thread.id)
+    assert [one.event for one in history].count("criteria_failed") == 2
+    [passed, *_] = [one for one in reversed(history) if one.event == "criteria_passed"]
+    tree = passed.decoded_evidence().subjects["tree"]
+
+    def git(*words: str) -> str:
+        return _git("-C", data["directory"], *words).strip()
+
+    assert git("rev-parse", f"ralf/{thread.id}^{{tree}}") == tree
+    assert git("log", "--format=%s", "main").splitlines() == [
+        "progress: the loop ends after 3 iterations",
+        "story-1-1 task 2: Test it",
+        "story-1-1 task 1: Greet in French",
+        "A story",
+        "Greet people by name",
+        "The plan for greeting people by name",
+        "A greeting",
+    ]
+    assert git("status", "--porcelain") == "M greet.py", "what the orchestrator built is left for the person to commit"
+
+
+def test_the_thread_hangs_on_its_ticket_and_each_run_on_who_sent_it(journal: Journal) -> None:
+    named = {one.id: one.machine for one in journal.instances()}
+    parents = {(one.machine, named.get(one.parent or "")) for one in journal.instances()}
+    assert parents == {
+        ("trust", None),
+        ("ticket", None),
+        ("thread", "ticket"),
+        ("story", None),
+        ("orchestrator", None),
+        ("session", None),
+        ("session", "ticket"),
+        ("session", "thread"),
+        ("session", "story"),
+        ("session", "orchestrator"),
+    }
 
 
 def test_nothing_is_written_where_it_is_called(data: dict[str, Any], called: Path) -> None:
@@ -110,6 +163,7 @@ def test_make_demo_runs_it() -> None:
     assert done.stdout.splitlines()[-1].split()[-2:] == [".venv/bin/ralph", "demo"]
 
 
+@pytest.mark.sampled(0)  # in `make test`: what it prints, by the README; a person at its first gate, below
 def test_a_person_at_a_terminal_passes_the_gates_and_sees_every_move_every_refusal_and_where_to_look(
     outside: Path, environment: dict[str, str]
 ) -> None:
