@@ -8,14 +8,13 @@ import pickle
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 import interlock.errors
 from interlock.errors import CODES, Conflict, Exit, InterlockError, TrackerError
+from sources import SOURCE, nodes_of
 
-SOURCE = Path(interlock.errors.__file__).parent
 CLASSES = {
     name: one
     for name, one in vars(interlock.errors).items()
@@ -32,7 +31,7 @@ def _calls() -> list[tuple[str, ast.Call | ast.Return]]:
         (str(path.relative_to(SOURCE)), node)
         for path in sorted(SOURCE.rglob("*.py"))
         if path.name != "errors.py"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path)
         if isinstance(node, ast.Call | ast.Return)
     ]
 

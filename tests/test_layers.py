@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from jinja2 import Environment, nodes
 
-import interlock
 from interlock.machine import SHIPPED, load_shipped
+from sources import SOURCE, nodes_of, tree_of
 
-SOURCE = Path(interlock.__file__).parent
 MODULES = {
     ".".join(("interlock", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in sorted(SOURCE.rglob("*.py"))
@@ -65,16 +63,19 @@ READERS = {"load.py", "override.py"}
 """The modules of the machine that may touch files, and what with."""
 
 
-@cache
 def _tree(name: str) -> ast.Module:
-    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    return tree_of(MODULES[name])
+
+
+def _nodes(name: str) -> tuple[ast.AST, ...]:
+    return nodes_of(MODULES[name])
 
 
 @cache
 def _imports(name: str) -> list[tuple[str, int]]:
     """Every module that a module imports: at its top, in functions, and for types only."""
     found: list[tuple[str, int]] = []
-    for node in ast.walk(_tree(name)):
+    for node in _nodes(name):
         if isinstance(node, ast.Import):
             found += ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -181,7 +182,7 @@ def test_the_machine_imports_nothing_that_reads_or_changes_the_world() -> None:
 
 def test_the_machine_calls_nothing_that_reads_or_writes() -> None:
     for name in MACHINE:
-        called = [node.func for node in ast.walk(_tree(name)) if isinstance(node, ast.Call)]
+        called = [node.func for node in _nodes(name) if isinstance(node, ast.Call)]
         names = {one.id for one in called if isinstance(one, ast.Name)}
         assert names & {"open", "print", "input", "exec", "eval", "compile", "breakpoint", "__import__"} == set(), name
         if MODULES[name].name not in READERS:
@@ -380,7 +381,7 @@ def test_what_a_module_offers_is_sorted_and_there() -> None:
 
 def _taken(name: str) -> Iterator[tuple[str, str]]:
     """Every name that a module takes from another of ours, and from which."""
-    for node in ast.walk(_tree(name)):
+    for node in _nodes(name):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:
             names = [alias.name for alias in node.names if f"{node.module}.{alias.name}" not in MODULES]
             yield from ((node.module, one) for one in names)
@@ -419,7 +420,7 @@ BESIDE_DRIVERS = {
 
 def _effects(name: str) -> list[str]:
     found = []
-    for node in ast.walk(_tree(name)):
+    for node in _nodes(name):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names if one.name in EFFECTS]
         elif isinstance(node, ast.ImportFrom) and node.module in EFFECTS:

@@ -24,6 +24,7 @@ from interlock import __version__
 from interlock.extras import how_to_install
 from interlock.machine import SHIPPED
 from patience import SECONDS
+from sources import SOURCE, nodes_of
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -52,8 +53,8 @@ def test_every_dependency_is_used_and_everything_used_is_a_dependency() -> None:
         for some in PROJECT["project"]["optional-dependencies"].values()
         for one in some
     } - {"interlock"}
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src").rglob("*.py")]
-    imported = {name for tree in trees for node in ast.walk(tree) for name in _imported(node)} - {"interlock"}
+    nodes = (node for path in SOURCE.rglob("*.py") for node in nodes_of(path))
+    imported = {name for node in nodes for name in _imported(node)} - {"interlock"}
     # Packages of a namespace are called by its first part.
     needed = {name.replace("-", "_").partition(".")[0] for name in listed | extras}
     assert imported - sys.stdlib_module_names == needed
