@@ -14,25 +14,18 @@ from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.work.formats.markdown import MarkdownText
 from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.run_files.instructions import render_instructions
-from interlock.work.orchestration.run_files.plan import normal_plan, parse_plan, render_plan
+from interlock.work.orchestration.run_files.names import report_name, report_of
+from interlock.work.orchestration.run_files.plan import normal_plan, parse_plan, render_instructions, render_plan
 from interlock.work.orchestration.run_files.progress import normal_note, parse_progress, render_progress
 from interlock.work.orchestration.run_files.questions import (
     AskingState,
     QuestionsHeader,
-    normal_cycle,
     parse_questions,
     render_questions,
 )
-from interlock.work.orchestration.run_files.reports import (
-    normal_report,
-    parse_report,
-    render_report,
-    report_name,
-    report_of,
-)
+from interlock.work.orchestration.run_files.reports import parse_report, render_report
 from interlock.work.orchestration.run_files.tasks import normal_task, parse_tasks, render_tasks
-from interlock.work.orchestration.run_files.text import block, one_line, said, unguarded
+from interlock.work.orchestration.run_files.text import block, normal, one_line, said, unguarded
 from interlock.work.orchestration.run_files.transitions import transitions
 from interlock.work.orchestration.values import (
     Category,
@@ -64,18 +57,18 @@ def test_any_plan_is_read_as_it_was_written(plan: Plan) -> None:
     assert parse_plan(render_plan(plan.goal, plan.text)) == normal_plan(plan.goal, plan.text)
     sheet = parse_tasks(render_tasks(plan.tasks))
     bare = [normal_task(one) for one in plan.tasks]
-    assert sheet.tasks == tuple(
+    assert [one.value for one in sheet.blocks] == [
         Task(one.id, one.description, one.objective, one.criteria, one.files, one.depends_on, one.inherits)
         for one in bare
-    )
+    ]
     assert (sheet.oddities, sheet.beside) == ((), {})
 
 
 @given(plans)
 def test_any_progress_is_read_as_it_was_written(plan: Plan) -> None:
     sheet = parse_progress(render_progress(PLANNED, plan.tasks))
-    assert {one.id: one.mark for one in sheet.planning} == PLANNED
-    assert [(one.id, one.mark, one.attempt, one.note) for one in sheet.tasks] == [
+    assert {one.key: one.value.mark for one in sheet.planning} == PLANNED
+    assert [(one.key, one.value.mark, one.value.attempt, one.value.note) for one in sheet.blocks] == [
         (one.id, one.mark, one.attempt, normal_note(one.note)) for one in plan.tasks
     ]
     assert (sheet.oddities, sheet.beside) == ((), {})
@@ -85,13 +78,13 @@ def test_any_progress_is_read_as_it_was_written(plan: Plan) -> None:
 def test_any_questions_are_read_as_they_were_written(some: list[Cycle]) -> None:
     overview = QuestionsHeader("260131-144400", "2026-01-31T14:44:00Z", "2026-01-31T15:00:00Z")
     sheet = parse_questions(render_questions(overview, some, "Some title"))
-    assert sheet.cycles == tuple(map(normal_cycle, some))
+    assert sheet.cycles == tuple(map(normal, some))
     assert (sheet.overview, sheet.beside) == (overview, {})
 
 
 @given(reports)
 def test_any_report_is_read_as_it_was_written(report: TaskReport) -> None:
-    assert parse_report(render_report(report)) == normal_report(report)
+    assert parse_report(render_report(report)) == normal(report)
 
 
 @given(texts, st.lists(texts, max_size=3), texts)
@@ -132,8 +125,8 @@ def test_progress_is_written_as_the_source_system_writes_it() -> None:
 def test_a_line_of_a_later_version_of_the_source_system_is_read() -> None:
     first = "- [F] task-1 (Attempt 2, Iteration 1, failed: 2026-02-01T10:00:00Z)"
     text = f"## Implementation Progress\n{first}\n* [x] task-2\n"
-    rows = parse_progress(text).tasks
-    assert [(one.id, one.mark, one.attempt, one.note, one.line) for one in rows] == [
+    rows = parse_progress(text).blocks
+    assert [(one.key, one.value.mark, one.value.attempt, one.value.note, one.line) for one in rows] == [
         ("task-1", Mark.FAILED, 2, "", 2),
         ("task-2", Mark.DONE, 1, "", 3),
     ]
@@ -157,7 +150,7 @@ def test_tasks_in_other_hands_writing_are_read() -> None:
 - [ ] task-2: With a box
 """
     sheet = parse_tasks(text)
-    assert sheet.tasks == (
+    assert [one.value for one in sheet.blocks] == [
         Task(
             "task-1",
             "A description that goes on in the next line",
@@ -168,8 +161,8 @@ def test_tasks_in_other_hands_writing_are_read() -> None:
             ("task-2", "task-3"),
         ),
         Task("task-2", "With a box"),
-    )
-    assert sheet.lines == (3, 15)
+    ]
+    assert [one.line for one in sheet.blocks] == [3, 15]
     assert sheet.beside["task-1"].text == "\t* **Wave**: 1"
 
 
@@ -220,7 +213,7 @@ def test_questions_in_the_source_systems_template_are_read() -> None:
     colour = Question(2, "Which colour?", status=QuestionStatus.ANSWERED, answer="Red", confidence=Confidence.HIGH)
     cycle = Cycle(1, (stone, colour), "Stone is dear", ("Stone is dear",), unknowns=("The ground",))
     assert sheet.cycles == (cycle,)
-    assert [(one.cycle, one.question.number, one.line) for one in sheet.asked] == [(1, 1, 15), (1, 2, 23)]
+    assert [(one.key, one.line) for one in sheet.blocks] == [("1/1", 15), ("1/2", 23)]
     assert sheet.overview == QuestionsHeader("260131-144400", "2026-01-31", "", AskingState.CONVERGED)
     again = render_questions(sheet.overview, sheet.cycles, "Walls", sheet.beside)
     assert "**Objective**: Initial context" in again
@@ -351,7 +344,7 @@ def test_any_file_is_read_in_bounded_time(text: str) -> None:
     for parse in (parse_progress, parse_tasks, parse_plan, parse_questions, parse_report):
         parse(text)
     beside = parse_progress(text).beside
-    assert parse_progress(render_progress(PLANNED, [Task("task-1", "x")], beside)).tasks[0].mark is Mark.OPEN
+    assert parse_progress(render_progress(PLANNED, [Task("task-1", "x")], beside)).blocks[0].value.mark is Mark.OPEN
 
 
 def test_tasks_in_code_and_comments_are_none() -> None:
@@ -363,10 +356,10 @@ def test_tasks_in_code_and_comments_are_none() -> None:
         f"- ```\n{inside}```\n",
     ):
         whole = f"## Implementation Progress\n{text}\n## Implementation Tasks\n{text}"
-        assert parse_progress(whole).tasks == ()
-        assert parse_tasks(whole).tasks == ()
+        assert parse_progress(whole).blocks == ()
+        assert parse_tasks(whole).blocks == ()
     unclosed = f"## Implementation Progress\n```\n{inside}"
-    assert [one.id for one in parse_progress(unclosed).tasks] == ["task-1"]
+    assert [one.key for one in parse_progress(unclosed).blocks] == ["task-1"]
 
 
 # The log

@@ -10,13 +10,12 @@
     roles        who the four are: Markdown files, a person's own before the shipped ones
     prompts      all that one invocation is told (PURE)
     order        which task is next, which wait for which, where a session goes on (PURE)
-    run_files    the session's files as texts: rendered and parsed (PURE)
-    session      all that the files say, as one value (PURE)
+    run_files    the session's files as texts, over one keyed model: rendered, parsed, compared (PURE)
+    session      all that the files say, as one value, whoever wrote them (PURE)
     edits        what a person's edits of them mean (PURE)
       task_edits   those of the tasks
       changes      what counts of them, as values
-    ondisk       a session as its files say it, whoever wrote them (PURE)
-    store        the directories of the sessions: read, compared, made to say what is so
+    store        the directories of the sessions: read, compared, written
     projecting   the files of one session as its driver keeps them; people's edits read back
     record       a run as its entries tell it; `replay` folds them (PURE), `reading` finds them
     beginning    how a run comes to be: for a goal, after another one, on a directory that was found

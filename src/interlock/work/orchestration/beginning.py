@@ -18,8 +18,7 @@ from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
-from interlock.work.orchestration.edits import PLAN, QUESTIONS, unreadable, with_plain_ends
-from interlock.work.orchestration.ondisk import OnDisk, read_session
+from interlock.work.orchestration.edits import unreadable, with_plain_ends
 from interlock.work.orchestration.planning import pieces
 from interlock.work.orchestration.projecting import FileEdits
 from interlock.work.orchestration.reading import MACHINE
@@ -27,10 +26,9 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
 from interlock.work.orchestration.roles import role_file
 from interlock.work.orchestration.run_cache import opened
-from interlock.work.orchestration.run_files.names import is_session_id
-from interlock.work.orchestration.session import beside_of
+from interlock.work.orchestration.run_files.names import PLAN, QUESTIONS, TASKS, is_session_id
+from interlock.work.orchestration.session import OnDisk, beside_of, read_session
 from interlock.work.orchestration.store import SessionFiles
-from interlock.work.orchestration.task_edits import TASKS
 from interlock.work.orchestration.values import Mark, Task, TaskReport
 from interlock.work.settings.values import Settings
 

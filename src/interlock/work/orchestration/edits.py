@@ -1,9 +1,9 @@
 """PURE. What a person's edits of a session's files mean.
 
-Each file is compared as it was last projected with as it is, so that only what somebody changed is looked at, whatever
-has happened in the run since. What counts comes out as changes, what does not as a sentence with the file and its line.
+Each file is compared as it was last projected with as it is, so only what somebody changed is looked at, whatever has
+happened in the run since. What counts becomes a change, and what does not a sentence with the file and its line.
 
-A file that is gone says nothing: it is written again. Reports, instructions and the log are not edited.
+A file that is gone means nothing: it is written again. Reports, instructions and the log are not edited.
 """
 
 from __future__ import annotations
@@ -15,30 +15,20 @@ from msgspec.structs import replace
 
 from interlock.journal import CONTROL
 from interlock.work.orchestration.changes import MOST_OF_ONE, Answered, Change, NotTaken, Replanned, is_too_long
+from interlock.work.orchestration.run_files.document import Edit, EditKind, diff
+from interlock.work.orchestration.run_files.names import PLAN, PROGRESS, QUESTIONS, TASKS
 from interlock.work.orchestration.run_files.plan import parse_plan
 from interlock.work.orchestration.run_files.progress import parse_progress
-from interlock.work.orchestration.run_files.questions import FileQuestion, QuestionSheet, parse_questions
+from interlock.work.orchestration.run_files.questions import QuestionSheet, parse_questions
 from interlock.work.orchestration.run_files.tasks import parse_tasks
-from interlock.work.orchestration.task_edits import PROGRESS, TASKS, task_edits
+from interlock.work.orchestration.task_edits import task_edits
 from interlock.work.orchestration.values import Confidence, Question, QuestionStatus, Task
 
-__all__ = [
-    "EDITABLE",
-    "MOST",
-    "PLAN",
-    "QUESTIONS",
-    "Edits",
-    "is_readable",
-    "read_back",
-    "unreadable",
-    "with_plain_ends",
-]
+__all__ = ["EDITABLE", "MOST", "Edits", "is_readable", "read_back", "unreadable", "with_plain_ends"]
 
-PLAN: Final = "plan.md"
-QUESTIONS: Final = "plan.questions.md"
 EDITABLE: Final = frozenset({PLAN, QUESTIONS, TASKS, PROGRESS})
 MOST: Final = 4 * 1024 * 1024
-"""More characters of a file are not read."""
+"""The characters of a file that are read."""
 _FIXED: Final = "it was edited, and stays as it is: reports, instructions and the log only say what was"
 _ADD: Final = "to ask for something else, use `ralph orchestrate add`"
 
@@ -46,44 +36,42 @@ Edits = tuple[tuple[Change, ...], tuple[NotTaken, ...]]
 
 
 def read_back(tasks: Sequence[Task], projected: Mapping[str, str], found: Mapping[str, str]) -> Edits:
-    """What the edits mean for a run with these tasks: what counts, and what does not."""
-    refused: list[NotTaken] = []
-    edited: dict[str, tuple[str, str]] = {}
+    """The edits of a run with these tasks: those that count, and those that do not."""
+    told: list[Change | NotTaken] = []
+    pairs: dict[str, tuple[str, str]] = {}
     for name, was in projected.items():
         now = found.get(name, was)
         if now != was and (wrong := unreadable(name, now)):
-            refused.append(wrong)
+            told.append(wrong)
         elif now != was:
-            edited[name] = was, now
-    sheets = edited.pop(PROGRESS, None), edited.pop(TASKS, None)
-    changes, not_taken = task_edits(
+            pairs[name] = was, now
+    progress, listed = pairs.pop(PROGRESS, None), pairs.pop(TASKS, None)
+    changes, refused = task_edits(
         tasks,
-        (parse_progress(sheets[0][0]), parse_progress(sheets[0][1])) if sheets[0] else None,
-        (parse_tasks(sheets[1][0]), parse_tasks(sheets[1][1])) if sheets[1] else None,
+        (parse_progress(progress[0]), parse_progress(progress[1])) if progress else None,
+        (parse_tasks(listed[0]), parse_tasks(listed[1])) if listed else None,
     )
-    found_changes, refused = [*changes], [*refused, *not_taken]
-    for name, (was, now) in edited.items():
+    told += [*changes, *refused]
+    for name, (was, now) in pairs.items():
         if name == PLAN:
-            more: Iterator[Change | NotTaken] = _planned(was, now)
+            told += _planned(was, now)
         elif name == QUESTIONS:
-            more = _answers(parse_questions(was), parse_questions(now))
+            told += _answers(parse_questions(was), parse_questions(now))
         else:
-            more = iter([NotTaken(name, _first_line(was, now), _FIXED)])
-        for one in more:
-            if isinstance(one, NotTaken):
-                refused.append(one)
-            else:
-                found_changes.append(one)
-    return tuple(found_changes), tuple(refused)
+            told.append(NotTaken(name, _first_line(was, now), _FIXED))
+    return (
+        tuple(one for one in told if not isinstance(one, NotTaken)),
+        tuple(one for one in told if isinstance(one, NotTaken)),
+    )
 
 
 def is_readable(name: str, text: str) -> bool:
-    """Whether an edit of a file is looked at, line by line."""
+    """True if an edit of the file is looked at line by line."""
     return name in EDITABLE and unreadable(name, text) is None
 
 
 def unreadable(name: str, text: str) -> NotTaken | None:
-    """Why nothing of a file is read: it is too long, or holds what no text may."""
+    """Why nothing of a file is read: it is too long, or holds a control character."""
     if len(text) > MOST:
         return NotTaken(name, None, f"it has more than {MOST} characters, so nothing of it was read")
     plain = with_plain_ends(text)
@@ -95,12 +83,12 @@ def unreadable(name: str, text: str) -> NotTaken | None:
 
 
 def with_plain_ends(text: str) -> str:
-    """A text whose lines end as ours do, whatever editor wrote it."""
+    """The text with our line ends, whatever editor wrote it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _first_line(was: str, now: str) -> int:
-    """The first line that is another."""
+    """The first line that differs."""
     old, new = was.split("\n"), now.split("\n")
     same = (number for number, pair in enumerate(zip(old, new, strict=False), 1) if pair[0] != pair[1])
     return next(same, min(len(old), len(new)))
@@ -120,46 +108,37 @@ def _planned(was: str, now: str) -> Iterator[Change | NotTaken]:
 
 
 def _answers(before: QuestionSheet, after: QuestionSheet) -> Iterator[Change | NotTaken]:
-    was = {(one.cycle, one.question.number): one for one in before.asked}
-    seen: set[tuple[int, int]] = set()
-    for one in after.asked:
-        key = one.cycle, one.question.number
-        old = was.get(key)
-        if key in seen:
-            yield NotTaken(QUESTIONS, one.line, f"question {key[1]} of cycle {key[0]} is there twice")
-        elif old is None:
-            yield NotTaken(QUESTIONS, one.line, f"the questioner asks the questions; {_ADD}")
-        elif old.question != one.question:
-            yield from _answer(old.question, one)
-        seen.add(key)
-    for key in was:
-        if key not in seen:
-            why = f"question {key[1]} of cycle {key[0]} was taken out, and stays: its answer may be needed"
-            yield NotTaken(QUESTIONS, None, why)
-    if _said(before) != _said(after):
+    for edit in diff(before.blocks, after.blocks):
+        cycle, _, number = edit.key.partition("/")
+        what = f"question {number} of cycle {cycle}"
+        match edit.kind:
+            case EditKind.REPEATED:
+                yield NotTaken(QUESTIONS, edit.line, f"{what} is there twice")
+            case EditKind.ADDED:
+                yield NotTaken(QUESTIONS, edit.line, f"the questioner asks the questions; {_ADD}")
+            case EditKind.CHANGED:
+                yield from _answer(int(cycle), what, edit)
+            case EditKind.REMOVED:
+                yield NotTaken(QUESTIONS, None, f"{what} was taken out, and stays: its answer may be needed")
+    if [replace(one, questions=()) for one in before.cycles] != [replace(one, questions=()) for one in after.cycles]:
         yield NotTaken(QUESTIONS, None, "the summaries and insights are the questioner's, and stay as they are")
 
 
-def _answer(old: Question, one: FileQuestion) -> Iterator[Change | NotTaken]:
-    now, what = one.question, f"question {one.question.number} of cycle {one.cycle}"
+def _answer(cycle: int, what: str, edit: Edit[Question]) -> Iterator[Change | NotTaken]:
+    old, now = edit.was, edit.now
     theirs = replace(now, answer=old.answer, source=old.source, status=old.status, confidence=old.confidence)
     if theirs != old:
-        yield NotTaken(QUESTIONS, one.line, f"{what} stays as it was asked; only its answer can be written")
+        yield NotTaken(QUESTIONS, edit.line, f"{what} stays as it was asked; only its answer can be written")
     if now.answer and (now.answer, now.source) != (old.answer, old.source):
         sure = now.confidence if now.confidence is not old.confidence else Confidence.HIGH
         source = now.source if now.source != old.source else ""
         answered = replace(old, answer=now.answer, source=source, status=QuestionStatus.ANSWERED, confidence=sure)
         if is_too_long(answered):
             why = f"the answer to {what} has more than {MOST_OF_ONE} bytes; say it in fewer words"
-            yield NotTaken(QUESTIONS, one.line, why)
+            yield NotTaken(QUESTIONS, edit.line, why)
         else:
-            yield Answered(one.cycle, answered)
+            yield Answered(cycle, answered)
     elif old.answer and not now.answer:
-        yield NotTaken(QUESTIONS, one.line, f"the answer to {what} was taken out, and stays; write another")
+        yield NotTaken(QUESTIONS, edit.line, f"the answer to {what} was taken out, and stays; write another")
     elif (now.status, now.confidence, now.source) != (old.status, old.confidence, old.source):
-        yield NotTaken(QUESTIONS, one.line, f"{what} has no new answer: write it behind `**Answer**:`")
-
-
-def _said(sheet: QuestionSheet) -> list[object]:
-    """All but the questions."""
-    return [replace(one, questions=()) for one in sheet.cycles]
+        yield NotTaken(QUESTIONS, edit.line, f"{what} has no new answer: write it behind `**Answer**:`")

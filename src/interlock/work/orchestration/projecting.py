@@ -18,8 +18,8 @@ from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.changes import NotTaken
 from interlock.work.orchestration.edits import EDITABLE, Edits, is_readable, read_back, with_plain_ends
 from interlock.work.orchestration.record import Run
-from interlock.work.orchestration.run_files.outline import Beside
-from interlock.work.orchestration.run_files.transitions import FILE as TRANSITIONS
+from interlock.work.orchestration.run_files.document import Beside
+from interlock.work.orchestration.run_files.names import TRANSITIONS
 from interlock.work.orchestration.session import Known, SessionContent, beside_of, rendered
 from interlock.work.orchestration.store import Restored, SessionFiles
 

@@ -40,7 +40,7 @@ from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
 from interlock.work.orchestration.proving import changes, rehearsed, verified
 from interlock.work.orchestration.rules import Context
-from interlock.work.orchestration.run_files.reports import report_name
+from interlock.work.orchestration.run_files.names import report_name
 from interlock.work.orchestration.values import Cycle, Mark, Part2, Task, TaskReport, Verdict
 from interlock.work.verification.receipt import Receipt
 from interlock.work.verification.showing import text

@@ -19,9 +19,8 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.edits import MOST
-from interlock.work.orchestration.ondisk import OnDisk, read_session
-from interlock.work.orchestration.run_files.names import check_session_id, is_session_id, session_id
-from interlock.work.orchestration.run_files.transitions import FILE as TRANSITIONS
+from interlock.work.orchestration.run_files.names import TRANSITIONS, check_session_id, is_session_id, session_id
+from interlock.work.orchestration.session import OnDisk, read_session
 from interlock.world.folder import Folder
 
 __all__ = ["DIRECTORY", "Restored", "SessionFiles"]

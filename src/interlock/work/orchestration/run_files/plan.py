@@ -1,22 +1,24 @@
-"""PURE. `plan.md`: the goal, and what the planner made of it.
+"""PURE. `plan.md`: the goal, and what the planner made of it; and `<SESSION_ID>.instructions.md`, the goal as a rule.
 
     # Plan: the goal
 
     ## Goal & Success Criteria
     …
 
-The body is the planner's, with the headings of `SECTIONS`. Where the title cannot hold the goal, because it is long or
-the planner gave a title of its own, the goal stands at the end, under `## Request`.
+The body of the plan is the planner's. Where the title cannot hold the goal, because it is long or the planner gave a
+title of its own, the goal stands at the end, under `## Request`. Agents that read such files by themselves find the
+instructions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from interlock.work.formats.markdown import MarkdownText, Section
 from interlock.work.orchestration.run_files.text import block, guarded, line_of, one_line, said, unguarded
 
-__all__ = ["normal_plan", "parse_plan", "render_plan"]
+__all__ = ["normal_plan", "parse_plan", "render_instructions", "render_plan"]
 
 _REQUEST: Final = "Request"
 _TITLE: Final = "Plan: "
@@ -24,7 +26,7 @@ _MOST: Final = 120
 
 
 def render_plan(goal: str, text: str) -> str:
-    """The text that says this."""
+    """The text of `plan.md`."""
     goal, text = normal_plan(goal, text)
     page = MarkdownText(text)
     parts: list[list[str]] = []
@@ -65,6 +67,16 @@ def parse_plan(text: str) -> tuple[str, str]:
     return goal, block(unguarded(lines))
 
 
+def render_instructions(session: str, goal: str, files: Sequence[str] = (), rules: str = "") -> str:
+    """The text of a session's instructions: its goal, the files it is about, and the rules to keep."""
+    lines = ["---", f"description: Custom instructions for Ralph session {session}"]
+    lines += [f"applyTo: .ralph-sessions/{session}/**", "---", "", f"# Session: {session}", "", "## Context"]
+    lines += guarded(block(goal))
+    lines += ["", "## Target Files", *(f"- {line_of(one)}" for one in files if one_line(one))]
+    lines += ["", "## Important Constraints", *(guarded(block(rules)) if block(rules) else [])]
+    return "\n".join(lines) + "\n"
+
+
 def _heading(goal: str) -> str:
     name = line_of(goal)
     name = name if len(name) <= _MOST else f"{name[: _MOST - 1].rstrip()}…"
@@ -72,7 +84,7 @@ def _heading(goal: str) -> str:
 
 
 def _fits(goal: str) -> bool:
-    """Whether the title says all of the goal."""
+    """True if the title holds all of the goal."""
     is_line = bool(goal) and one_line(goal) == goal == goal.strip().rstrip("#")
     return is_line and len(line_of(goal)) <= _MOST
 

@@ -19,25 +19,25 @@ from typing import Final
 
 import msgspec
 
-from interlock.work.formats.markdown import MarkdownText
-from interlock.work.orchestration.run_files.outline import (
+from interlock.work.orchestration.run_files.document import (
     Beside,
-    FilePart,
-    LineCollector,
-    ListItem,
-    below_of,
-    composed,
-    items,
-    ours_of,
-    tail_of,
+    Block,
+    Found,
+    Oddity,
+    Sheet,
+    Taken,
+    begin_with,
+    chapter,
+    read,
+    render,
 )
+from interlock.work.orchestration.run_files.items import ListItem, below_of, tail_of
+from interlock.work.orchestration.run_files.names import ID
 from interlock.work.orchestration.run_files.text import line_of, one_line, said
 from interlock.work.orchestration.values import Mark, Task
 
-__all__ = ["ID", "LABELS", "Oddity", "ProgressRow", "ProgressSheet", "normal_note", "parse_progress", "render_progress"]
+__all__ = ["LABELS", "ProgressRow", "ProgressSheet", "normal_note", "parse_progress", "render_progress"]
 
-ID: Final = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
-"""What the id of a task can be: a part of a file's name, and one word."""
 LABELS: Final = {
     Mark.OPEN: "Not Started",
     Mark.WORKING: "In Progress",
@@ -51,49 +51,38 @@ _BOX: Final = re.compile(r"\[([^\]]{0,20})\](.*)")
 _ROW: Final = re.compile(rf"[ \t]+({ID})(?:[ \t]*\(([^()]*)\))?(?:[ \t:]+(.*)|$)")
 _ATTEMPT: Final = re.compile(r"\bAttempt ([0-9]{1,9})\b", re.IGNORECASE)
 _KNOWN: Final = re.compile("|".join((*LABELS.values(), "Skipped", "Attempt", "Done", "Pending")), re.IGNORECASE)
-_PLANNING: Final = "## Planning Progress"
-_TASKS: Final = "## Implementation Progress"
+_CHAPTERS: Final = {"planning": "planning", "implementation": "implementation"}
 
 
 class ProgressRow(msgspec.Struct, frozen=True):
-    """A line of the file. What no mark is known for has None."""
+    """What a line of the file says."""
 
-    id: str
     mark: Mark | None
-    line: int
+    """None for a box that holds no mark."""
     attempt: int = 1
     note: str = ""
     box: str = " "
-    """What stands in the box, as it is written."""
+    """The box as it is written."""
 
 
-class Oddity(msgspec.Struct, frozen=True):
-    """A line that nothing can be made of, counted from 1, and why."""
+class ProgressSheet(Sheet[ProgressRow], frozen=True):
+    """What `progress.md` says of the tasks, and of the steps of planning."""
 
-    line: int
-    why: str
-    text: str = ""
-
-
-class ProgressSheet(msgspec.Struct, frozen=True):
-    """What `progress.md` says, and what people wrote beside it."""
-
-    planning: tuple[ProgressRow, ...] = ()
-    tasks: tuple[ProgressRow, ...] = ()
-    oddities: tuple[Oddity, ...] = ()
-    beside: Mapping[str, Beside] = msgspec.field(default_factory=dict)
+    planning: tuple[Found[ProgressRow], ...] = ()
 
 
 def render_progress(
     planning: Mapping[str, Mark], tasks: Sequence[Task], beside: Mapping[str, Beside] | None = None
 ) -> str:
-    """The text that says this, with what people wrote beside it."""
-    parts = [FilePart("#start"), FilePart("#title", ["# Progress Tracking"]), FilePart("#end title")]
-    parts.append(FilePart("#planning", [_PLANNING], spaced=True))
-    parts += [FilePart(id_, [_row(id_, mark)]) for id_, mark in planning.items()]
-    parts += [FilePart("#end planning"), FilePart("#implementation", [_TASKS], spaced=True)]
-    parts += [FilePart(one.id, [_row(one.id, one.mark, one.attempt, one.note)]) for one in tasks]
-    return composed([*parts, FilePart("#end implementation")], beside or {})
+    """The text of the file, with what people wrote beside it."""
+    steps = [Block(id_, [_row(id_, mark)]) for id_, mark in planning.items()]
+    rows = [Block(one.id, [_row(one.id, one.mark, one.attempt, one.note)]) for one in tasks]
+    return render(
+        chapter("title", "# Progress Tracking"),
+        chapter("planning", "## Planning Progress", blocks=steps),
+        chapter("implementation", "## Implementation Progress", blocks=rows),
+        beside=beside,
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -109,40 +98,31 @@ def normal_note(text: str) -> str:
 
 
 def parse_progress(text: str) -> ProgressSheet:
-    """What a text says; whatever it is."""
-    collector = LineCollector()
-    rows: dict[str, list[ProgressRow]] = {"planning": [], "implementation": []}
+    """The rows of any text."""
+    rows: dict[str, list[Found[ProgressRow]]] = {name: [] for name in _CHAPTERS}
     oddities: list[Oddity] = []
-    for name, body in ours_of(MarkdownText(text), collector, tuple(rows)):
-        for one in items(body):
-            row = _parsed(one, oddities) if isinstance(one, ListItem) and name in rows else None
-            if row is not None and isinstance(one, ListItem):
-                rows[name].append(row)
-                collector.part(row.id, tail_of(one))
-                collector.others(*below_of(one))
-            else:
-                collector.others(*([one.line, *one.below] if isinstance(one, ListItem) else [one]))
-    collector.ours()
-    return ProgressSheet(tuple(rows["planning"]), tuple(rows["implementation"]), tuple(oddities), collector.found)
+
+    def take(section: str, item: ListItem) -> Taken | None:
+        box = _BOX.fullmatch(item.live) if section in _CHAPTERS else None
+        if box is None:
+            return None
+        row = _ROW.fullmatch(box[2])
+        if row is None:
+            why = "it names no task: write `- [ ] task-9: what is to be done`"
+            oddities.append(Oddity(item.number, why, item.head))
+            return None
+        rows[section].append(Found(row[1], _parsed(box[1], row), item.number))
+        return Taken(row[1], below_of(item), tail_of(item))
+
+    beside = read(text, begin_with(_CHAPTERS), take)
+    return ProgressSheet(tuple(rows["implementation"]), tuple(oddities), beside, tuple(rows["planning"]))
 
 
-def _parsed(item: ListItem, oddities: list[Oddity]) -> ProgressRow | None:
-    """The row that an item is; an item with a box that is none is odd."""
-    box = _BOX.fullmatch(item.live)
-    if box is None:
-        return None
-    found = _ROW.fullmatch(box[2])
-    number = item.line.number + 1
-    if found is None:
-        oddities.append(Oddity(number, "it names no task: write `- [ ] task-9: what is to be done`", item.head))
-        return None
-    inside = found[2] or ""
+def _parsed(box: str, row: re.Match[str]) -> ProgressRow:
+    inside = row[2] or ""
     attempt = _ATTEMPT.search(inside)
     said_inside = "" if not inside or _KNOWN.search(inside) else inside
-    note = normal_note(said(" ".join(part for part in (said_inside, found[3]) if part)))
-    return ProgressRow(found[1], _mark(box[1]), number, max(1, int(attempt[1])) if attempt else 1, note, box[1])
-
-
-def _mark(box: str) -> Mark | None:
-    box = "x" if box == "X" else box
-    return Mark(box) if box in list(Mark) else None
+    note = normal_note(said(" ".join(part for part in (said_inside, row[3]) if part)))
+    mark = "x" if box == "X" else box
+    known = Mark(mark) if mark in list(Mark) else None
+    return ProgressRow(known, max(1, int(attempt[1])) if attempt else 1, note, box)

@@ -16,73 +16,79 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
-from msgspec.structs import replace as replace_item
 
-from interlock.work.formats.markdown import MarkdownLine, MarkdownText
-from interlock.work.orchestration.run_files.outline import (
+from interlock.work.formats.markdown import MarkdownLine
+from interlock.work.orchestration.run_files.document import (
     Beside,
-    FilePart,
-    LineCollector,
+    Block,
+    Found,
+    Oddity,
+    Sheet,
+    Taken,
+    begin_with,
+    chapter,
+    read,
+    render,
+)
+from interlock.work.orchestration.run_files.items import (
     ListItem,
     below_of,
-    comments_of,
-    composed,
+    fields_of,
     items,
-    ours_of,
+    notes_of,
     tail_of,
+    text_of,
 )
-from interlock.work.orchestration.run_files.progress import ID, LABELS, Oddity
-from interlock.work.orchestration.run_files.text import block, entry, line_of, one_line, said, value_of
+from interlock.work.orchestration.run_files.names import ID
+from interlock.work.orchestration.run_files.progress import LABELS
+from interlock.work.orchestration.run_files.text import entry, line_of, normal, said
 from interlock.work.orchestration.values import Mark, Task
 
-__all__ = ["TaskSheet", "normal_task", "parse_tasks", "render_tasks"]
+__all__ = ["normal_task", "parse_tasks", "render_tasks"]
 
-_PLANNING_TASKS: Final = (
-    Task(
-        "plan-init",
-        "Write the plan",
-        "A goal that can be checked, and a way to it",
-        ("plan.md says what is to be achieved and how it is shown",),
-        ("plan.md",),
-    ),
-    Task(
-        "plan-qa-brainstorm",
-        "Ask what the plan takes for granted",
-        "Nothing that matters is left unasked",
-        ("Questions by category and priority, each with what depends on it",),
-        ("plan.questions.md",),
-        ("plan-init",),
-        ("plan-init",),
-    ),
-    Task(
-        "plan-qa-research",
-        "Answer the questions",
-        "Answers with their sources, and how sure they are",
-        ("Every question of high priority has an answer, or is named as a risk",),
-        ("plan.questions.md",),
-        ("plan-qa-brainstorm",),
-        ("plan-qa-brainstorm",),
-    ),
-    Task(
-        "plan-breakdown",
-        "Break the plan down into tasks",
-        "Tasks that one agent can do, and another can judge",
-        ("Each task has an objective, criteria, its files and what it depends on",),
-        ("tasks.md", "progress.md"),
-        ("plan-qa-research",),
-        ("plan-init", "plan-qa-research"),
-    ),
+_STEPS: Final = (
+    """\
+- plan-init: Write the plan
+    - **Type**: Sequential
+    - **Files**: plan.md
+    - **Objective**: A goal that can be checked, and a way to it
+    - **Success Criteria**:
+        - plan.md says what is to be achieved and how it is shown
+    - **Inherits From**: None""",
+    """\
+- plan-qa-brainstorm: Ask what the plan takes for granted
+    - **Type**: Sequential (depends on plan-init)
+    - **Files**: plan.questions.md
+    - **Objective**: Nothing that matters is left unasked
+    - **Success Criteria**:
+        - Questions by category and priority, each with what depends on it
+    - **Inherits From**: plan-init""",
+    """\
+- plan-qa-research: Answer the questions
+    - **Type**: Sequential (depends on plan-qa-brainstorm)
+    - **Files**: plan.questions.md
+    - **Objective**: Answers with their sources, and how sure they are
+    - **Success Criteria**:
+        - Every question of high priority has an answer, or is named as a risk
+    - **Inherits From**: plan-qa-brainstorm""",
+    """\
+- plan-breakdown: Break the plan down into tasks
+    - **Type**: Sequential (depends on plan-qa-research)
+    - **Files**: tasks.md, progress.md
+    - **Objective**: Tasks that one agent can do, and another can judge
+    - **Success Criteria**:
+        - Each task has an objective, criteria, its files and what it depends on
+    - **Inherits From**: plan-init, plan-qa-research""",
 )
-"""The steps of planning as `tasks.md` lists them; they are the same in every session."""
-
-_TITLE: Final = "# Task List"
+"""The steps of planning, which are the same in every session."""
+_PLANNING: Final = {lines[0][2:].partition(":")[0]: lines for lines in (one.split("\n") for one in _STEPS)}
 _LEGEND: Final = ("## Legend", *(f"- `[{mark}]` {label}" for mark, label in LABELS.items()))
+_CHAPTERS: Final = {"legend": "legend", "planning": "planning", "implementation": "implementation"}
 _HEAD: Final = re.compile(rf"(?:\[[^\]]{{0,20}}\][ \t]+)?\**({ID})\**[ \t]*:(?:[ \t]+(.*))?")
 _FIELD: Final = re.compile(
     r"\*\*(type|files|objective|success criteria|inherits from)\*\*[ \t]*:?[ \t]*", re.IGNORECASE
@@ -93,35 +99,27 @@ _PLAIN_NAME: Final = re.compile(r"[^\s,`\[\]<>]+(?: [^\s,`\[\]<>]+)*")
 _NONE: Final = "None"
 
 
-class TaskSheet(msgspec.Struct, frozen=True):
-    """What `tasks.md` says: its tasks with their lines, counted from 1, and what people wrote beside them."""
-
-    tasks: tuple[Task, ...] = ()
-    lines: tuple[int, ...] = ()
-    oddities: tuple[Oddity, ...] = ()
-    beside: Mapping[str, Beside] = msgspec.field(default_factory=dict)
-
-
 # Writing
 
 
 def render_tasks(tasks: Sequence[Task], beside: Mapping[str, Beside] | None = None) -> str:
-    """The text that says this, with what people wrote beside it."""
-    parts = [
-        FilePart("#start"),
-        FilePart("#title", [_TITLE]),
-        FilePart("#end title"),
-        FilePart("#legend", _LEGEND, spaced=True),
-    ]
-    parts += [FilePart("#end legend"), FilePart("#planning", ["## Planning Tasks"], spaced=True)]
-    parts += [FilePart(one.id, _written(one), spaced=True) for one in _PLANNING_TASKS]
-    parts += [FilePart("#end planning"), FilePart("#implementation", ["## Implementation Tasks"], spaced=True)]
-    parts += [FilePart(one.id, _written(_bare(one)), spaced=True) for one in tasks]
-    return composed([*parts, FilePart("#end implementation")], beside or {})
+    """The text of the file, with what people wrote beside it."""
+    written = ((one.id, _written(_bare(one))) for one in tasks)
+    return render(
+        chapter("title", "# Task List"),
+        chapter("legend", *_LEGEND),
+        chapter("planning", "## Planning Tasks", blocks=_blocks(_PLANNING.items())),
+        chapter("implementation", "## Implementation Tasks", blocks=_blocks(written)),
+        beside=beside,
+    )
+
+
+def _blocks(written: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Block]:
+    return (Block(id_, lines, spaced=True) for id_, lines in written)
 
 
 def _bare(task: Task) -> Task:
-    """A task without what is not in this file, so that a mark makes nothing to be written anew."""
+    """The task without what is not in this file, so that another mark does not make it render again."""
     return replace(task, mark=Mark.OPEN, attempt=1, note="")
 
 
@@ -129,20 +127,19 @@ def _bare(task: Task) -> Task:
 def _written(task: Task) -> tuple[str, ...]:
     task = normal_task(task)
     depends = f" (depends on {', '.join(task.depends_on)})" if task.depends_on else ""
-    lines = [
+    return (
         f"- {task.id}: {line_of(task.description)}".rstrip(" "),
         f"    - **Type**: Sequential{depends}",
         f"    - **Files**: {', '.join(map(_name, task.files)) or _NONE}",
         *entry(4, "- **Objective**:", task.objective),
         "    - **Success Criteria**:",
-    ]
-    for criterion in task.criteria:
-        lines += entry(8, "-", criterion)
-    return (*lines, f"    - **Inherits From**: {', '.join(task.inherits) or _NONE}")
+        *(line for one in task.criteria for line in entry(8, "-", one)),
+        f"    - **Inherits From**: {', '.join(task.inherits) or _NONE}",
+    )
 
 
 def _name(name: str) -> str:
-    """The name of a file; one that could be taken for something else stands in quotes of code."""
+    """The name of a file; one that could be taken for something else is quoted as code."""
     if _PLAIN_NAME.fullmatch(name) and name.lower() != _NONE.lower():
         return name
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", name)), default=0))
@@ -151,85 +148,58 @@ def _name(name: str) -> str:
 
 
 def normal_task(task: Task) -> Task:
-    """A task as the file can hold it: names and descriptions in one line, nothing that is empty."""
-    return Task(
-        task.id,
-        one_line(task.description),
-        block(task.objective),
-        tuple(text for one in task.criteria if (text := block(one))),
-        tuple(dict.fromkeys(name for one in task.files if (name := one_line(one)))),
-        tuple(dict.fromkeys(task.depends_on)),
-        tuple(dict.fromkeys(task.inherits)),
-        task.mark,
-        task.attempt,
-        task.note,
-    )
+    """A task as the file can hold it."""
+    names = ("files", "depends_on", "inherits")
+    task = normal(task)
+    return replace(task, **{name: tuple(dict.fromkeys(getattr(task, name))) for name in names})
 
 
 # Reading
 
 
-_PLANNING_LINES: Final = {one.id: frozenset(_written(one)) for one in _PLANNING_TASKS}
-
-
-def parse_tasks(text: str) -> TaskSheet:
-    """What a text says; whatever it is. Marks are not in it: they are in `progress.md`."""
-    collector = LineCollector()
-    tasks: list[Task] = []
-    lines: list[int] = []
+def parse_tasks(text: str) -> Sheet[Task]:
+    """The tasks of any text, without the steps of planning. Marks are in `progress.md`."""
+    tasks: list[Found[Task]] = []
     oddities: list[Oddity] = []
-    for name, body in ours_of(MarkdownText(text), collector, ("legend", "planning", "implementation")):
-        for one in items(body):
-            if isinstance(one, MarkdownLine):
-                collector.others(one)
-            elif name == "legend" and one.line.raw.rstrip() in _LEGEND:
-                collector.ours()
-                collector.others(*one.below)
-            elif name in ("planning", "implementation") and (head := _HEAD.fullmatch(one.live.rstrip(" \t"))):
-                collector.part(head[1], tail_of(one))
-                if name == "planning":
-                    _passed(one, _PLANNING_LINES.get(head[1], ()), collector)
-                    continue
-                tasks.append(_parsed(head[1], head[2] or "", below_of(one), collector))
-                lines.append(one.line.number + 1)
-            else:
-                if name == "implementation":
-                    oddities.append(
-                        Oddity(one.line.number + 1, "it names no task: write `- task-9: what is to be done`", one.head)
-                    )
-                collector.others(one.line, *one.below)
-    collector.ours()
-    return TaskSheet(tuple(tasks), tuple(lines), tuple(oddities), collector.found)
+
+    def take(section: str, item: ListItem) -> Taken | None:
+        if section == "legend" and item.line.raw.rstrip() in _LEGEND:
+            return Taken(others=item.below)
+        head = _HEAD.fullmatch(item.live.rstrip(" \t")) if section in ("planning", "implementation") else None
+        if head is None:
+            if section == "implementation":
+                why = "it names no task: write `- task-9: what is to be done`"
+                oddities.append(Oddity(item.number, why, item.head))
+            return None
+        others: list[MarkdownLine | None] = []
+        if section == "implementation":
+            tasks.append(Found(head[1], _task(head[1], head[2] or "", item, others), item.number))
+        else:
+            others += _step_others(head[1], item)
+        return Taken(head[1], others, tail_of(item))
+
+    beside = read(text, begin_with(_CHAPTERS), take)
+    return Sheet(tuple(tasks), tuple(oddities), beside)
 
 
-def _passed(item: ListItem, ours: Collection[str], collector: LineCollector) -> None:
-    """Pass over a step of planning: what it says is fixed, and every other line is a person's."""
+def _step_others(id_: str, item: ListItem) -> Iterator[MarkdownLine | None]:
+    """The lines of a step of planning that are a person's: its own are fixed."""
+    ours = _PLANNING.get(id_, ())
     for line in below_of(item):
         if line.live.rstrip(" \t") in ours:
-            collector.ours()
-            collector.others(*comments_of(replace_item(item, line=line, below=())))
+            yield None
+            yield from notes_of(line, indent=item.indent)
         else:
-            collector.others(line)
+            yield line
 
 
-def _parsed(id_: str, head: str, below: Sequence[MarkdownLine], collector: LineCollector) -> Task:
-    found: dict[str, ListItem] = {}
-    for one in items(below):
-        name = _FIELD.match(one.live) if isinstance(one, ListItem) else None
-        if name is not None and isinstance(one, ListItem) and name[1].lower() not in found:
-            collector.ours()
-            collector.others(*comments_of(one))
-            found[name[1].lower()] = one
-        elif isinstance(one, MarkdownLine) and not found and one.live.strip() and one.live == one.raw.rstrip("\r\n"):
-            collector.ours()
-            head = f"{head} {one.live}"
-        else:
-            collector.others(*([one.line, *one.below] if isinstance(one, ListItem) else [one]))
+def _task(id_: str, head: str, item: ListItem, others: list[MarkdownLine | None]) -> Task:
+    head, found = fields_of(item, head, _FIELD, others)
     depends = _DEPENDS.search(_flat(found.get("type")))
     return Task(
         id_,
         said(head),
-        _value(found.get("objective")),
+        text_of(found.get("objective")),
         tuple(_criteria(found.get("success criteria"))),
         tuple(dict.fromkeys(filter(None, _names(_unbracketed(_flat(found.get("files"))))))),
         tuple(_ids(depends[1] if depends else "")),
@@ -237,32 +207,22 @@ def _parsed(id_: str, head: str, below: Sequence[MarkdownLine], collector: LineC
     )
 
 
-def _after_name(text: str) -> str:
-    found = _FIELD.match(text)
-    return text[found.end() :] if found else text
-
-
 def _flat(item: ListItem | None) -> str:
-    """All that a field says, with commas between what is in a list."""
+    """All of a field, with commas between the items of a list."""
     if item is None:
         return ""
-    parts = [_after_name(item.live)]
-    parts += [one.live if isinstance(one, ListItem) else one.live.strip() for one in items(item.below)]
+    parts = [item.live, *(one.live if isinstance(one, ListItem) else one.live.strip() for one in items(item.below))]
     return ", ".join(part.strip(" \t,") for part in parts if part.strip(" \t,"))
-
-
-def _value(item: ListItem | None) -> str:
-    return "" if item is None else value_of(_after_name(item.live), item.below, item.indent)
 
 
 def _criteria(item: ListItem | None) -> Iterator[str]:
     if item is None:
         return
-    first: list[str] = [_after_name(item.live)]
+    first: list[str] = [item.live]
     rest: list[str] = []
     for one in items(item.below):
         if isinstance(one, ListItem):
-            rest.append(value_of(one.live, one.below, one.indent))
+            rest.append(text_of(one))
         elif not rest and one.live.strip():
             first.append(one.live.strip())
     yield from (text for text in (said(" ".join(first)), *rest) if text)
@@ -273,7 +233,7 @@ def _unbracketed(text: str) -> str:
 
 
 def _names(text: str) -> Iterator[str]:
-    """The names of a list with commas between them; what stands in quotes of code is one name, whatever it holds."""
+    """The names between commas; what is quoted as code is one name, whatever it holds."""
     if text.strip(" \t").lower() == _NONE.lower():
         return
     at = 0

@@ -1,14 +1,17 @@
-"""PURE. Texts of agents and people as parts of a Markdown file, and out of it again, as they were.
+"""PURE. Texts of agents and people as parts of a Markdown file, and back, unchanged.
 
-A text must not end the part that it is in: a heading, a block of code or a comment that it opens and does not close
-gets a backslash, which Markdown does not show, and which is taken away again when the file is read.
+A text must not end the part that it is in: a heading, a code block or a comment that it opens and does not close gets
+a backslash, which Markdown does not show, and which is removed when the file is read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from interlock.journal import CONTROL
 from interlock.work.formats.markdown import MarkdownLine, MarkdownText
@@ -17,10 +20,12 @@ __all__ = [
     "block",
     "clean",
     "entry",
+    "filled",
     "guarded",
     "indent_of",
     "is_code",
     "line_of",
+    "normal",
     "one_line",
     "said",
     "unguarded",
@@ -33,35 +38,38 @@ _FENCE: Final = re.compile(r"[ \t]*(?:[-*+][ \t]+)?(?:`{3,}|~{3,})")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
 _GUARDED: Final = re.compile(r"([ \t]*)(\\+(?:(?:[-*+][ \t]+)?(?:`{3}|~{3})|#{1,6}(?:[ \t]|$)))")
 _SPECIAL: Final = re.compile(r"[`~<#\\]")
-"""Without one of these, a text has nothing that must be guarded."""
+"""A text without one of these needs no guard."""
 _ESCAPED_COMMENT: Final = re.compile(r"<(\\+)!--")
 _COMMENT: Final = re.compile(r"<(\\*)!--")
+_UNFILLED: Final = frozenset({"[to be filled]", "to be filled", "tbd"})
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def clean(text: str) -> str:
-    """A text with plain line ends and without what no text may hold."""
+    """The text with plain line ends and without control characters."""
     return CONTROL.sub("\ufffd", _NEWLINE.sub("\n", text)).replace("\ufeff", "")
 
 
 def one_line(text: str) -> str:
-    """A text as a single line."""
+    """The text as a single line."""
     return _SPACE.sub(" ", clean(text)).strip(" ")
 
 
 def block(text: str) -> str:
-    """A text of several lines, without empty ones at its ends, spaces before it, and spaces at the ends of lines."""
+    """The text without empty lines at its ends, spaces before it, and spaces at the ends of lines."""
     return "\n".join(line.rstrip(" \t") for line in clean(text).split("\n")).strip("\n").lstrip(" \t")
 
 
 def line_of(text: str) -> str:
-    """A single line that holds no comment."""
+    """The text as a single line without a comment."""
     return _COMMENT.sub(r"<\\\1!--", one_line(text))
 
 
 def guarded(text: str, *, headings: bool = False, comments: bool = False) -> list[str]:
-    """The lines of a text, none of which ends or swallows what comes after it in a file.
+    """The lines of a text, none of which ends or swallows what follows it in a file.
 
-    Headings may stay what they are where they end nothing, and so may comments that are closed.
+    `headings` are kept where they end nothing, and so are `comments` that are closed.
     """
     pieces = text.split("\n")
     if not _SPECIAL.search(text):
@@ -74,7 +82,7 @@ def guarded(text: str, *, headings: bool = False, comments: bool = False) -> lis
 
 
 def is_code(line: MarkdownLine) -> bool:
-    """Whether a line stands in a block of code, or begins or ends one."""
+    """True for a line of a code block, its first and last included."""
     return line.code or (not line.live and _FENCE.match(line.raw) is not None)
 
 
@@ -86,7 +94,7 @@ def _guarded(piece: str, line: MarkdownLine, *, headings: bool, comments: bool) 
 
 
 def unguarded(lines: Iterable[MarkdownLine], indent: int = 0, *, comments: bool = True) -> str:
-    """The text that these lines of a file are, each without so many spaces before it, with comments or without."""
+    """The text that these lines of a file hold, moved out by `indent` columns, with its comments or without."""
     return "\n".join(_unguarded(line, indent, comments=comments) for line in lines)
 
 
@@ -97,7 +105,7 @@ def _unguarded(line: MarkdownLine, indent: int, *, comments: bool) -> str:
 
 
 def _moved_out(text: str, indent: int) -> str:
-    """A line without so many columns of space before it, or as many as it has."""
+    """The line without its first `indent` columns of space, or as many as it has."""
     column = 0
     for at, sign in enumerate(text):
         if column >= indent or sign not in " \t":
@@ -107,27 +115,31 @@ def _moved_out(text: str, indent: int) -> str:
 
 
 def _bare(text: str) -> str:
-    """A line without what guarded it."""
+    """The line without its guard."""
     guard = _GUARDED.match(text)
     text = guard[1] + text[len(guard[1]) + 1 :] if guard else text
+    return _unescaped(text)
+
+
+def _unescaped(text: str) -> str:
     return _ESCAPED_COMMENT.sub(lambda found: f"<{found[1][1:]}!--", text)
 
 
 def said(text: str) -> str:
-    """A single line of a file, without its backslashes before comments."""
-    return one_line(_ESCAPED_COMMENT.sub(lambda found: f"<{found[1][1:]}!--", text))
+    """A single line of a file, without the backslashes before its comments."""
+    return one_line(_unescaped(text))
 
 
 def indent_of(text: str) -> int:
-    """How far a line is moved in; a tab counts as four."""
+    """The column at which a line begins; a tab counts as four."""
     return len(text[: len(text) - len(text.lstrip(" \t"))].expandtabs(4))
 
 
 def entry(indent: int, head: str, text: str) -> list[str]:
-    """An item of a list that says `head` and then a text, of which further lines are moved in below it."""
+    """The lines of a list item that says `head`, then the text, whose further lines are moved in below it."""
     lines = guarded(block(text), headings=True)
     if text and _FENCE.match(lines[0]):
-        lines = ["", *lines]  # behind something else, it would open no block of code
+        lines = ["", *lines]  # after something else on the line, it would not open a code block
     first = f"{' ' * indent}{head}{' ' if lines[0] and head else ''}{lines[0]}"
     below = " " * (indent + 4)
     return [first, *(below + line if line else "" for line in lines[1:])]
@@ -137,3 +149,35 @@ def value_of(head: str, below: Sequence[MarkdownLine], indent: int) -> str:
     """The text of an item whose first line says `head`, without comments."""
     rest = unguarded(below, indent + 4, comments=False)
     return block(f"{_bare(head)}\n{rest}" if head else rest)
+
+
+# Values
+
+
+def filled(text: str) -> str:
+    """The text, or nothing for a placeholder of the source system."""
+    return "" if text.lower() in _UNFILLED else text
+
+
+_FORMS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
+    "Task": {"description": one_line, "files": one_line},
+    "Question": {"text": one_line, "answer": lambda text: filled(block(text))},
+    "CriterionResult": {"criterion": one_line},
+    "DiscoveredTask": {"id": lambda text: one_line(text).replace(":", "-"), "description": one_line},
+}
+"""The fields, by their type, that are no block of lines."""
+
+
+def normal(value: S) -> S:
+    """A value as the files can hold it: what must be one line is one, and a list holds nothing empty."""
+    forms, fields = _FORMS.get(type(value).__name__, {}), value.__struct_fields__
+    made = {name: _normal(getattr(value, name), forms.get(name, block)) for name in fields}
+    return msgspec.structs.replace(value, **made)
+
+
+def _normal(value: Any, form: Callable[[str], str]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(one for given in value if (one := _normal(given, form)) != "")
+    if isinstance(value, msgspec.Struct):
+        return normal(value)
+    return form(value) if isinstance(value, str) and not isinstance(value, StrEnum) else value

@@ -9,9 +9,7 @@ import msgspec
 from interlock.journal.entry import Entry
 from interlock.machine import Accepted, Machine, Snapshot, start, step
 
-__all__ = ["FILE", "TransitionLog", "transitions"]
-
-FILE = "transitions.jsonl"
+__all__ = ["TransitionLog", "transitions"]
 
 
 class TransitionLog:
