@@ -13,7 +13,6 @@ from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
     ExecutorStatus,
     HolisticAnswer,
-    PlannedTask,
     PlannerAnswer,
     PlannerStatus,
     QuestionerAnswer,
@@ -29,6 +28,7 @@ from interlock.work.orchestration.values import (
     CriterionResult,
     DiscoveredTask,
     Plan,
+    PlannedTask,
     Priority,
     Question,
     QuestionStatus,
@@ -136,16 +136,16 @@ def executors(draw: st.DrawFn) -> ExecutorAnswer:
     met = status is ExecutorStatus.COMPLETED
     results = tuple(CriterionResult(one, met or draw(st.booleans()), draw(TEXTS), draw(TEXTS)) for one in TASK.criteria)
     return ExecutorAnswer(
-        status,
-        TASK.id,
-        met or draw(st.booleans()),
-        draw(TEXTS),
-        draw(TEXTS),
-        results,
-        draw(TEXTS),
-        draw(TEXTS),
-        draw(FOUND),
-        draw(words()),
+        status=status,
+        task_id=TASK.id,
+        success_criteria_met=met or draw(st.booleans()),
+        objective_recap=draw(TEXTS),
+        rework_context=draw(TEXTS),
+        criteria_status=results,
+        summary_of_changes=draw(TEXTS),
+        verification_results=draw(TEXTS),
+        discovered_tasks=draw(FOUND),
+        blockers=draw(words()),
     )
 
 
@@ -158,17 +158,17 @@ def reviewers(draw: st.DrawFn) -> ReviewerAnswer:
         CriterionResult(one, is_met or draw(st.booleans()), draw(WORDS), draw(TEXTS)) for one in TASK.criteria
     )
     return ReviewerAnswer(
-        status,
-        TASK.id,
-        verdict,
-        draw(TEXTS),
-        results,
-        draw(TEXTS),
-        draw(words()),
-        draw(texts()),
-        draw(WORDS),
-        draw(TEXTS),
-        draw(FOUND),
+        status=status,
+        task_id=TASK.id,
+        verdict=verdict,
+        review_summary=draw(TEXTS),
+        criteria_results=results,
+        quality_assessment=draw(TEXTS),
+        issues=draw(words()),
+        validation_actions=draw(texts()),
+        feedback=draw(WORDS),
+        reasoning=draw(TEXTS),
+        discovered_tasks=draw(FOUND),
     )
 
 

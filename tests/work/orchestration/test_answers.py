@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, ComplaintKind, read_answer
-from interlock.work.orchestration.contracts import Answer, ExecutorAnswer, PlannerAnswer, Role
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import Answer, ExecutorAnswer, PlannerAnswer, Role, example_of
 from interlock.work.orchestration.rules import MAX_BYTES, Context
 from interlock.work.orchestration.values import Mark, Plan, Question, Task
 from work.orchestration.answers_made import ANSWERING, CONTEXTS, PLAN, TASK, answered, plain
@@ -195,7 +194,7 @@ def test_a_field_twice_is_not_guessed_at() -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_the_example_is_no_answer(role: Role) -> None:
-    assert "is the example, word for word" in complaint(role, EXAMPLES[role], Context())
+    assert "is the example, word for word" in complaint(role, example_of(role), Context())
 
 
 # What it says

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.orchestration.contracts import ANSWERS, Answer, ReviewerAnswer, ReviewerStatus, Role, schema_of
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import (
+    ANSWERS,
+    Answer,
+    ReviewerAnswer,
+    ReviewerStatus,
+    Role,
+    example_of,
+    schema_of,
+)
 from interlock.work.orchestration.shapes import fit
 from interlock.work.orchestration.values import TASK_ID, CriterionResult, Mark, Plan, Task, TaskReport, Verdict
 from work.orchestration.answers_made import answered, executors, plain, questioners, reviewers
@@ -35,8 +42,8 @@ def test_a_schema_is_one_that_agents_take_as_it_is(role: Role) -> None:
 
 @pytest.mark.parametrize("role", Role)
 def test_an_example_is_an_answer(role: Role) -> None:
-    jsonschema.validate(EXAMPLES[role], schema_of(role))
-    assert plain(msgspec.convert(EXAMPLES[role], ANSWERS[role])) == EXAMPLES[role]
+    jsonschema.validate(example_of(role), schema_of(role))
+    assert plain(msgspec.convert(example_of(role), ANSWERS[role])) == example_of(role)
 
 
 @given(answered())
@@ -143,7 +150,7 @@ def test_a_report_has_both_parts_and_comes_back_from_json_the_same(first: Any, s
 
 
 def test_a_reviewer_that_could_not_judge_has_qualified_nothing() -> None:
-    assert ReviewerAnswer(ReviewerStatus.ERROR, "task-1").part2().verdict is Verdict.FAILED
+    assert ReviewerAnswer(status=ReviewerStatus.ERROR, task_id="task-1").part2().verdict is Verdict.FAILED
 
 
 def test_the_holistic_check_is_the_reviewers() -> None:

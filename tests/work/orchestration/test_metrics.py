@@ -14,8 +14,7 @@ from interlock.journal import Entry, Journal, open_journal
 from interlock.journal.ids import time_text
 from interlock.work.formats.times import milliseconds_of
 from interlock.work.orchestration.changes import Added, Closed, Unticked
-from interlock.work.orchestration.contracts import Role
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import Role, example_of
 from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.metrics import RunMetrics, measured, over, rate, sessions_of
 from interlock.work.orchestration.record import Run
@@ -65,7 +64,7 @@ def _thousands(run: RunMetrics) -> dict[str, int]:
 
 
 ASKS = says(status="needs_qa_cycle", goal="All parts", plan="# Plan", questions=["How many?"])
-ANSWERS = says(**{**EXAMPLES[Role.QUESTIONER], "summary": "Two, as README says."})
+ANSWERS = says(**{**example_of(Role.QUESTIONER), "summary": "Two, as README says."})
 
 
 def test_a_run_is_counted_as_it_was_driven(bench: Bench) -> None:

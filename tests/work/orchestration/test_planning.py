@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.orchestration.contracts import PlannedTask, PlannerAnswer, PlannerStatus
+from interlock.work.orchestration.contracts import PlannerAnswer, PlannerStatus
 from interlock.work.orchestration.planning import merged, pieces, plan_faults
-from interlock.work.orchestration.values import Mark, Plan, Task
+from interlock.work.orchestration.values import Mark, Plan, PlannedTask, Task
 from work.orchestration.answers_made import planners
 
 PLAN = Plan(

@@ -12,19 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.work.orchestration.answers import Complaint, read_answer
-from interlock.work.orchestration.contracts import (
-    ExecutorInput,
-    HolisticInput,
-    Input,
-    PlannerInput,
-    PlannerMode,
-    QuestionerInput,
-    QuestionerMode,
-    ReviewerInput,
-    Role,
-    schema_of,
-)
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import Input, Mode, Role, example_of, schema_of
 from interlock.work.orchestration.prompts import MAX_PROMPT, Knowledge, prompt
 from interlock.work.orchestration.roles import parse_role, shipped_role
 from interlock.work.orchestration.rules import Context
@@ -44,11 +32,11 @@ from interlock.work.orchestration.values import (
 
 SESSION = ".ralph-sessions/260131-144400"
 INPUTS: dict[Role, Input] = {
-    Role.PLANNER: PlannerInput(SESSION, PlannerMode.UPDATE, "Greet by name", "task-2 is blocked"),
-    Role.QUESTIONER: QuestionerInput(SESSION, QuestionerMode.RESEARCH, 2),
-    Role.EXECUTOR: ExecutorInput(SESSION, "task-2", 2),
-    Role.REVIEWER: ReviewerInput(SESSION, "task-2", f"{SESSION}/tasks.task-2-report-r2.md"),
-    Role.HOLISTIC: HolisticInput(SESSION),
+    Role.PLANNER: Input(SESSION, mode=Mode.UPDATE, user_request="Greet by name", context="task-2 is blocked"),
+    Role.QUESTIONER: Input(SESSION, mode=Mode.RESEARCH, cycle_number=2),
+    Role.EXECUTOR: Input(SESSION, "task-2", 2),
+    Role.REVIEWER: Input(SESSION, "task-2", report_path=f"{SESSION}/tasks.task-2-report-r2.md", mode=Mode.TASK_REVIEW),
+    Role.HOLISTIC: Input(SESSION, mode=Mode.SESSION_REVIEW),
 }
 KNOWN = Knowledge(
     request="REQUEST",
@@ -130,7 +118,7 @@ def test_each_is_told_its_part(role: Role, not_told: set[str]) -> None:
 @pytest.mark.parametrize("role", Role)
 def test_the_schema_and_an_example_stand_in_the_prompt(role: Role) -> None:
     blocks = re.findall(r"^```json\n(.*?)\n```$", told(role), re.DOTALL | re.MULTILINE)
-    assert [json.loads(one) for one in blocks] == [schema_of(role), EXAMPLES[role]]
+    assert [json.loads(one) for one in blocks] == [schema_of(role), example_of(role)]
 
 
 def test_the_report_under_review_is_told_apart_from_earlier_ones() -> None:

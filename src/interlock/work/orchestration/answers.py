@@ -17,8 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from interlock.work.orchestration.contracts import ANSWERS, Answer, Role
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import ANSWERS, Answer, Role, example_of
 from interlock.work.orchestration.rules import Context, faults_of
 from interlock.work.orchestration.shapes import Fault, fit
 
@@ -62,7 +61,7 @@ def read_answer(role: Role, said: str, context: Context | None = None) -> Answer
         return _complaint(ComplaintKind.EMPTY, "$", "is missing: you said nothing", "Answer with one JSON object")
     text = said[-MAX_SAID:]
     kind = ANSWERS[role]
-    search = _Search(text, kind.__struct_fields__)
+    search = _Search(text, tuple(example_of(role)))
     search.run()
     if search.is_too_deep:
         return _complaint(
@@ -73,7 +72,7 @@ def read_answer(role: Role, said: str, context: Context | None = None) -> Answer
     if search.twice:
         wrong = "stands twice in the same object"
         return _complaint(ComplaintKind.SHAPE, f"$…{search.twice[:80]}", wrong, "Give each field once")
-    if search.best == EXAMPLES[role]:
+    if search.best == example_of(role):
         wrong = "is the example, word for word"
         return _complaint(ComplaintKind.EXAMPLE, "$", wrong, "Answer with what you yourself did and found")
     return _checked(kind, search.best, context or Context())

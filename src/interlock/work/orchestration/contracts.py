@@ -1,57 +1,52 @@
-"""PURE. What each role is given, and what it must answer.
+"""What each role is given, and what it must answer, with the schemas and an example of it.
 
     role         is given                                      answers
     planner      SESSION_PATH MODE USER_REQUEST [CONTEXT]      the plan or a part of it, questions, or what blocks it
     questioner   SESSION_PATH MODE CYCLE_NUMBER                questions, with answers where it has found them
     executor     SESSION_PATH TASK_ID ATTEMPT_NUMBER           what it did for one task, and whether that is all
-    reviewer     SESSION_PATH TASK_ID REPORT_PATH              a verdict on one attempt, criterion by criterion
+    reviewer     SESSION_PATH TASK_ID REPORT_PATH MODE         a verdict on one attempt, criterion by criterion
     holistic     SESSION_PATH MODE                             whether the goal is met, and which tasks are missing
 
-The schemas ask for every field and for no other, as the agents' own schema options want it. What is read is wider: a
-field that has nothing to say may be missing or null, and one that we do not know is dropped, because asking again costs
-a whole run of an agent. Only a name that looks like a known one that is missing is complained about: dropping
-`dependsOn` would lose the order of the tasks without a word.
+An answer is what the session keeps of it (`values`) and what only the driver needs. The schemas ask for every field and
+for no other, as the agents' own schema options require. What is read is wider: a field that has nothing to say may be
+missing or null, and an unknown one is dropped, because asking again costs a whole run of an agent. Only a name that
+looks like a known one that is missing is a fault: dropping `dependsOn` would lose the order of the tasks silently.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Final
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from interlock.work.orchestration.values import CriterionResult, Cycle, DiscoveredTask, Part1, Part2, Question, Verdict
+from interlock.work.orchestration.values import Cycle, DiscoveredTask, Part1, Part2, PlannedTask, Question, Verdict
 
 __all__ = [
     "ANSWERS",
     "Answer",
     "ExecutorAnswer",
-    "ExecutorInput",
     "ExecutorStatus",
     "HolisticAnswer",
-    "HolisticInput",
     "Input",
-    "PlannedTask",
+    "Mode",
     "PlannerAnswer",
-    "PlannerInput",
-    "PlannerMode",
     "PlannerStatus",
     "QuestionerAnswer",
-    "QuestionerInput",
-    "QuestionerMode",
     "QuestionerStatus",
     "ReviewerAnswer",
-    "ReviewerInput",
-    "ReviewerMode",
     "ReviewerStatus",
     "Role",
+    "example_of",
     "schema_of",
 ]
 
 
 class Role(StrEnum):
-    """Who is asked. The holistic check is the reviewer's too, with another answer."""
+    """The role that is asked. The holistic check is the reviewer's too, with another answer."""
 
     PLANNER = "planner"
     QUESTIONER = "questioner"
@@ -61,23 +56,45 @@ class Role(StrEnum):
 
     @property
     def performer(self) -> Role:
-        """Which of the four it is: whose file, agent and model are used."""
+        """The one of the four whose file, agent and model are used."""
         return Role.REVIEWER if self is Role.HOLISTIC else self
 
     @property
     def called(self) -> str:
-        """What it is called in a sentence."""
+        """Its name in a sentence."""
         return "reviewer of the whole" if self is Role.HOLISTIC else str(self)
 
 
-class PlannerMode(StrEnum):
-    """What the planner is asked for."""
+class Mode(StrEnum):
+    """What the planner, the questioner or the reviewer is asked for."""
 
     INITIALIZE = "INITIALIZE"
     UPDATE = "UPDATE"
     TASK_BREAKDOWN = "TASK_BREAKDOWN"
     QA_COORDINATE = "QA_COORDINATE"
-    """To go on after a cycle of questions and answers; `DISCOVERY` in the source system's contracts."""
+    """To continue after a cycle of questions and answers; `DISCOVERY` in the source system's contracts."""
+    BRAINSTORM = "BRAINSTORM"
+    RESEARCH = "RESEARCH"
+    TASK_REVIEW = "TASK_REVIEW"
+    SESSION_REVIEW = "SESSION_REVIEW"
+    """The holistic check."""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """What a role is given; the names in capitals are the keys of its prompt, and an empty one is left out."""
+
+    session_path: str
+    task_id: str = ""
+    attempt_number: int = 0
+    report_path: str = ""
+    mode: Mode | None = None
+    cycle_number: int = 0
+    user_request: str = ""
+    context: str = ""
+    """Why the planner is asked again: what blocked a task, what is missing, what a person added."""
+
+
+# What each answers
 
 
 class PlannerStatus(StrEnum):
@@ -87,13 +104,6 @@ class PlannerStatus(StrEnum):
     BLOCKED = "blocked"
     NEEDS_CLARIFICATION = "needs_clarification"
     NEEDS_QA_CYCLE = "needs_qa_cycle"
-
-
-class QuestionerMode(StrEnum):
-    """What the questioner is asked for: to find what is not known, or to find it out."""
-
-    BRAINSTORM = "BRAINSTORM"
-    RESEARCH = "RESEARCH"
 
 
 class QuestionerStatus(StrEnum):
@@ -111,83 +121,12 @@ class ExecutorStatus(StrEnum):
     BLOCKED = "blocked"
 
 
-class ReviewerMode(StrEnum):
-    """What the reviewer is asked for."""
-
-    TASK_REVIEW = "TASK_REVIEW"
-    SESSION_REVIEW = "SESSION_REVIEW"
-    """The holistic check."""
-
-
 class ReviewerStatus(StrEnum):
     """How a reviewer ends."""
 
     COMPLETED = "completed"
     ERROR = "error"
     """It could not judge."""
-
-
-# What each is given: the names in capitals are the keys of its prompt
-
-
-class PlannerInput(msgspec.Struct, frozen=True):
-    """For the planner."""
-
-    session_path: str
-    mode: PlannerMode
-    user_request: str
-    context: str = ""
-    """Why it is asked again: what blocked a task, what is missing, what a person added."""
-
-
-class QuestionerInput(msgspec.Struct, frozen=True):
-    """For the questioner."""
-
-    session_path: str
-    mode: QuestionerMode
-    cycle_number: int
-
-
-class ExecutorInput(msgspec.Struct, frozen=True):
-    """For the executor."""
-
-    session_path: str
-    task_id: str
-    attempt_number: int
-
-
-class ReviewerInput(msgspec.Struct, frozen=True):
-    """For the reviewer of a task."""
-
-    session_path: str
-    task_id: str
-    report_path: str
-    mode: ReviewerMode = ReviewerMode.TASK_REVIEW
-
-
-class HolisticInput(msgspec.Struct, frozen=True):
-    """For the reviewer of the whole."""
-
-    session_path: str
-    mode: ReviewerMode = ReviewerMode.SESSION_REVIEW
-
-
-Input = PlannerInput | QuestionerInput | ExecutorInput | ReviewerInput | HolisticInput
-
-
-# What each answers
-
-
-class PlannedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One task of a plan."""
-
-    id: str
-    description: str
-    objective: str = ""
-    criteria: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    depends_on: tuple[str, ...] = ()
-    inherits: tuple[str, ...] = ()
 
 
 class PlannerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -219,74 +158,50 @@ class QuestionerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     blockers: tuple[str, ...] = ()
 
     def cycle(self, number: int) -> Cycle:
-        """As the session keeps it."""
+        """The cycle as the session keeps it."""
         return Cycle(
             number,
             self.questions,
             self.summary,
-            findings=self.critical_findings,
-            validated=self.validated_assumptions,
-            invalidated=self.invalidated_assumptions,
-            unknowns=self.remaining_unknowns,
-            recommendations=self.recommendations,
+            self.critical_findings,
+            self.validated_assumptions,
+            self.invalidated_assumptions,
+            self.remaining_unknowns,
+            self.recommendations,
         )
 
 
-class ExecutorAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ExecutorAnswer(Part1, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=False):
     """What an attempt at a task came to."""
 
     status: ExecutorStatus
     task_id: str
     success_criteria_met: bool
-    objective_recap: str = ""
-    rework_context: str = ""
-    criteria_status: tuple[CriterionResult, ...] = ()
-    summary_of_changes: str = ""
-    verification_results: str = ""
-    discovered_tasks: tuple[DiscoveredTask, ...] = ()
     blockers: tuple[str, ...] = ()
 
     def part1(self) -> Part1:
-        """As the report keeps it."""
-        return Part1(
-            objective_recap=self.objective_recap,
-            criteria_status=self.criteria_status,
-            summary_of_changes=self.summary_of_changes,
-            verification_results=self.verification_results,
-            discovered_tasks=self.discovered_tasks,
-            rework_context=self.rework_context,
-        )
+        """The part of it that the report keeps."""
+        return _kept(self, Part1)
 
 
-class ReviewerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ReviewerAnswer(Part2, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=False):
     """A verdict on one attempt at a task."""
 
     status: ReviewerStatus
     task_id: str
-    verdict: Verdict | None = None
+    verdict: Verdict | None = None  # type: ignore[assignment]
     """None where it could not judge."""
-    review_summary: str = ""
-    criteria_results: tuple[CriterionResult, ...] = ()
-    quality_assessment: str = ""
-    issues: tuple[str, ...] = ()
-    validation_actions: tuple[str, ...] = ()
-    feedback: str = ""
-    reasoning: str = ""
-    discovered_tasks: tuple[DiscoveredTask, ...] = ()
 
     def part2(self) -> Part2:
-        """As the report keeps it; a reviewer that could not judge has qualified nothing."""
-        return Part2(
-            verdict=self.verdict or Verdict.FAILED,
-            review_summary=self.review_summary,
-            criteria_results=self.criteria_results,
-            quality_assessment=self.quality_assessment,
-            issues=self.issues,
-            validation_actions=self.validation_actions,
-            feedback=self.feedback,
-            reasoning=self.reasoning,
-            discovered_tasks=self.discovered_tasks,
-        )
+        """The part of it that the report keeps; a reviewer that could not judge has qualified nothing."""
+        return _kept(msgspec.structs.replace(self, verdict=self.verdict or Verdict.FAILED), Part2)
+
+
+_Part = TypeVar("_Part", Part1, Part2)
+
+
+def _kept(answer: _Part, kind: type[_Part]) -> _Part:
+    return kind(**{name: getattr(answer, name) for name in kind.__struct_fields__})
 
 
 class HolisticAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -308,16 +223,32 @@ ANSWERS: Final[Mapping[Role, type[Answer]]] = {
 }
 
 
+def example_of(role: Role) -> dict[str, Any]:
+    """One answer of a role, as its prompt shows it. Repeated word for word, it is not an answer."""
+    return _examples()[role]
+
+
+@cache
+def _examples() -> dict[str, dict[str, Any]]:
+    content = (Path(__file__).with_name("roles") / "examples.json").read_bytes()
+    return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
+
+
 def schema_of(role: Role) -> dict[str, Any]:
-    """The JSON Schema of a role's answer: an object at its root, every field required, none besides."""
+    """The JSON Schema of a role's answer: an object at its root, every field required, none besides.
+
+    Agents answer in the order of the fields, so it is that of the example: the verdict comes before its reasons.
+    """
     kind = ANSWERS[role]
     _, components = msgspec.json.schema_components([kind])
     parts = {name: _whole(part) for name, part in components.items()}
-    return {**parts.pop(kind.__name__), "$defs": parts}
+    whole = parts.pop(kind.__name__)
+    properties = {name: whole["properties"][name] for name in example_of(role)}
+    return {**whole, "properties": properties, "required": [*properties], "$defs": parts}
 
 
 def _whole(part: dict[str, Any]) -> dict[str, Any]:
-    """What our own code comments on is not the agents' business, and a default is no answer."""
+    """The schema of a type without our own comments and without defaults, which are no answers."""
     kept = {key: value for key, value in part.items() if key not in ("title", "description")}
     if "properties" not in kept:
         return {"type": "string", **kept}

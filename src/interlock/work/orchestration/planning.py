@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from interlock.work.orchestration.contracts import PlannedTask, PlannerAnswer, PlannerStatus
+from interlock.work.orchestration.contracts import PlannerAnswer, PlannerStatus
 from interlock.work.orchestration.shapes import MAX_ITEMS, Fault
-from interlock.work.orchestration.values import TASK_ID, Mark, Plan, Task
+from interlock.work.orchestration.values import TASK_ID, Mark, Plan, PlannedTask, Task
 
 __all__ = ["MAX_TASKS", "merged", "pieces", "plan_faults"]
 
@@ -38,7 +38,7 @@ def merged(plan: Plan | None, answer: PlannerAnswer) -> Plan:
     given = {one.id: one for one in answer.tasks}
     closes = frozenset(answer.closes)
     kept = [_kept(one, given.pop(one.id, None), one.id in closes) for one in before.tasks]
-    return Plan(goal, text, (*kept, *(_new(one) for one in given.values())), before.version + 1)
+    return Plan(goal, text, (*kept, *(Task(one.id, **_words(one)) for one in given.values())), before.version + 1)
 
 
 def _kept(task: Task, given: PlannedTask | None, is_closed: bool) -> Task:
@@ -49,11 +49,7 @@ def _kept(task: Task, given: PlannedTask | None, is_closed: bool) -> Task:
     return task if given is None else replace(task, **_words(given))
 
 
-def _new(given: PlannedTask) -> Task:
-    return msgspec.convert(msgspec.structs.asdict(given), Task)
-
-
-def _words(given: PlannedTask) -> dict[str, object]:
+def _words(given: PlannedTask) -> dict[str, Any]:
     return {name: value for name, value in msgspec.structs.asdict(given).items() if name != "id"}
 
 

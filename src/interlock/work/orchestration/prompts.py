@@ -15,8 +15,7 @@ from typing import Final
 import msgspec
 
 from interlock.work.formats.quoting import fenced
-from interlock.work.orchestration.contracts import Input, PlannerInput, QuestionerInput, Role, schema_of
-from interlock.work.orchestration.examples import EXAMPLES
+from interlock.work.orchestration.contracts import Input, Role, example_of, schema_of
 from interlock.work.orchestration.roles import RoleFile
 from interlock.work.orchestration.values import CriterionResult, Cycle, Plan, Question, QuestionStatus, Task, TaskReport
 from interlock.work.stories.prompts import filled
@@ -82,7 +81,7 @@ def prompt(role: Role, file: RoleFile, given: Input, known: Knowledge, complaint
         f"# Your answer\n\n{_ANSWER}",
         fenced("json", json.dumps(schema_of(role), ensure_ascii=False)),
         "For example, about another project:\n\n"
-        + fenced("json", json.dumps(EXAMPLES[role], ensure_ascii=False, indent=2)),
+        + fenced("json", json.dumps(example_of(role), ensure_ascii=False, indent=2)),
     ]
     if complaint.strip():
         parts.append(_again(complaint))
@@ -99,8 +98,8 @@ def _again(complaint: str) -> str:
 
 
 def _keys(given: Input) -> dict[str, str]:
-    """The input as keys and values; what is empty is not told."""
-    values = {name.upper(): str(value) for name, value in msgspec.structs.asdict(given).items()}
+    """The input as keys and values, without what is empty."""
+    values = {name.upper(): str(value) for name, value in msgspec.structs.asdict(given).items() if value}
     return {name: value for name, value in values.items() if value.strip()}
 
 
@@ -115,7 +114,7 @@ def _line(key: str, value: str) -> str:
 
 def _told(role: Role, given: Input, known: Knowledge) -> Iterator[tuple[str, str]]:
     """Headings, with what stands below them."""
-    if not isinstance(given, PlannerInput):
+    if role is not Role.PLANNER:
         yield "What was asked for", _block(known.request, _MAX_REQUEST)
     if known.plan is not None:
         yield "The goal", _block(known.plan.goal, _MAX_REQUEST)
@@ -151,13 +150,13 @@ def _about_all(role: Role, given: Input, known: Knowledge) -> Iterator[tuple[str
     if role is not Role.HOLISTIC:
         yield "Questions and answers so far", _block(_cycles(known.cycles), _MAX_CYCLES)
     yield "Reports", _reports(known.reports)
-    if isinstance(given, PlannerInput) and known.is_last_word:
+    if role is Role.PLANNER and known.is_last_word:
         yield (
             "No more questions",
             "There will be no more answers. Plan with what is known, and write what you assume into the plan; or "
             "answer `blocked`. A request for another cycle ends the run.",
         )
-    if isinstance(given, QuestionerInput):
+    if role is Role.QUESTIONER:
         yield "This cycle", f"It is cycle {given.cycle_number}. Do not ask again what has been answered."
 
 

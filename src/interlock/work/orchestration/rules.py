@@ -15,10 +15,10 @@ from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
     ExecutorStatus,
     HolisticAnswer,
+    Mode,
     PlannerAnswer,
     PlannerStatus,
     QuestionerAnswer,
-    QuestionerMode,
     QuestionerStatus,
     ReviewerAnswer,
     ReviewerStatus,
@@ -95,7 +95,7 @@ def _questioner_faults(answer: QuestionerAnswer, context: Context) -> Iterator[F
     if not answer.questions:
         yield Fault("$.questions", "is empty", "Give every question of this cycle, with its answer where you have one")
     yield from _question_faults(answer.questions)
-    if context.mode == QuestionerMode.RESEARCH:
+    if context.mode == Mode.RESEARCH:
         given = {one.number for one in answer.questions}
         lost = [str(one.number) for one in context.questions if one.number not in given]
         if lost:

@@ -18,20 +18,14 @@ from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.formats.quoting import shown
 from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
-    ExecutorInput,
     ExecutorStatus,
     HolisticAnswer,
-    HolisticInput,
+    Input,
+    Mode,
     PlannerAnswer,
-    PlannerInput,
-    PlannerMode,
     PlannerStatus,
     QuestionerAnswer,
-    QuestionerInput,
-    QuestionerMode,
     ReviewerAnswer,
-    ReviewerInput,
-    ReviewerMode,
     Role,
 )
 from interlock.work.orchestration.driver_step import RELEASED, RoleAnswer, RunStep
@@ -79,7 +73,7 @@ def _planning(step: RunStep) -> StepResult:
     told, is_last = len(run.wishes), step.counted("qa_cycle") >= step.limit("qa_cycle")
     made = step.ask(
         Role.PLANNER,
-        PlannerInput(step.session_path, PlannerMode(run.mode), run.request, context),
+        Input(step.session_path, mode=Mode(run.mode), user_request=run.request, context=context),
         Knowledge(
             request=run.request,
             plan=run.plan,
@@ -113,7 +107,7 @@ def _planned(step: RunStep, answer: PlannerAnswer, told: int, is_last: bool) -> 
         return [*notes, step.event("planner_completed", None, facts, **data)]
     asked = "; ".join(answer.questions)
     reason = f"the planner still asks, and there are no more answers: {asked}" if is_last else None
-    asks = QuestionerMode.BRAINSTORM if _BRAINSTORM in answer.next_actions else QuestionerMode.RESEARCH
+    asks = Mode.BRAINSTORM if _BRAINSTORM in answer.next_actions else Mode.RESEARCH
     return [step.event("planner_completed", reason, facts, **data, asks=asks)]
 
 
@@ -123,12 +117,12 @@ _BRAINSTORM = "qa_brainstorm"
 
 def _questions(step: RunStep) -> StepResult:
     """One cycle: somebody else finds out what the planner wants to know; without answers it is empty, not a stop."""
-    run, mode = step.run, QuestionerMode(step.run.asks)
+    run, mode = step.run, Mode(step.run.asks)
     number = run.cycle
     begun = next((one for one in run.cycles if one.number == number), None)
     made = step.ask(
         Role.QUESTIONER,
-        QuestionerInput(step.session_path, mode, number),
+        Input(step.session_path, mode=mode, cycle_number=number),
         Knowledge(request=run.request, plan=run.plan, cycles=tuple(run.cycles), asked=run.asked),
         Context(plan=run.plan, mode=mode, questions=begun.questions if begun is not None else ()),
         mode,
@@ -157,7 +151,7 @@ def _executing(step: RunStep) -> StepResult:
     assert task is not None
     made = step.ask(
         Role.EXECUTOR,
-        ExecutorInput(step.session_path, task.id, attempt),
+        Input(step.session_path, task.id, attempt_number=attempt),
         Knowledge(request=run.request, plan=run.plan, task=task, reports=step.reports_for(*task.inherits, task.id)),
         Context(plan=run.plan, task=task),
     )
@@ -225,7 +219,7 @@ def _reviewing(step: RunStep) -> StepResult:
     path = f"{step.session_path}/{report_name(task.id, reports[-1].attempt)}" if reports else step.session_path
     made = step.ask(
         Role.REVIEWER,
-        ReviewerInput(step.session_path, task.id, path),
+        Input(step.session_path, task.id, report_path=path, mode=Mode.TASK_REVIEW),
         Knowledge(
             request=run.request,
             plan=run.plan,
@@ -298,7 +292,7 @@ def _complete(step: RunStep) -> StepResult:
         return [step.event("holistic_check_failed", _said(receipt.reason))]
     made = step.ask(
         Role.HOLISTIC,
-        HolisticInput(step.session_path),
+        Input(step.session_path, mode=Mode.SESSION_REVIEW),
         Knowledge(
             request=run.request,
             plan=run.plan,
@@ -308,7 +302,7 @@ def _complete(step: RunStep) -> StepResult:
             changes=changes(step, run.base, receipt.tree),
         ),
         Context(plan=run.plan),
-        ReviewerMode.SESSION_REVIEW,
+        Mode.SESSION_REVIEW,
     )
     if made is None:
         return NoEvent.RETRY

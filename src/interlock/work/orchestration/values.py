@@ -22,6 +22,7 @@ __all__ = [
     "Part1",
     "Part2",
     "Plan",
+    "PlannedTask",
     "Priority",
     "Question",
     "QuestionStatus",
@@ -91,7 +92,7 @@ class Verdict(StrEnum):
     FAILED = "Failed"
 
 
-class Task(msgspec.Struct, frozen=True, omit_defaults=True):
+class PlannedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One piece of work: small enough for one executor, with criteria that a reviewer can check."""
 
     id: str
@@ -100,9 +101,14 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     criteria: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
-    """The tasks that must be closed before it is begun."""
+    """The tasks that must be closed before it begins."""
     inherits: tuple[str, ...] = ()
     """The tasks whose reports its executor is given."""
+
+
+class Task(PlannedTask, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
+    """A task of a plan, and where it stands."""
+
     mark: Mark = Mark.OPEN
     attempt: int = 1
     note: str = ""
