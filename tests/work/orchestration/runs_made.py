@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from interlock.journal import Holder, Journal, Lease, Transaction
+from interlock.journal import Entry, Holder, Journal, Lease, Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
+from interlock.work.driver.fold import fold
+from interlock.work.orchestration.tally import Tally, take
 from journal.histories import Clock
 
-__all__ = ["Made", "note"]
+__all__ = ["Made", "note", "tally_of"]
 
 DRIVER = Actor(ActorKind.SYSTEM, "driver", Channel.TEST)
 PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.TEST)
 _HOLDER = Holder("a host", "a boot", 1, "a start")
+
+
+def tally_of(entries: Iterable[Entry]) -> Tally:
+    """What these entries, all of one run from its first on, add up to."""
+    return fold(Tally(), take, entries)
 
 
 def note(type_: str, **data: Any) -> Event:

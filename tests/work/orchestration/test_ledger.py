@@ -10,10 +10,9 @@ from interlock.machine import Event
 from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.orchestration.ledger import RUNS, all_runs, runs_of_session
 from interlock.work.orchestration.metrics import measured
-from interlock.work.orchestration.tally import tally_of
 from journal.databases import Address
 from journal.histories import HUMAN, Clock
-from work.orchestration.runs_made import Made
+from work.orchestration.runs_made import Made, tally_of
 
 
 def _anew(journal: Journal, id_: str, now: int) -> object:

@@ -19,12 +19,12 @@ from interlock.work.orchestration.loop import begin, drive
 from interlock.work.orchestration.metrics import RunMetrics, measured, over, rate, sessions_of
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.tally import Tally, take, tally_of
+from interlock.work.orchestration.tally import Tally, take
 from interlock.work.orchestration.values import Task
 from interlock.work.orchestration.verbs import resume
 from journal.histories import Clock
 from work.orchestration.playing import MET, ROLES, done, gone_on, plan, qualified, says, task
-from work.orchestration.runs_made import Made, note
+from work.orchestration.runs_made import Made, note, tally_of
 from work.orchestration.ways import Journeys
 from work.threads.benches import Bench
 

@@ -15,6 +15,7 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.edits import read_back
+from interlock.work.orchestration.session import OnDisk, read_session
 from interlock.work.orchestration.store import Restored, SessionFiles
 from interlock.work.orchestration.values import Mark, Task
 from world.failing import failing
@@ -33,6 +34,10 @@ def _projected(files: SessionFiles, texts: dict[str, str], ours: Callable[[str],
     told: list[Restored] = []
     files.project(ID, texts, ours, told.append)
     return told
+
+
+def _on_disk(files: SessionFiles, id_: str) -> OnDisk:
+    return read_session(files.texts(id_))
 
 
 def _seen(files: SessionFiles) -> dict[str, tuple[bytes, int]]:
@@ -61,7 +66,7 @@ def test_the_newest_session_comes_first_and_what_is_none_is_not_listed(files: Se
 @pytest.mark.parametrize("id_", ["..", "a/b", "", "260131-144400/..", f"{ID}-1", f"{ID}\n", "2601311-44400"])
 def test_no_id_leads_to_another_place(files: SessionFiles, id_: str) -> None:
     calls: list[Callable[[], object]] = [
-        *(lambda: files.path(id_), lambda: files.read(id_, "plan.md"), lambda: files.on_disk(id_)),
+        *(lambda: files.path(id_), lambda: files.read(id_, "plan.md"), lambda: _on_disk(files, id_)),
         *(lambda: files.edited(id_, BEFORE, is_ours), lambda: files.project(id_, BEFORE, is_ours, print)),
     ]
     for call in calls:
@@ -123,7 +128,7 @@ def test_a_persons_edit_is_found_and_once_it_is_read_back_it_is_ours(files: Sess
     files.folder.remove(f"{ID}/plan.questions.md")
     edited = files.edited(ID, AFTER, is_ours)
     assert edited == {"progress.md": text, "tasks.md": "\udcff"}
-    tasks = files.on_disk(ID).plan.tasks
+    tasks = _on_disk(files, ID).plan.tasks
     _, [refused] = read_back(tasks, AFTER, {"tasks.md": edited["tasks.md"]})
     assert (refused.file, refused.line) == ("tasks.md", 1)
     [told] = _projected(files, AFTER, lambda sha256: is_ours(sha256) or sha256 == sha256_of(text))
@@ -137,7 +142,7 @@ def test_a_directory_that_is_a_link_is_not_followed(files: SessionFiles, tmp_pat
     (outside / "plan.md").write_text("theirs")
     files.folder.path.mkdir()
     files.path(ID).symlink_to(outside)
-    for call in (lambda: _projected(files, BEFORE), lambda: files.on_disk(ID)):
+    for call in (lambda: _projected(files, BEFORE), lambda: _on_disk(files, ID)):
         with pytest.raises(InterlockError) as refused:
             call()
         assert refused.value.code == "file_unsafe"
@@ -220,7 +225,7 @@ TASKS = """# Task List
 def test_a_directory_of_the_source_system_goes_on_from_two_files(files: SessionFiles) -> None:
     files.folder.write(f"{ID}/progress.md", PROGRESS.encode())
     files.folder.write(f"{ID}/tasks.md", TASKS.replace("\n", "\r\n").encode())
-    found = files.on_disk(ID)
+    found = _on_disk(files, ID)
     assert (found.state, found.problems, found.plan.goal) == ("reviewing", (), "")
     assert found.planning == {"plan-brainstorm": Mark.DONE, "plan-research": Mark.DONE}
     assert found.plan.tasks == (
@@ -258,7 +263,7 @@ def test_a_directory_of_the_source_system_goes_on_from_two_files(files: SessionF
 )
 def test_marks_on_disk_say_where_to_go_on(files: SessionFiles, old: str, new: str, state: str) -> None:
     files.folder.write(f"{ID}/progress.md", PROGRESS.replace(old, new).encode())
-    assert files.on_disk(ID).state == state
+    assert _on_disk(files, ID).state == state
 
 
 def test_reports_on_disk_say_which_attempt_it_is(files: SessionFiles) -> None:
@@ -268,7 +273,7 @@ def test_reports_on_disk_say_which_attempt_it_is(files: SessionFiles) -> None:
         text = f"# Task Report: somebody-else\n\n---\n## PART 1: IMPLEMENTATION REPORT\n{part2}"
         files.folder.write(f"{ID}/{name}", text.encode())
     files.folder.write(f"{ID}/tasks.task-3-report-r1.md", b"# Task Report: task-3\n")
-    found = files.on_disk(ID)
+    found = _on_disk(files, ID)
     assert {one.id: one.attempt for one in found.plan.tasks} == {"task-1": 1, "task-2": 1, "task-3": 1, "task-4": 3}
     assert [(one.task, one.attempt) for one in found.reports] == [("task-2", 1), ("task-4", 2), ("task-4", 1)]
     assert found.reports[0].part2 is not None
@@ -276,11 +281,11 @@ def test_reports_on_disk_say_which_attempt_it_is(files: SessionFiles) -> None:
 
 
 def test_nothing_on_disk_is_a_new_session_and_nonsense_is_told(files: SessionFiles) -> None:
-    assert files.on_disk(ID).state == "new"
+    assert _on_disk(files, ID).state == "new"
     files.folder.write(f"{ID}/progress.md", PROGRESS.replace("[P]", "[?]").encode())
     files.folder.write(f"{ID}/tasks.md", TASKS.replace("task-1)", "task-2)").encode() + b"\xff\x00")
     (files.path(ID) / "plan.md").symlink_to(files.path(ID) / "progress.md")
-    found = files.on_disk(ID)
+    found = _on_disk(files, ID)
     assert found.problems == (
         "progress.md, line 9: [?] is no mark",
         "tasks.md: tasks wait for each other: task-2 → task-2",

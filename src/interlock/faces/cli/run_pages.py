@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from interlock.faces.cli.output import Output, one_line
 from interlock.faces.cli.styled import Text
 from interlock.work.orchestration.news import words_of
-from interlock.work.orchestration.record import CLOSED_MARKS
+from interlock.work.orchestration.values import CLOSED_MARKS
 
 if TYPE_CHECKING:
     from interlock.work.orchestration.needs import RunNeed

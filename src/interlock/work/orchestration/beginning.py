@@ -20,7 +20,7 @@ from interlock.work.orchestration.changes import is_too_long
 from interlock.work.orchestration.contracts import Role
 from interlock.work.orchestration.edits import unreadable, with_plain_ends
 from interlock.work.orchestration.planning import pieces
-from interlock.work.orchestration.projecting import FileEdits
+from interlock.work.orchestration.projected_files import FileEdits
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import change, run_of
@@ -29,7 +29,7 @@ from interlock.work.orchestration.run_cache import opened
 from interlock.work.orchestration.run_files.names import PLAN, QUESTIONS, TASKS, is_session_id
 from interlock.work.orchestration.session import OnDisk, beside_of, read_session
 from interlock.work.orchestration.store import SessionFiles
-from interlock.work.orchestration.values import Mark, Task, TaskReport
+from interlock.work.orchestration.values import CLOSED_MARKS, Mark, Task, TaskReport
 from interlock.work.settings.values import Settings
 
 __all__ = [
@@ -44,7 +44,6 @@ __all__ = [
 ]
 
 _PERFORMERS = (Role.PLANNER, Role.QUESTIONER, Role.EXECUTOR, Role.REVIEWER)
-_OVER = (Mark.DONE, Mark.CLOSED)
 _PORTION = 50_000
 """In characters, of which each has up to four bytes."""
 
@@ -148,7 +147,7 @@ def _carried(run: Run, why: str) -> Iterator[Event]:
 
 def _fresh(task: Task) -> Task:
     """A task as a new run has it: its attempts are counted anew, and one that waits for its review still does."""
-    if task.mark in _OVER:
+    if task.mark in CLOSED_MARKS:
         return task
     return replace(task, mark=Mark.PENDING if task.mark is Mark.PENDING else Mark.OPEN, attempt=1)
 
@@ -167,8 +166,8 @@ def with_edits(context: DriverContext, run: Run) -> tuple[Run, FileEdits | None]
     """A run that has ended, as a person edited its files since, and what was found of that."""
     journal = context.journal
     cache = opened(context, run.id, journal.machine_of(journal.instance(run.id)))
-    found = cache.papers.edits(cache.run, cache.last_projected)
-    cache.run.projected.update(cache.papers.as_left(cache.run))  # that is no edit for the next run, either
+    found = cache.files.edits(cache.run, cache.last_projected)
+    cache.run.projected.update(cache.files.as_left(cache.run))  # that is no edit for the next run, either
     if found is not None:
         cache.run.beside.update(found.beside(cache.run))
         change(cache.run, found.edits[0], cache.run.updated)

@@ -92,21 +92,21 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
 
     def project(self, *, is_whole: bool = True) -> None:
         """Let the files say what is so. What is in one and is not ours is kept aside, and told."""
-        papers, run = self.cache.papers, self.run
-        wanted = papers.wanted(run, self.cache.log)
-        hashes = papers.hashes(wanted)
+        files, run = self.cache.files, self.run
+        wanted = files.wanted(run, self.cache.log)
+        hashes = files.hashes(wanted)
         fresh = {name: sha256 for name, sha256 in hashes.items() if run.projected.get(name) != sha256}
         known = {*run.projected}
         if fresh:
             self.write(*(noted("projected", files=dict(portion)) for portion in pieces(fresh.items())))
         tell = self.context.tell
-        papers.write(
+        files.write(
             run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
         )
 
     # Asking
 
-    def ask(self, role: Role, given: Input, known: Knowledge, rules: Context, mode: str = "") -> RoleAnswer | None:
+    def ask(self, role: Role, given: Input, known: Knowledge) -> RoleAnswer | None:
         """Ask a role once. None where nothing came of it: it was stopped, has to wait, or may not be asked."""
         run, file = self.run, self._role(role)
         if file is None or self._waits() or self._is_overdrawn():
@@ -117,6 +117,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
             return None
         if isinstance(agent, NoAgent):
             raise agent.error(role.called)
+        mode = "" if known.task is not None else str(given.mode or "")
         asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": self.attempt, "agent": agent.title}
         request = AgentRequest(
             agent=agent,
@@ -142,7 +143,8 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         if heard.result.ending in NO_ATTEMPTS and not _is_network(heard.result):
             self.write(RELEASED)
             return None  # a network that fails is a move of the machine, which bounds it
-        read = read_answer(role, heard.said, rules)
+        questions = next((one.questions for one in known.cycles if one.number == given.cycle_number), ())
+        read = read_answer(role, heard.said, Context(known.plan, known.task, mode, questions))
         if isinstance(read, Complaint):
             is_network = _is_network(heard.result)
             return RoleAnswer(role.called, None, self._complaint(read, heard, is_network), is_network)

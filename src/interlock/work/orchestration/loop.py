@@ -19,12 +19,13 @@ from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.driver_step import RunStep
 from interlock.work.orchestration.planning import pieces
-from interlock.work.orchestration.projecting import FileEdits
+from interlock.work.orchestration.projected_files import FileEdits
 from interlock.work.orchestration.proving import require_ready
 from interlock.work.orchestration.reading import MACHINE
-from interlock.work.orchestration.record import OPEN_MARKS, Run
+from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.run_cache import RunCache, opened
 from interlock.work.orchestration.steps import STEPS
+from interlock.work.orchestration.values import OPEN_MARKS
 
 __all__ = ["MACHINE", "begin", "drive"]
 
@@ -101,7 +102,7 @@ def _settle(step: RunStep, is_whole: bool) -> bool:
         step.project()
         step.note("released")
     elif run.outcome is None:
-        found = step.cache.papers.edits(run, step.cache.last_projected, is_whole=is_whole)
+        found = step.cache.files.edits(run, step.cache.last_projected, is_whole=is_whole)
         is_edited = found is not None and _read_back(step, found)
     step.project(is_whole=is_whole or run.outcome is not None)
     return is_edited

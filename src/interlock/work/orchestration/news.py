@@ -9,25 +9,16 @@ import msgspec
 
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
-from interlock.work.orchestration.record import ActiveRole
+from interlock.work.orchestration.record import AtWork
 
 __all__ = ["AtWork", "RunNews", "news_of", "words_of"]
 
 Data = dict[str, Any]
 _ABOUT = 300
+_MISSING = "something is missing"
 
 
-class AtWork(msgspec.Struct, frozen=True):
-    """A role that is asked now: who plays it, and on what."""
-
-    role: str
-    mode: str
-    task: str | None
-    attempt: int
-    agent: str
-
-
-def words_of(asked: AtWork | ActiveRole) -> str:
+def words_of(asked: AtWork) -> str:
     """Who is at work on what, in a few words."""
     again = f", attempt {asked.attempt}" if asked.task and asked.attempt > 1 else ""
     about = f" on {asked.task}{again}" if asked.task else f" {asked.mode}" if asked.mode else ""
@@ -52,10 +43,10 @@ def news_of(entry: Entry) -> AtWork | RunNews | None:
     name = str(data.get("type", "")) if entry.event == NOTED else entry.event
     if name == "asked":
         return AtWork(data["role"], data["mode"], data["task"], data["attempt"], data["agent"])
-    told = _NEWS.get(name, _nothing)(entry, data, facts)
-    if told is None:
+    tell = _NEWS.get(name)
+    if tell is None:
         return None
-    text, is_good = told
+    text, is_good = tell(entry, data, facts)
     if entry.to_state == "Failed" and entry.from_state != "Failed":
         is_good = False
     text = " ".join(text.split())
@@ -68,13 +59,9 @@ def _task(selected: str | None, data: Data) -> str | None:
     return known if isinstance(known, str) else None
 
 
-Told = tuple[str, bool | None] | None
+Told = tuple[str, bool | None]
 Facts = Mapping[str, str]
 Tell = Callable[[Entry, Data, Facts], Told]
-
-
-def _nothing(entry: Entry, data: Data, facts: Facts) -> Told:
-    return None
 
 
 def _planned(entry: Entry, data: Data, facts: Facts) -> Told:
@@ -116,34 +103,9 @@ def _reviewed(entry: Entry, data: Data, facts: Facts) -> Told:
     return f"{task} Failed{left}: {why}", False
 
 
-def _discovered(entry: Entry, data: Data, facts: Facts) -> Told:
-    found = [str(one.get("id", "")) for one in data.get("tasks", ())]
-    return f"found on the way: {', '.join(found)}", None
-
-
-def _needed(entry: Entry, data: Data, facts: Facts) -> Told:
-    return f"it is planned again: {entry.reason or 'something is missing'}", False
-
-
 def _wished(entry: Entry, data: Data, facts: Facts) -> Told:
     back = "" if entry.from_state == "Planning" else "; what was begun is put back, and counts as no attempt"
     return f"{entry.actor_id} wants more: {entry.reason or ''}. The planner is next{back}", None
-
-
-def _checked(entry: Entry, data: Data, facts: Facts) -> Told:
-    return f"the goal is met: {entry.reason or 'nothing is missing'}", True
-
-
-def _missed(entry: Entry, data: Data, facts: Facts) -> Told:
-    return f"the goal is not met yet: {entry.reason or 'something is missing'}", False
-
-
-def _said(entry: Entry, data: Data, facts: Facts) -> Told:
-    return entry.reason or "", False
-
-
-def _all_closed(entry: Entry, data: Data, facts: Facts) -> Told:
-    return "all tasks are closed; the whole is compared with the goal", None
 
 
 def _invoked(entry: Entry, data: Data, facts: Facts) -> Told:
@@ -151,10 +113,6 @@ def _invoked(entry: Entry, data: Data, facts: Facts) -> Told:
     ending = str(data["ending"])
     told = f"{data['role']} {data['agent']}: {ending}, {data['seconds']:.0f} s{cost}"
     return told, None if ending == "finished" else False
-
-
-def _unusable(entry: Entry, data: Data, facts: Facts) -> Told:
-    return f"the answer cannot be used: {data.get('complaint', '')}", False
 
 
 def _cycled(entry: Entry, data: Data, facts: Facts) -> Told:
@@ -167,14 +125,6 @@ def _cycled(entry: Entry, data: Data, facts: Facts) -> Told:
 def _read_back(entry: Entry, data: Data, facts: Facts) -> Told:
     count = len(data.get("changes", ()))
     return f"somebody edited the files: {count} {'change' if count == 1 else 'changes'} taken in", None
-
-
-def _reopened(entry: Entry, data: Data, facts: Facts) -> Told:
-    return f"{entry.decoded_evidence().task} is open again: somebody unticked it", None
-
-
-def _edited(entry: Entry, data: Data, facts: Facts) -> Told:
-    return "somebody added or unticked tasks, so the goal is not checked yet", None
 
 
 def _stopped(entry: Entry, data: Data, facts: Facts) -> Told:
@@ -195,21 +145,26 @@ _NEWS: Mapping[str, Tell] = {
     "review_pending": _selected,
     "executor_completed": _executed,
     "reviewer_completed": _reviewed,
-    "tasks_discovered": _discovered,
-    "requirements_discovered": _needed,
+    "tasks_discovered": lambda entry, data, facts: (
+        f"found on the way: {', '.join(str(one.get('id', '')) for one in data.get('tasks', ()))}",
+        None,
+    ),
+    "requirements_discovered": lambda entry, data, facts: (f"it is planned again: {entry.reason or _MISSING}", False),
     "requirements_added": _wished,
-    "no_tasks_remaining": _all_closed,
-    "holistic_check_passed": _checked,
-    "holistic_check_failed": _missed,
-    "network_failed": _said,
-    "error": _said,
+    "no_tasks_remaining": lambda *told: ("all tasks are closed; the whole is compared with the goal", None),
+    "holistic_check_passed": lambda entry, *told: (f"the goal is met: {entry.reason or 'nothing is missing'}", True),
+    "holistic_check_failed": lambda entry, *told: (f"the goal is not met yet: {entry.reason or _MISSING}", False),
+    "network_failed": lambda entry, *told: (entry.reason or "", False),
+    "error": lambda entry, *told: (entry.reason or "", False),
     "invoked": _invoked,
-    "unusable": _unusable,
+    "unusable": lambda entry, data, facts: (f"the answer cannot be used: {data.get('complaint', '')}", False),
     "cycle": _cycled,
     "read_back": _read_back,
-    "task_reopened": _reopened,
-    "tasks_edited": _edited,
-    "paused": _stopped,
+    "task_reopened": lambda entry, *told: (
+        f"{entry.decoded_evidence().task} is open again: somebody unticked it",
+        None,
+    ),
+    "tasks_edited": lambda *told: ("somebody added or unticked tasks, so the goal is not checked yet", None),
     "stopped": _stopped,
     "resumed": _resumed,
 }

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from interlock.work.orchestration.values import Mark, Task
+from interlock.work.orchestration.values import CLOSED_MARKS, OPEN_MARKS, Mark, Task
 
 __all__ = [
     "PLANNING",
@@ -30,9 +30,6 @@ PLANNING: Final = ("plan-init", "plan-qa-brainstorm", "plan-qa-research", "plan-
 Resumed = Literal["new", "planning", "executing", "reviewing", "complete"]
 """What a session's directory says of where it stopped: the values of the machine's fact `session`."""
 FaultKind = Literal["twice", "unknown", "cycle"]
-
-_OVER: Final = frozenset({Mark.DONE, Mark.CLOSED})
-_STARTABLE: Final = frozenset({Mark.OPEN, Mark.WORKING})
 
 
 class OrderFault(msgspec.Struct, frozen=True):
@@ -56,14 +53,14 @@ def next_task(tasks: Sequence[Task]) -> Task | None:
     begun = next((one for one in tasks if one.mark is Mark.WORKING), None)
     if begun is not None:
         return begun
-    over = {one.id for one in tasks if one.mark in _OVER}.union(PLANNING)
+    over = {one.id for one in tasks if one.mark in CLOSED_MARKS}.union(PLANNING)
     return next((one for one in tasks if one.mark is Mark.OPEN and over.issuperset(one.depends_on)), None)
 
 
 def waiting(tasks: Sequence[Task]) -> dict[str, tuple[str, ...]]:
     """For each task that could be begun but for others: which of those are not closed, in the order it names them."""
-    over = {one.id for one in tasks if one.mark in _OVER}.union(PLANNING)
-    found = {one.id: _missing(one, over) for one in tasks if one.mark in _STARTABLE}
+    over = {one.id for one in tasks if one.mark in CLOSED_MARKS}.union(PLANNING)
+    found = {one.id: _missing(one, over) for one in tasks if one.mark in OPEN_MARKS}
     return {id_: missing for id_, missing in found.items() if missing}
 
 
@@ -123,6 +120,6 @@ def resumed(planning: Mapping[str, Mark], tasks: Sequence[Task]) -> Resumed:
         return "new"
     if any(one.mark is Mark.PENDING for one in tasks):
         return "reviewing"
-    if not tasks or any(mark not in _OVER for mark in planning.values()):
+    if not tasks or any(mark not in CLOSED_MARKS for mark in planning.values()):
         return "planning"
-    return "executing" if any(one.mark not in _OVER for one in tasks) else "complete"
+    return "executing" if any(one.mark not in CLOSED_MARKS for one in tasks) else "complete"

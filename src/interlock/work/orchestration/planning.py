@@ -7,15 +7,15 @@ one. What is done stays as it was done.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from interlock.work.orchestration.contracts import PlannerAnswer, PlannerStatus
+from interlock.work.orchestration.order import faults
 from interlock.work.orchestration.shapes import MAX_ITEMS, Fault
-from interlock.work.orchestration.values import TASK_ID, Mark, Plan, PlannedTask, Task
+from interlock.work.orchestration.values import CLOSED_MARKS, TASK_ID, Mark, Plan, PlannedTask, Task
 
 __all__ = ["MAX_TASKS", "merged", "pieces", "plan_faults"]
 
@@ -24,8 +24,6 @@ MAX_TASKS: Final = MAX_ITEMS
 _MAX_TASK: Final = 64 * 1024
 _PIECE: Final = 200 * 1024
 """In bytes of JSON: with what else an entry holds, it stays below what the journal keeps in one."""
-_SETTLED: Final = frozenset({Mark.DONE, Mark.CLOSED})
-_WAITING: Final = frozenset({*_SETTLED, Mark.FAILED})
 _CYCLE_SHOWN: Final = 8
 
 
@@ -42,7 +40,7 @@ def merged(plan: Plan | None, answer: PlannerAnswer) -> Plan:
 
 
 def _kept(task: Task, given: PlannedTask | None, is_closed: bool) -> Task:
-    if task.mark in _SETTLED:
+    if task.mark in CLOSED_MARKS:
         return task
     if is_closed:
         return replace(task, mark=Mark.CLOSED)
@@ -75,9 +73,9 @@ def plan_faults(plan: Plan | None, answer: PlannerAnswer) -> Iterator[Fault]:
     if answer.status is not PlannerStatus.COMPLETED:
         return
     known = {one.id: one for one in plan.tasks} if plan else {}
-    faults = [*_name_faults(known, answer), *_task_faults(answer), *_closing_faults(known, answer)]
-    yield from faults
-    if not faults:
+    found = [*_name_faults(known, answer), *_task_faults(answer), *_closing_faults(known, answer)]
+    yield from found
+    if not found:
         yield from _whole_faults(merged(plan, answer), answer)
 
 
@@ -99,7 +97,7 @@ def _name_faults(known: dict[str, Task], answer: PlannerAnswer) -> Iterator[Faul
             yield Fault(path, wrong, "Give each task an id of its own; capitals make no difference")
         elif taken.get(folded, one.id) != one.id:
             yield Fault(path, f"is {one.id!r}", f"The plan has {taken[folded]!r}: write it so, or take another id")
-        elif one.id in known and known[one.id].mark in _SETTLED and _differs(known[one.id], one):
+        elif one.id in known and known[one.id].mark in CLOSED_MARKS and _differs(known[one.id], one):
             wrong = f"is {one.id!r}, which is closed, and what it says is not what was done"
             yield Fault(path, wrong, "Leave it out, and give new work a new id")
         seen.setdefault(folded, place)
@@ -138,7 +136,7 @@ def _closing_faults(known: dict[str, Task], answer: PlannerAnswer) -> Iterator[F
 
 
 def _listed(known: dict[str, Task]) -> str:
-    open_ = [id_ for id_, one in known.items() if one.mark not in _SETTLED]
+    open_ = [id_ for id_, one in known.items() if one.mark not in CLOSED_MARKS]
     shown = ", ".join(open_[:20]) + (", …" if len(open_) > 20 else "")
     return f"Open tasks are: {shown}" if open_ else "No task is open, so there is nothing to close"
 
@@ -153,7 +151,7 @@ def _whole_faults(plan: Plan, answer: PlannerAnswer) -> Iterator[Fault]:
         yield Fault("$.plan", "is empty", "Write the plan, in Markdown")
     if not plan.tasks:
         yield Fault("$.tasks", "is empty", "A completed plan has at least one task; if you cannot plan, say why")
-    elif all(one.mark in _WAITING for one in plan.tasks):
+    elif all(one.mark in CLOSED_MARKS | {Mark.FAILED} for one in plan.tasks):
         wrong = "leaves no task to be done"
         yield Fault("$.tasks", wrong, "Add what is still missing, be it a task that checks, or answer `blocked`")
     if len(plan.tasks) > MAX_TASKS:
@@ -178,12 +176,8 @@ def _dangling(ids: set[str], answer: PlannerAnswer) -> Iterator[Fault]:
 
 def _circles(plan: Plan) -> Iterator[Fault]:
     """The first circle of tasks that wait for each other, in the order in which they wait."""
-    ids = {one.id for one in plan.tasks}
-    graph = {one.id: [other for other in one.depends_on if other in ids] for one in plan.tasks}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        circle = [*reversed(error.args[1])]
-        shown = circle if len(circle) <= _CYCLE_SHOWN else [*circle[: _CYCLE_SHOWN - 1], "…", circle[-1]]
+    circle = next((one.path for one in faults(plan.tasks) if one.kind == "cycle"), ())
+    if circle:
+        shown = circle if len(circle) <= _CYCLE_SHOWN else (*circle[: _CYCLE_SHOWN - 1], "…", circle[-1])
         wrong = f"has tasks that wait for each other: {' waits for '.join(shown)}"
         yield Fault("$.tasks", wrong, "Take one of these out of `depends_on`")

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from interlock.work.driver.record import DriverRecord, PaidRun
-from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport
+from interlock.work.orchestration.values import CLOSED_MARKS, OPEN_MARKS, Cycle, Mark, Plan, Task, TaskReport
 
-__all__ = ["CLOSED_MARKS", "OPEN_MARKS", "ActiveRole", "Invocation", "Run"]
-
-CLOSED_MARKS: Final = frozenset({Mark.DONE, Mark.CLOSED})
-"""Of tasks for which nothing is left to do."""
-OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
-"""Of tasks that are still to be done."""
+__all__ = ["ActiveRole", "AtWork", "Invocation", "Run"]
 
 
-class ActiveRole(msgspec.Struct, frozen=True):
-    """Who is at work for a run, as far as its entries tell: asked, and not heard of since."""
+class AtWork(msgspec.Struct, frozen=True):
+    """A role that is asked: the agent that plays it, and on what."""
 
     role: str
     mode: str
     task: str | None
     attempt: int
     agent: str
+
+
+class ActiveRole(AtWork, frozen=True):
+    """The role at work for a run, as far as its entries tell: asked, and not heard of since."""
+
     at: str
 
 

@@ -12,7 +12,7 @@ from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.fold import Fold
 from interlock.work.driver.open_repository import OpenRepository
-from interlock.work.orchestration.projecting import Papers
+from interlock.work.orchestration.projected_files import ProjectedFiles
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of, take
 from interlock.work.orchestration.run_files.transitions import TransitionLog, transitions
@@ -26,7 +26,7 @@ class RunCache(msgspec.Struct):
     """A run with its files, as they are known so far."""
 
     context: Final[DriverContext]
-    papers: Final[Papers]
+    files: Final[ProjectedFiles]
     fold: Final[Fold[Run]]
     moves: Final[_Moves]
     """The lines of its moves, kept by the fold."""
@@ -68,8 +68,8 @@ def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
     moves = _Moves(machine)
     fold = Fold(id_, moves.reset, moves.take)
     run = fold.read(context.journal)
-    papers = Papers(SessionFiles(context.root, context.state_directory), run.session)
-    return RunCache(context, papers, fold, moves, _log_before(context.journal, run))
+    files = ProjectedFiles(SessionFiles(context.root, context.state_directory), run.session)
+    return RunCache(context, files, fold, moves, _log_before(context.journal, run))
 
 
 class _Moves(msgspec.Struct):

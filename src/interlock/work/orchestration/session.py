@@ -32,12 +32,11 @@ from interlock.work.orchestration.run_files.questions import (
 from interlock.work.orchestration.run_files.reports import parse_report, render_report
 from interlock.work.orchestration.run_files.tasks import parse_tasks, render_tasks
 from interlock.work.orchestration.run_files.text import one_line
-from interlock.work.orchestration.values import Cycle, Mark, Plan, Task, TaskReport, Verdict
+from interlock.work.orchestration.values import OPEN_MARKS, Cycle, Mark, Plan, Task, TaskReport, Verdict
 
 __all__ = ["Known", "OnDisk", "SessionContent", "beside_of", "read_session", "rendered"]
 
 _TITLE: Final = 80
-_AGAIN: Final = frozenset({Mark.OPEN, Mark.WORKING})
 
 
 class SessionContent(msgspec.Struct, frozen=True):
@@ -167,4 +166,4 @@ def _task(id_: str, entry: Task | None, row: ProgressRow | None, own: Sequence[T
     last = next((one for one in own if one.attempt == attempt), None)
     has_failed = last is not None and last.part2 is not None and last.part2.verdict is Verdict.FAILED
     note = row.note if row and entry else ""
-    return replace(known, mark=mark, attempt=attempt + (has_failed and mark in _AGAIN), note=note)
+    return replace(known, mark=mark, attempt=attempt + (has_failed and mark in OPEN_MARKS), note=note)

@@ -33,7 +33,6 @@ from interlock.work.orchestration.order import next_task, resumed, waiting
 from interlock.work.orchestration.planning import MAX_TASKS, merged, pieces
 from interlock.work.orchestration.prompts import Knowledge
 from interlock.work.orchestration.proving import changes, rehearsed, verified
-from interlock.work.orchestration.rules import Context
 from interlock.work.orchestration.run_files.names import report_name
 from interlock.work.orchestration.values import Cycle, Mark, Part2, Task, TaskReport, Verdict
 from interlock.work.verification.receipt import Receipt
@@ -51,7 +50,7 @@ def _initializing(step: RunStep) -> StepResult:
     """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
     run = step.run
     try:
-        step.cache.papers.check()
+        step.cache.files.check()
     except InterlockError as error:
         return [step.event("error", _said(f"{error.message} {error.hint}"))]
     if run.parent is None and not rehearsed(step):  # a thread has done so in its preflight
@@ -81,8 +80,6 @@ def _planning(step: RunStep) -> StepResult:
             reports=step.reports_for(*run.reports),
             is_last_word=is_last,
         ),
-        Context(plan=run.plan, mode=run.mode),
-        run.mode,
     )
     if made is None:
         return NoEvent.RETRY
@@ -124,8 +121,6 @@ def _questions(step: RunStep) -> StepResult:
         Role.QUESTIONER,
         Input(step.session_path, mode=mode, cycle_number=number),
         Knowledge(request=run.request, plan=run.plan, cycles=tuple(run.cycles), asked=run.asked),
-        Context(plan=run.plan, mode=mode, questions=begun.questions if begun is not None else ()),
-        mode,
     )
     if made is None:
         return NoEvent.RETRY
@@ -153,7 +148,6 @@ def _executing(step: RunStep) -> StepResult:
         Role.EXECUTOR,
         Input(step.session_path, task.id, attempt_number=attempt),
         Knowledge(request=run.request, plan=run.plan, task=task, reports=step.reports_for(*task.inherits, task.id)),
-        Context(plan=run.plan, task=task),
     )
     if made is None:
         return NoEvent.RETRY
@@ -228,7 +222,6 @@ def _reviewing(step: RunStep) -> StepResult:
             receipt=text(receipt),
             changes=changes(step, run.before.get(task.id, run.base), receipt.tree),
         ),
-        Context(plan=run.plan, task=task),
     )
     if made is None:
         return NoEvent.RETRY
@@ -301,8 +294,6 @@ def _complete(step: RunStep) -> StepResult:
             receipt=text(receipt),
             changes=changes(step, run.base, receipt.tree),
         ),
-        Context(plan=run.plan),
-        Mode.SESSION_REVIEW,
     )
     if made is None:
         return NoEvent.RETRY

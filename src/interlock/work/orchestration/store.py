@@ -20,7 +20,6 @@ from interlock.errors import InterlockError
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.edits import MOST
 from interlock.work.orchestration.run_files.names import TRANSITIONS, check_session_id, is_session_id, session_id
-from interlock.work.orchestration.session import OnDisk, read_session
 from interlock.world.folder import Folder
 
 __all__ = ["DIRECTORY", "Restored", "SessionFiles"]
@@ -69,10 +68,6 @@ class SessionFiles:
         """The text of a file; bytes that are no text stay recognizable as such. None where there is no file."""
         content = self.folder.read(f"{check_session_id(id_)}/{name}", _MOST)
         return None if content is None else content.decode("utf-8", "surrogateescape")
-
-    def on_disk(self, id_: str) -> OnDisk:
-        """What a directory says of its session, whoever wrote it."""
-        return read_session(self.texts(id_))
 
     def texts(self, id_: str) -> dict[str, str]:
         """The texts in a directory, whoever wrote them; what is a link, or no text at all, is none."""

@@ -10,7 +10,7 @@ rest. Until the next entry of a driver, time is `unsettled`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +21,7 @@ from interlock.machine.states import shipped_state
 from interlock.work.formats.times import milliseconds_of
 from interlock.work.orchestration.values import Mark
 
-__all__ = ["RoleUsage", "Tally", "Tried", "take", "tally_of"]
+__all__ = ["RoleUsage", "Tally", "Tried", "take"]
 
 Data = dict[str, Any]
 Count = Callable[["Tally", Entry, Data], None]
@@ -80,14 +80,6 @@ class Tally(msgspec.Struct, omit_defaults=True):
     """The number of the last one; a cycle can be told in parts."""
     used: dict[str, dict[str, RoleUsage]] = {}
     """By role, then by agent."""
-
-
-def tally_of(entries: Iterable[Entry]) -> Tally:
-    """What these entries, all of one run from its first on, add up to."""
-    tally = Tally()
-    for entry in entries:
-        take(tally, entry)
-    return tally
 
 
 def take(tally: Tally, entry: Entry) -> None:

@@ -30,12 +30,11 @@ from interlock.work.orchestration.planning import MAX_TASKS
 from interlock.work.orchestration.run_files.document import Edit, EditKind, Sheet, diff
 from interlock.work.orchestration.run_files.names import ID, PROGRESS, TASKS
 from interlock.work.orchestration.run_files.progress import ProgressRow, ProgressSheet
-from interlock.work.orchestration.values import Mark, Task
+from interlock.work.orchestration.values import CLOSED_MARKS, Mark, Task
 
 __all__ = ["task_edits"]
 
 _FIELDS: Final = ("description", "objective", "criteria", "files", "depends_on", "inherits")
-_UNTICKED: Final = frozenset({Mark.DONE, Mark.FAILED, Mark.CLOSED})
 _EDITABLE: Final = frozenset({Mark.OPEN, Mark.FAILED})
 _WHY: Final = {
     Mark.DONE: "stays as it is: a task is [x] when a reviewer has qualified it",
@@ -126,7 +125,7 @@ class _Work:
             self._changes.append(Noted(task.id, row.note))
 
     def _marked(self, task: Task, mark: Mark, line: int) -> None:
-        if mark is Mark.OPEN and task.mark in _UNTICKED:
+        if mark is Mark.OPEN and task.mark in CLOSED_MARKS | {Mark.FAILED}:
             self._changes.append(Unticked(task.id))
         elif mark is Mark.CLOSED and task.mark in _EDITABLE:
             self._changes.append(Closed(task.id))

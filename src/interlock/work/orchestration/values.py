@@ -12,6 +12,8 @@ from typing import Final
 import msgspec
 
 __all__ = [
+    "CLOSED_MARKS",
+    "OPEN_MARKS",
     "TASK_ID",
     "Category",
     "Confidence",
@@ -48,6 +50,12 @@ class Mark(StrEnum):
     """It waits for a person."""
     CLOSED = "C"
     """It will not be done."""
+
+
+CLOSED_MARKS: Final = frozenset({Mark.DONE, Mark.CLOSED})
+"""The marks of tasks for which nothing is left to do."""
+OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
+"""The marks of tasks that are still to be done."""
 
 
 class Category(StrEnum):

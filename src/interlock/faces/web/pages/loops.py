@@ -15,9 +15,9 @@ from interlock.journal import Entry, Instance
 from interlock.journal.ids import time_text
 from interlock.work.driver.transcripts import newest_log, spoken, tail_of
 from interlock.work.orchestration.news import RunNews, news_of, words_of
-from interlock.work.orchestration.record import CLOSED_MARKS, Run
+from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.orchestration.values import TaskReport
+from interlock.work.orchestration.values import CLOSED_MARKS, TaskReport
 from interlock.work.stories.limits import used_up
 from interlock.work.stories.opening import limits_of
 from interlock.work.stories.replay import loop_of

@@ -23,7 +23,7 @@ from interlock.work.orchestration.run_files.names import TRANSITIONS
 from interlock.work.orchestration.session import Known, SessionContent, beside_of, rendered
 from interlock.work.orchestration.store import Restored, SessionFiles
 
-__all__ = ["FileEdits", "Papers", "session_of"]
+__all__ = ["FileEdits", "ProjectedFiles", "session_of"]
 
 _TRIAL: Final = ".trial"
 """A file that is there for a moment, to see whether files can be written."""
@@ -67,7 +67,7 @@ class FileEdits(msgspec.Struct, frozen=True):
         return self.edits[1]
 
 
-class Papers(msgspec.Struct):
+class ProjectedFiles(msgspec.Struct):
     """The files of one session."""
 
     files: Final[SessionFiles]
