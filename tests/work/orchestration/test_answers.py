@@ -213,7 +213,8 @@ def test_the_example_is_no_answer(role: Role) -> None:
         (
             Role.EXECUTOR,
             executed(success_criteria_met=False),
-            "`$.success_criteria_met` is false, and the status is `completed`. Go on until it is, or answer `failed`",
+            "`$.success_criteria_met` is false, and the status is `completed`. "
+            "Continue until it is, or answer `failed`",
         ),
         (
             Role.EXECUTOR,

@@ -110,7 +110,7 @@ def test_a_name_that_looks_like_a_missing_one_is_a_fault_and_others_are_dropped(
     task = {"id": "task-1", "description": "x", "criteria": ["y"], key: ["task-2"], "notes": {"deep": [1]}}
     fitted = fit(ANSWERS[Role.PLANNER], {"status": "completed", "tasks": [task], "confidence": 0.9})
     said = [str(one) for one in fitted.faults]
-    named = f"`$.tasks[0].{key}` is no field of the answer. Did you mean `{meant}`? Then call it so."
+    named = f"`$.tasks[0].{key}` is not a field of the answer. Did you mean `{meant}`? Rename it."
     assert said == ([named] if meant else [])
 
 

@@ -280,7 +280,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "never closed": (b"---\nname: x\nQualify it all.\n", "line 1: the front matter is never closed."),
     "no prompt": (b"---\nname: x\n---\n\n", "line 4: it has no prompt."),
     "no text": (b"---\nname: x\n---\n\xff\xfe\n", "line 4: it is not UTF-8."),
-    "no yaml": (b"---\nname: [x\n---\nQualify.\n", "the front matter is no YAML"),
+    "no yaml": (b"---\nname: [x\n---\nQualify.\n", "the front matter is not valid YAML"),
 }
 
 

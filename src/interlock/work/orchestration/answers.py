@@ -2,8 +2,8 @@
 
 The JSON may be all that was said, stand in a fenced block, or somewhere in prose. What counts is the last object that
 could be the answer, which is one with at least two of its fields. If that one has faults, an earlier one without does
-not take its place: whoever corrected "Qualified" to "failed" must not be held to the first word. For the same reason
-nothing inside an object that breaks off is looked at, nor anything before an answer that does.
+not take its place: an agent that corrected "Qualified" to "failed" must not be held to the first word. For the same
+reason nothing inside an object that breaks off is looked at, nor anything before an answer that does.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from interlock.work.orchestration.shapes import Fault, fit
 __all__ = ["MAX_SAID", "Complaint", "ComplaintKind", "read_answer"]
 
 MAX_SAID: Final = 4 * 1024 * 1024
-"""How much of a text is looked at, from its end: 2,000 tasks of two thousand characters."""
+"""The characters of a text that are read, from its end: 2,000 tasks of two thousand characters."""
 _MAX_FAULTS: Final = 10
 _MAX_BROKEN: Final = 1000
-"""After how many objects that break off nothing more is looked for: telling where each does takes its time."""
+"""The objects that break off before the search ends: finding where each does takes its time."""
 _START: Final = re.compile(r'\{\s*"(?P<key>[^"\\]{1,100})"\s*:\s*(?:["\[{0-9-]|true|false|null)')
-"""Where an object begins, and not a piece of code with braces."""
+"""The beginning of an object, and not of a piece of code with braces."""
 _LONGEST_INTEGER: Final = 18
 
 
 class ComplaintKind(StrEnum):
-    """What kind of complaint it is."""
+    """The kind of a complaint."""
 
     EMPTY = "empty"
     NO_JSON = "no_json"
@@ -46,7 +46,7 @@ class ComplaintKind(StrEnum):
 
 
 class Complaint(msgspec.Struct, frozen=True):
-    """Why what was said is no answer."""
+    """The reasons why a text is not an answer."""
 
     trouble: ComplaintKind
     faults: tuple[Fault, ...]
@@ -56,7 +56,7 @@ class Complaint(msgspec.Struct, frozen=True):
 
 
 def read_answer(role: Role, said: str, context: Context | None = None) -> Answer | Complaint:
-    """What a role answered, or why that is no answer. It never raises, whatever was said."""
+    """Return the answer of a role, or why there is none. It never raises."""
     if not said.strip():
         return _complaint(ComplaintKind.EMPTY, "$", "is missing: you said nothing", "Answer with one JSON object")
     text = said[-MAX_SAID:]
@@ -108,15 +108,15 @@ def _complaint(trouble: ComplaintKind, path: str, wrong: str, expected: str) -> 
 
 
 class _Search(msgspec.Struct):
-    """Goes through a text once: what was read, or broke off, is never read again."""
+    """One pass over a text: what was read, or broke off, is never read again."""
 
     text: str
     names: tuple[str, ...]
     best: dict[str, Any] | None = None
     error: str = ""
-    """Where the last object breaks off that could have been the answer."""
+    """The place at which the last object breaks off that could have been the answer."""
     breaks_off: bool = False
-    """Whether that is after the best."""
+    """True if that is after the best."""
     twice: str = ""
     is_too_deep: bool = False
     _doubles: list[str] = msgspec.field(default_factory=list)
@@ -157,5 +157,5 @@ class _Search(msgspec.Struct):
 
 
 def _integer(digits: str) -> int | str:
-    """A number; one that nobody counts to stays a text, which no number of an answer is."""
+    """The number; an absurdly long one stays a text, which no number of an answer is."""
     return int(digits) if len(digits) <= _LONGEST_INTEGER else digits

@@ -1,4 +1,4 @@
-"""How a run comes to be: for a goal, after another one on the same directory, or on a directory that was found."""
+"""Begin a run: for a goal, after another one on the same directory, or on a directory that was found."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PORTION = 50_000
 
 
 def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | None = None) -> dict[str, str]:
-    """Which agent plays which role: what was asked for, what the settings say, or what its file says."""
+    """The agent of each role: as it was asked for, as the settings say, or as the role's file says."""
     worker = given.get("agent") or settings.text("agent.name")
     judge = given.get("judge") or given.get("agent") or settings.text("agent.judge") or worker
     found: dict[str, str] = {}
@@ -70,14 +70,14 @@ def role_hashes(context: DriverContext) -> dict[str, str]:
 
 
 def roles_now(context: DriverContext, run: Run) -> dict[str, str]:
-    """Who plays which role of a run that a person goes on with: where a role's file is another now, whom that names."""
+    """The agents of a run that a person resumes; a role whose file has changed gets the agent that it names now."""
     now, hashes = roles_of(context.settings, {}, context.root), role_hashes(context)
     changed = {role for role, sha256 in hashes.items() if run.files.get(role) != sha256} - {*run.chosen}
     return {role: now[role] if role in changed else name for role, name in run.roles.items()}
 
 
 def session_name(context: DriverContext) -> str:
-    """The name of a new session's directory, which none has, and no run before had."""
+    """The name of a new session's directory, which no other session has or had."""
     journal = context.journal
     taken = tuple(run_of(journal.entries(instance=one.id, most=1)).session for one in journal.recent(MACHINE, 5))
     files = SessionFiles(context.root, context.state_directory)
@@ -96,7 +96,7 @@ def begin(
 ) -> str:
     """A new run for a goal; there is one at a time, besides those that threads drive.
 
-    One that carries another goes on with its plan on its directory, every task that is not over with a fresh start;
+    One that carries another continues its plan on its directory, every task that is not over with a fresh start;
     with a reason why, it begins by planning. `decided` is the note of who wanted that.
     """
     data = {
@@ -114,7 +114,7 @@ def begin(
         known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]
         if known:
             message = f"A run is under way: {known[-1].id}."
-            raise Refusal("run_open", message, "`ralph orchestrate resume` goes on with it, `add` gives it more to do.")
+            raise Refusal("run_open", message, "`ralph orchestrate resume` continues it, `add` gives it more to do.")
         made = transaction.create(MACHINE, event, parent=parent).entry.instance
         for note in _carried(carries, why) if carries is not None else ():
             transaction.append(made, note)
@@ -126,7 +126,7 @@ def begin(
 
 
 def _carried(run: Run, why: str) -> Iterator[Event]:
-    """What a run takes over: the plan, what was asked, the reports, and by which the files are known again."""
+    """The notes of what a run takes over: the plan, questions, reports, and the hashes of its files."""
     tasks = tuple(_fresh(one) for one in run.plan.tasks)
     for place, portion in enumerate(pieces(tasks)):
         yield noted("tasks", tasks=portion, is_first=place == 0)
@@ -146,14 +146,14 @@ def _carried(run: Run, why: str) -> Iterator[Event]:
 
 
 def _fresh(task: Task) -> Task:
-    """A task as a new run has it: its attempts are counted anew, and one that waits for its review still does."""
+    """The task for a new run: its attempts are counted again from 1, and one that waits for its review still does."""
     if task.mark in CLOSED_MARKS:
         return task
     return replace(task, mark=Mark.PENDING if task.mark is Mark.PENDING else Mark.OPEN, attempt=1)
 
 
 def beside_notes(files: Mapping[str, str]) -> Iterator[Event]:
-    """What is written down of files that people wrote into, in portions that fit into an entry of the journal each."""
+    """The notes of files that people wrote into, in portions that fit into an entry each."""
     for name, text in files.items():
         for start in range(0, len(text) or 1, _PORTION):
             yield noted("beside", file=name, text=text[start : start + _PORTION], is_first=start == 0)
@@ -163,11 +163,11 @@ def beside_notes(files: Mapping[str, str]) -> Iterator[Event]:
 
 
 def with_edits(context: DriverContext, run: Run) -> tuple[Run, FileEdits | None]:
-    """A run that has ended, as a person edited its files since, and what was found of that."""
+    """A run that has ended, with what a person edited in its files since, and these edits."""
     journal = context.journal
     cache = opened(context, run.id, journal.machine_of(journal.instance(run.id)))
     found = cache.files.edits(cache.run, cache.last_projected)
-    cache.run.projected.update(cache.files.as_left(cache.run))  # that is no edit for the next run, either
+    cache.run.projected.update(cache.files.as_left(cache.run))  # not an edit for the next run, either
     if found is not None:
         cache.run.beside.update(found.beside(cache.run))
         change(cache.run, found.edits[0], cache.run.updated)
@@ -176,7 +176,7 @@ def with_edits(context: DriverContext, run: Run) -> tuple[Run, FileEdits | None]
 
 
 def found_on_disk(context: DriverContext, session: str) -> Run | None:
-    """A session that no run is known of, as its files say it, whoever wrote them; None where there is no directory.
+    """The session of a directory without a known run, as its files say it; None if there is no such directory.
 
     Refuses with `session_unreadable` what cannot be right in them.
     """
@@ -187,7 +187,7 @@ def found_on_disk(context: DriverContext, session: str) -> Run | None:
     disk = read_session(texts)
     problems = [*disk.problems, *_problems(texts, disk)]
     if problems:
-        hint = "Mend that in the files, then say it again."
+        hint = "Fix that in the files, then run the command again."
         raise Refusal("session_unreadable", f"{session} cannot be gone on with: {'; '.join(problems[:5])}.", hint)
     reports: dict[str, list[TaskReport]] = {}
     for report in sorted(disk.reports, key=lambda one: one.attempt):
@@ -206,7 +206,7 @@ def found_on_disk(context: DriverContext, session: str) -> Run | None:
 
 
 def _problems(texts: Mapping[str, str], disk: OnDisk) -> Iterator[str]:
-    """Why a directory cannot become a run besides what its tasks say."""
+    """The reasons why a directory cannot become a run, apart from its tasks."""
     wrong = [one for name, text in texts.items() if (one := unreadable(name, text))]
     yield from (one.sentence.rstrip(".") for one in wrong)
     if not disk.plan.goal.strip() and not disk.plan.tasks:

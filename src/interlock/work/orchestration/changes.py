@@ -1,4 +1,4 @@
-"""PURE. What a person may change in the files of a session, as values."""
+"""PURE. The changes that a person may make in the files of a session, as values."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 ]
 
 MOST_OF_ONE: Final = 200 * 1024
-"""What a task, an answer, a note or a plan that a person wrote may have, in bytes: it goes into an entry."""
+"""The maximum bytes of a task, an answer, a note or a plan that a person wrote: it goes into an entry."""
 
 
 def is_too_long(value: object) -> bool:
-    """Whether it is more than one entry of the journal is given."""
+    """True if the value does not fit into one entry of the journal."""
     return len(msgspec.json.encode(value)) > MOST_OF_ONE
 
 
@@ -54,13 +54,13 @@ class Added(msgspec.Struct, frozen=True, tag=True):
 
 
 class Changed(msgspec.Struct, frozen=True, tag=True):
-    """An open task that is another now: its description, objective, criteria, files or dependencies."""
+    """An open task with another description, objective, criteria, files or dependencies."""
 
     task: Task
 
 
 class Noted(msgspec.Struct, frozen=True, tag=True):
-    """What a person wrote behind a task."""
+    """The note that a person wrote behind a task."""
 
     task: str
     note: str
@@ -102,7 +102,7 @@ class NotTaken(msgspec.Struct, frozen=True):
 
 
 def applied(tasks: Sequence[Task], changes: Iterable[Change]) -> tuple[Task, ...]:
-    """The tasks after what was changed; what is no change of tasks changes nothing."""
+    """The tasks after these changes; changes of other things are ignored."""
     found = {one.id: one for one in tasks}
     order: tuple[str, ...] = ()
     for one in changes:
@@ -122,7 +122,7 @@ def applied(tasks: Sequence[Task], changes: Iterable[Change]) -> tuple[Task, ...
 
 
 def _merged(ids: Sequence[str], order: Sequence[str]) -> list[str]:
-    """In the new order; what it does not name stays behind what it came after."""
+    """The ids in the new order; one that it does not name stays behind the one it came after."""
     known = set(ids)
     found = [id_ for id_ in order if id_ in known]
     named = set(found)

@@ -1,4 +1,4 @@
-"""What each role is given, and what it must answer, with the schemas and an example of it.
+"""The input of each role and the answer it must give, with schemas and examples.
 
     role         is given                                      answers
     planner      SESSION_PATH MODE USER_REQUEST [CONTEXT]      the plan or a part of it, questions, or what blocks it
@@ -66,7 +66,7 @@ class Role(StrEnum):
 
 
 class Mode(StrEnum):
-    """What the planner, the questioner or the reviewer is asked for."""
+    """The kind of work that the planner, the questioner or the reviewer is asked for."""
 
     INITIALIZE = "INITIALIZE"
     UPDATE = "UPDATE"
@@ -81,7 +81,7 @@ class Mode(StrEnum):
 
 
 class Input(msgspec.Struct, frozen=True):
-    """What a role is given; the names in capitals are the keys of its prompt, and an empty one is left out."""
+    """The input of a role; in capitals, its names are the keys of the prompt, and an empty one is left out."""
 
     session_path: str
     task_id: str = ""
@@ -91,14 +91,14 @@ class Input(msgspec.Struct, frozen=True):
     cycle_number: int = 0
     user_request: str = ""
     context: str = ""
-    """Why the planner is asked again: what blocked a task, what is missing, what a person added."""
+    """The reason why the planner is asked again: what blocked a task, what is missing, what a person added."""
 
 
 # What each answers
 
 
 class PlannerStatus(StrEnum):
-    """How a planner ends."""
+    """The outcome of a planner."""
 
     COMPLETED = "completed"
     BLOCKED = "blocked"
@@ -107,14 +107,14 @@ class PlannerStatus(StrEnum):
 
 
 class QuestionerStatus(StrEnum):
-    """How a questioner ends."""
+    """The outcome of a questioner."""
 
     COMPLETED = "completed"
     BLOCKED = "blocked"
 
 
 class ExecutorStatus(StrEnum):
-    """How an attempt at a task ends."""
+    """The outcome of an attempt at a task."""
 
     COMPLETED = "completed"
     FAILED = "failed"
@@ -122,7 +122,7 @@ class ExecutorStatus(StrEnum):
 
 
 class ReviewerStatus(StrEnum):
-    """How a reviewer ends."""
+    """The outcome of a reviewer."""
 
     COMPLETED = "completed"
     ERROR = "error"
@@ -172,7 +172,7 @@ class QuestionerAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ExecutorAnswer(Part1, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=False):
-    """What an attempt at a task came to."""
+    """The result of one attempt at a task."""
 
     status: ExecutorStatus
     task_id: str
@@ -205,7 +205,7 @@ def _kept(answer: _Part, kind: type[_Part]) -> _Part:
 
 
 class HolisticAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the goal is met, and the tasks that are missing where it is not."""
+    """The holistic check: whether the goal is met, and the tasks that are missing where it is not."""
 
     met: bool
     summary: str
@@ -248,7 +248,7 @@ def schema_of(role: Role) -> dict[str, Any]:
 
 
 def _whole(part: dict[str, Any]) -> dict[str, Any]:
-    """The schema of a type without our own comments and without defaults, which are no answers."""
+    """The schema of a type without our own comments and without defaults."""
     kept = {key: value for key, value in part.items() if key not in ("title", "description")}
     if "properties" not in kept:
         return {"type": "string", **kept}

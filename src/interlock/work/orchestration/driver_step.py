@@ -91,7 +91,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
     # The files
 
     def project(self, *, is_whole: bool = True) -> None:
-        """Let the files say what is so. What is in one and is not ours is kept aside, and told."""
+        """Write the current state to the files. What is in one and is not ours is kept aside, and told."""
         files, run = self.cache.files, self.run
         wanted = files.wanted(run, self.cache.log)
         hashes = files.hashes(wanted)

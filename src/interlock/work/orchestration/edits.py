@@ -1,6 +1,6 @@
-"""PURE. What a person's edits of a session's files mean.
+"""PURE. The meaning of a person's edits of a session's files.
 
-Each file is compared as it was last projected with as it is, so only what somebody changed is looked at, whatever has
+Each file is compared as it was last projected with as it is, so only what a person changed is looked at, whatever has
 happened in the run since. What counts becomes a change, and what does not a sentence with the file and its line.
 
 A file that is gone means nothing: it is written again. Reports, instructions and the log are not edited.
@@ -71,7 +71,7 @@ def is_readable(name: str, text: str) -> bool:
 
 
 def unreadable(name: str, text: str) -> NotTaken | None:
-    """Why nothing of a file is read: it is too long, or holds a control character."""
+    """The reason why nothing of a file is read: it is too long, or holds a control character."""
     if len(text) > MOST:
         return NotTaken(name, None, f"it has more than {MOST} characters, so nothing of it was read")
     plain = with_plain_ends(text)

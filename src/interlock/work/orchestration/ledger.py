@@ -1,4 +1,4 @@
-"""The tallies of all runs as a projection of the journal: each entry is counted once, by whoever asks next."""
+"""The tallies of all runs as a projection of the journal: each entry is counted once, when it is next asked for."""
 
 from __future__ import annotations
 
@@ -87,5 +87,5 @@ def _measured(journal: Journal, rows: list[Row], is_settled: bool) -> list[RunMe
 
 
 def _is_driven(journal: Journal, id_: str, tally: Tally) -> bool:
-    """Whether somebody is at work on a run now; the time of one that has ended is settled."""
+    """True if a driver is at work on the run now, or it has ended, so that its time is settled."""
     return tally.outcome is not None or is_driven(journal, _MACHINE, id_)

@@ -2,7 +2,7 @@
 
 time in each state, task success and failure rates, rework, Q&A cycles, end-to-end duration; and what agents used.
 
-Times are milliseconds. A run's time is split without remainder: each millisecond of it was work in one state, or rest.
+Times are milliseconds. Each millisecond of a run was work in one state, or a pause.
 A task belongs to its session: what failed in one run and was qualified in the next is one task, that needed rework.
 """
 
@@ -20,11 +20,11 @@ from interlock.work.orchestration.values import Mark
 __all__ = ["ENDS", "Overall", "RunMetrics", "SessionMetrics", "TaskMetrics", "measured", "over", "rate", "sessions_of"]
 
 ENDS: Final = {Mark.DONE: "qualified", Mark.FAILED: "failed", Mark.CLOSED: "closed", "": "open"}
-"""How a task stands, by its mark."""
+"""The state of a task, by its mark."""
 
 
 class TaskMetrics(msgspec.Struct, frozen=True):
-    """What became of a task: in a run, or over all runs of a session."""
+    """The result of a task: in a run, or over all runs of a session."""
 
     id: str
     end: str
@@ -33,7 +33,7 @@ class TaskMetrics(msgspec.Struct, frozen=True):
     failed: int
     blocked: int
     is_carried: bool = False
-    """Whether it had ended before the run began; then it is not one of the run's."""
+    """True if it had ended before the run began; then it is not one of the run's."""
 
     @property
     def attempts(self) -> int:
@@ -56,16 +56,16 @@ class RunMetrics(msgspec.Struct, frozen=True):
     outcome: str | None
     began: int
     states: Mapping[str, int]
-    """How long it was in each state, with somebody at work."""
+    """The time in each state with a driver at work."""
     rested: int
-    """How long it stood where it was: stopped, or without a driver."""
+    """The time in which it was paused or had no driver."""
     entered: Mapping[str, int]
     tasks: tuple[TaskMetrics, ...]
     cycles: int
     used: Mapping[tuple[str, str], RoleUsage]
     """By role and agent."""
     is_resting: bool = False
-    """Whether it has not ended, and nobody is at work on it now."""
+    """True if it has not ended and has no driver now."""
 
     @property
     def worked(self) -> int:
@@ -84,7 +84,7 @@ class RunMetrics(msgspec.Struct, frozen=True):
 def measured(id_: str, tally: Tally, now: int | None = None, *, is_driven: bool = True) -> RunMetrics:
     """A run as it stands now; without a `now`, only what is settled, which never becomes less.
 
-    Of a run that has not ended, the time since its driver's last entry is work if it `is_driven` now, else rest.
+    Of a run that has not ended, the time since its driver's last entry is work if it `is_driven` now, else a pause.
     """
     states, rested, unsettled = dict(tally.worked), tally.rested, dict(tally.unsettled) if now is not None else {}
     if now is not None and tally.outcome is None:
@@ -138,7 +138,7 @@ class SessionMetrics(msgspec.Struct, frozen=True):
 
     @property
     def between(self) -> int:
-        """How long it waited between two runs, which is for a person."""
+        """The time between its runs, in which it waited for a person."""
         return max(0, self.duration - sum(one.duration for one in self.runs))
 
     @property
@@ -180,30 +180,30 @@ def sessions_of(runs: Iterable[RunMetrics]) -> list[SessionMetrics]:
 
 
 class Overall(msgspec.Struct, frozen=True):
-    """What runs add up to."""
+    """The totals of several runs."""
 
     runs: int = 0
     outcomes: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """How many runs ended how: `success`, `failure`, `superseded`; and those that are `open`."""
+    """The runs by outcome: `success`, `failure`, `superseded`; and those that are `open`."""
     states: Mapping[str, int] = msgspec.field(default_factory=dict)
     entered: Mapping[str, int] = msgspec.field(default_factory=dict)
     rested: int = 0
     between: int = 0
-    """How long sessions waited between two of their runs."""
+    """The time that sessions waited between two of their runs."""
     ends: Mapping[str, int] = msgspec.field(default_factory=dict)
-    """How many tasks stand how; see `ENDS`."""
+    """The tasks by their state; see `ENDS`."""
     qualified: int = 0
     failed: int = 0
     blocked: int = 0
     rework: int = 0
     attempts: Mapping[int, int] = msgspec.field(default_factory=dict)
-    """How many tasks needed so many attempts, of those that had any."""
+    """The tasks by the number of their attempts, of those that had any."""
     reworked: tuple[tuple[str, TaskMetrics], ...] = ()
     """The tasks that needed the most attempts, with their sessions."""
     cycles: Mapping[int, int] = msgspec.field(default_factory=dict)
-    """How many runs had so many Q&A cycles."""
+    """The runs by the number of their Q&A cycles."""
     sessions: tuple[tuple[str | None, int], ...] = ()
-    """Of each session: how its last run ended, and how long it took end to end, in the order of their beginnings."""
+    """Of each session, in the order of their beginnings: how its last run ended, and its duration end to end."""
     run_ends: tuple[tuple[str, int], ...] = ()
     """Of each run that ended: how, and its duration."""
     session_ends: tuple[tuple[str, int], ...] = ()
@@ -220,17 +220,17 @@ class Overall(msgspec.Struct, frozen=True):
 
     @property
     def tried(self) -> int:
-        """How many tasks had an attempt that was judged."""
+        """The number of tasks with an attempt that was judged."""
         return sum(self.attempts.values())
 
     @property
     def tried_again(self) -> int:
-        """How many had more than one."""
+        """The number of those with more than one."""
         return sum(tasks for number, tasks in self.attempts.items() if number > 1)
 
 
 def over(runs: Sequence[RunMetrics], most_reworked: int = 5) -> Overall:
-    """What these runs add up to; of a session, all of its runs or the tasks are counted as if they had begun there."""
+    """The totals of these runs. With only some runs of a session, tasks are counted as if they had begun there."""
     sessions = sessions_of(runs)
     tasks = [(session.id, task) for session in sessions for task in session.tasks]
     again = [one for one in reversed(tasks) if one[1].rework]
@@ -265,7 +265,7 @@ def _sum(several: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def _used(runs: Iterable[RunMetrics]) -> dict[tuple[str, str], RoleUsage]:
-    """Who used what, by role and agent."""
+    """The usage by role and agent."""
     found: dict[tuple[str, str], RoleUsage] = {}
     for key, one in (pair for run in runs for pair in run.used.items()):
         known = found.setdefault(key, RoleUsage())

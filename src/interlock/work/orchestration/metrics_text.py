@@ -23,7 +23,7 @@ _USED: Final[tuple[tuple[str, str, Callable[[RoleUsage], float]], ...]] = (
 
 
 def prometheus_text(overall: Overall) -> str:
-    """What runs add up to, for a Prometheus server to scrape. Counters never shrink if only settled time is given."""
+    """The totals of runs, for a Prometheus server to scrape. Counters never shrink if only settled time is given."""
     return text(_lines(overall))
 
 

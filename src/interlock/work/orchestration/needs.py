@@ -1,4 +1,4 @@
-"""PURE. What a run that failed needs of a person: why it ended, what is known of it, and what would help."""
+"""PURE. The help that a run that failed needs from a person: why it ended, what is known of it, and what would help."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ class Cause(StrEnum):
 
 
 class RunNeed(msgspec.Struct, frozen=True):
-    """What a run needs of a person."""
+    """The help that a run needs from a person."""
 
     cause: Cause
     says: str
-    """What happened, in a sentence."""
+    """One sentence on what happened."""
     help: str
-    """What a person can do about it."""
+    """The step that a person can take."""
     details: tuple[str, ...] = ()
-    """What is known of it, a line each: feedback, blockers, what our verifiers refuse."""
+    """Lines with feedback, blockers, and what our verifiers refuse."""
     questions: tuple[str, ...] = ()
-    """What a person can answer right here."""
+    """The questions that a person can answer right here."""
     task: str | None = None
 
     @property
     def may_pass(self) -> bool:
-        """Whether trying again can help without anything being changed."""
+        """True if trying again can help without a change."""
         return self.cause in (Cause.NETWORK, Cause.ANSWER)
 
 
 def need_of(run: Run, entry: Entry) -> RunNeed:
-    """What a run needs, by the entry with which it failed."""
+    """The help that a run needs, by the entry with which it failed."""
     evidence = entry.decoded_evidence()
     facts, reason = evidence.facts, (entry.reason or "").strip()
     planner, executor, verdict = facts.get("planner"), facts.get("executor"), facts.get("verdict")
@@ -76,8 +76,8 @@ def need_of(run: Run, entry: Entry) -> RunNeed:
         return _task(run, evidence, reason)
     if entry.event == "network_failed":
         says = "An agent could not be reached, however long it was waited for."
-        return RunNeed(Cause.NETWORK, says, "Look after the network or the service, then let it go on.", _lines(reason))
-    return RunNeed(Cause.OTHER, "The run failed.", "Mend what it names, then let it go on.", _lines(reason))
+        return RunNeed(Cause.NETWORK, says, "Check the network or the service, then resume the run.", _lines(reason))
+    return RunNeed(Cause.OTHER, "The run failed.", "Fix what it names, then resume the run.", _lines(reason))
 
 
 def _questions(evidence: Evidence) -> RunNeed:
@@ -105,12 +105,12 @@ def _task(run: Run, evidence: Evidence, reason: str) -> RunNeed:
             who = "an answer could not be used"
     says = f"{task}{about} failed in attempt {attempt}, its last: {who}."
     return RunNeed(
-        Cause.TASK, says, "Say what should change, or mend it yourself and let it go on.", details, task=task
+        Cause.TASK, says, "Say what should change, or fix it yourself and resume the run.", details, task=task
     )
 
 
 def _seen(receipt: Receipt) -> Iterator[str]:
-    """Which of our verifiers do not pass, and the end of what they printed."""
+    """Our verifiers that do not pass, each with the end of its output."""
     for one in receipt.verifiers:
         if not one.passed:
             yield f"$ {one.command}"

@@ -1,4 +1,4 @@
-"""PURE. What happens in a run, in words: a line for each entry that somebody who watches wants to know of."""
+"""PURE. The news of a run, in words: a line for each entry that a person who watches it wants to see."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _MISSING = "something is missing"
 
 
 def words_of(asked: AtWork) -> str:
-    """Who is at work on what, in a few words."""
+    """The role at work and its task, in a few words."""
     again = f", attempt {asked.attempt}" if asked.task and asked.attempt > 1 else ""
     about = f" on {asked.task}{again}" if asked.task else f" {asked.mode}" if asked.mode else ""
     return f"{asked.role} {asked.agent}{about}"
 
 
 class RunNews(msgspec.Struct, frozen=True):
-    """Something that happened in a run: what, to which task, and in words."""
+    """An event of a run: its name, its task, and a sentence."""
 
     event: str
     text: str
@@ -37,7 +37,7 @@ class RunNews(msgspec.Struct, frozen=True):
 
 
 def news_of(entry: Entry) -> AtWork | RunNews | None:
-    """What an entry of a run tells; None where it is our own bookkeeping."""
+    """The news in an entry of a run; None for our own bookkeeping."""
     evidence = entry.decoded_evidence()
     data, facts = evidence.data, evidence.facts
     name = str(data.get("type", "")) if entry.event == NOTED else entry.event
@@ -124,7 +124,7 @@ def _cycled(entry: Entry, data: Data, facts: Facts) -> Told:
 
 def _read_back(entry: Entry, data: Data, facts: Facts) -> Told:
     count = len(data.get("changes", ()))
-    return f"somebody edited the files: {count} {'change' if count == 1 else 'changes'} taken in", None
+    return f"the files were edited: {count} {'change' if count == 1 else 'changes'} taken in", None
 
 
 def _stopped(entry: Entry, data: Data, facts: Facts) -> Told:
@@ -161,10 +161,10 @@ _NEWS: Mapping[str, Tell] = {
     "cycle": _cycled,
     "read_back": _read_back,
     "task_reopened": lambda entry, *told: (
-        f"{entry.decoded_evidence().task} is open again: somebody unticked it",
+        f"{entry.decoded_evidence().task} is open again: it was unticked",
         None,
     ),
-    "tasks_edited": lambda *told: ("somebody added or unticked tasks, so the goal is not checked yet", None),
+    "tasks_edited": lambda *told: ("tasks were added or unticked, so the goal is not checked yet", None),
     "stopped": _stopped,
     "resumed": _resumed,
 }

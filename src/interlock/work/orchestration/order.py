@@ -1,6 +1,6 @@
-"""PURE. Which task is next, which wait for which, what is wrong with the order, and where a session goes on.
+"""PURE. The order of tasks: the next one, which wait for which, what is wrong, and where a session continues.
 
-Each of these looks at every task and every dependency a constant number of times, so that 1,000 tasks are no matter.
+Each function looks at every task and every dependency a constant number of times.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ PLANNING: Final = ("plan-init", "plan-qa-brainstorm", "plan-qa-research", "plan-
 """The steps of planning. A task may name one among what it depends on: no task is begun before they are done."""
 
 Resumed = Literal["new", "planning", "executing", "reviewing", "complete"]
-"""What a session's directory says of where it stopped: the values of the machine's fact `session`."""
+"""The place at which a session stopped, by its directory: the values of the machine's fact `session`."""
 FaultKind = Literal["twice", "unknown", "cycle"]
 
 
 class OrderFault(msgspec.Struct, frozen=True):
-    """What is wrong: an id that is there twice, a dependency that is no task, or tasks that wait for each other."""
+    """A fault: an id that is there twice, an unknown dependency, or tasks that wait for each other."""
 
     kind: FaultKind
     path: tuple[str, ...]
@@ -69,9 +69,9 @@ def _missing(task: Task, over: Collection[str]) -> tuple[str, ...]:
 
 
 def faults(tasks: Sequence[Task]) -> tuple[OrderFault, ...]:
-    """What is wrong with ids and dependencies; nothing of it means that every task gets its turn.
+    """The faults of ids and dependencies; if there are none, every task gets its turn.
 
-    Where cycles hang together, one of them is told; with that one mended, the next.
+    Of cycles that share tasks, one is returned; once it is fixed, the next.
     """
     counted = Counter(one.id for one in tasks)
     found = [OrderFault("twice", (id_,)) for id_, count in counted.items() if count > 1]
@@ -81,7 +81,7 @@ def faults(tasks: Sequence[Task]) -> tuple[OrderFault, ...]:
 
 
 def _cycles(tasks: Sequence[Task], known: Mapping[str, int]) -> Iterable[tuple[str, ...]]:
-    """What is never ready waits for something that is never ready: following that leads around."""
+    """Tasks that are never ready wait for others that are never ready: following those leads around."""
     needs = {one.id: [name for name in _missing(one, PLANNING) if name in known] for one in tasks}
     over = _ever_ready(needs)
     on = {id_: next(name for name in names if name not in over) for id_, names in needs.items() if id_ not in over}
@@ -112,7 +112,7 @@ def _ever_ready(needs: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def resumed(planning: Mapping[str, Mark], tasks: Sequence[Task]) -> Resumed:
-    """Where a session goes on, by the marks on disk; a task that waits for a person counts as open.
+    """The place at which a session continues, by the marks on disk; a task that waits for a person counts as open.
 
     A session whose steps of planning are not on disk, but whose tasks are, was planned.
     """

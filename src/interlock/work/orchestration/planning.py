@@ -1,4 +1,4 @@
-"""PURE. What a planner's answer makes of a plan, and why it cannot.
+"""PURE. A plan after a planner's answer, and the faults of an answer that cannot be taken.
 
 An answer names only the tasks that are new or change: what it leaves out stays, so that forgetting a task never loses
 one. What is done stays as it was done.
@@ -20,7 +20,7 @@ from interlock.work.orchestration.values import CLOSED_MARKS, TASK_ID, Mark, Pla
 __all__ = ["MAX_TASKS", "merged", "pieces", "plan_faults"]
 
 MAX_TASKS: Final = MAX_ITEMS
-"""How many tasks a plan may have, those that are done included."""
+"""The maximum number of tasks in a plan, those that are done included."""
 _MAX_TASK: Final = 64 * 1024
 _PIECE: Final = 200 * 1024
 """In bytes of JSON: with what else an entry holds, it stays below what the journal keeps in one."""
@@ -69,7 +69,7 @@ def pieces(values: Iterable[_One]) -> Iterator[tuple[_One, ...]]:
 
 
 def plan_faults(plan: Plan | None, answer: PlannerAnswer) -> Iterator[Fault]:
-    """Why an answer cannot be taken, each with its place."""
+    """The reasons why an answer cannot be taken, each with its place."""
     if answer.status is not PlannerStatus.COMPLETED:
         return
     known = {one.id: one for one in plan.tasks} if plan else {}
@@ -89,7 +89,7 @@ def _name_faults(known: dict[str, Task], answer: PlannerAnswer) -> Iterator[Faul
             yield Fault(
                 path,
                 f"is {one.id[:80]!r}",
-                "It must begin with `task-` and go on with letters, digits and single hyphens, as `task-7` or "
+                "It must begin with `task-` and continue with letters, digits and single hyphens, as `task-7` or "
                 "`task-add-login` do, and have 64 characters at most",
             )
         elif folded in seen:

@@ -1,8 +1,8 @@
-"""The files of a session as its driver keeps them: made to say what the journal says, and people's edits read back.
+"""The files of a session as its driver keeps them: written from the journal, and people's edits read back.
 
-A text is noted by its hash before it is written, so whatever else is found in a file was written by somebody, also
-where it is what was there before: whoever puts that back means it. What is found after an agent was at work is taken
-for the agent's: it is kept aside, and the file says again what is so. What is found while none was is a person's.
+The hash of a text is noted before it is written, so any other text in a file was written by a person or an agent, also
+where it is what was there before: a person who puts that back means it. What is found after an agent was at work counts
+as the agent's: it is kept aside, and the file is restored. What is found while none was at work is a person's.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from interlock.work.orchestration.store import Restored, SessionFiles
 __all__ = ["FileEdits", "ProjectedFiles", "session_of"]
 
 _TRIAL: Final = ".trial"
-"""A file that is there for a moment, to see whether files can be written."""
+"""A file that exists for a moment, to see whether files can be written."""
 
 
 def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside]] | None = None) -> SessionContent:
-    """What the files of a run's session say."""
+    """The content of the files of a run's session."""
     return SessionContent(
         id=run.session,
         plan=run.plan,
@@ -46,14 +46,14 @@ def session_of(run: Run, log: str = "", beside: Mapping[str, Mapping[str, Beside
 
 
 class FileEdits(msgspec.Struct, frozen=True):
-    """What somebody wrote into the files, and what it means."""
+    """The edits of a person, and the texts that they were read from."""
 
     edits: Edits
     texts: Mapping[str, str]
     """Those that were read, line by line."""
 
     def beside(self, run: Run) -> dict[str, str]:
-        """Those in which people wrote between our lines something else than they had, with plain ends of lines."""
+        """The texts in which what people wrote between our lines has changed, with plain line ends."""
         plain = {name: with_plain_ends(text) for name, text in self.texts.items()}
         was = {name: beside_of(name, run.beside.get(name, "")) for name in plain}
         return {name: text for name, text in plain.items() if beside_of(name, text) != was[name]}
@@ -73,31 +73,31 @@ class ProjectedFiles(msgspec.Struct):
     files: Final[SessionFiles]
     session: Final[str]
     _texts: dict[str, str] = msgspec.field(default_factory=dict)
-    """What each was last made to be from here."""
+    """The text that was last written to each from here."""
     _beside: dict[str, tuple[str, Mapping[str, Beside]]] = msgspec.field(default_factory=dict)
-    """What people wrote between our lines of each, and the text that it was read in."""
+    """The text of each with what people wrote between our lines, and that alone."""
     _known: Known = msgspec.field(default_factory=dict)
     _hashes: dict[str, tuple[str, str]] = msgspec.field(default_factory=dict)
     _seen: FileHashes = msgspec.field(default_factory=FileHashes)
     _place: str = ""
     _logged: tuple[str, object] = ("", None)
-    """What the log was made to be, and the file as it was then."""
+    """The text that was last written to the log, and the state of the file then."""
 
     def check(self) -> None:
-        """Raise what keeps the session from having a directory, such as a link in its place."""
+        """Raise an error if the session cannot have a directory, such as for a link in its place."""
         self.files.folder.names(self.session)
         self.files.folder.write(f"{self.session}/{_TRIAL}", b"")
         self.files.folder.remove(f"{self.session}/{_TRIAL}")
 
     def as_left(self, run: Run) -> dict[str, str]:
-        """The files that a driver did not come to any more, by their hashes."""
+        """The files that a driver did not get to before it ended, by their hashes."""
         now = {name: self._seen.hash(self._path(name)) for name in run.left}
         return {name: sha256 for name, sha256 in now.items() if sha256 is not None and sha256 in run.left[name]}
 
     # Reading back
 
     def edits(self, run: Run, last: Callable[[], Run], *, is_whole: bool = True) -> FileEdits | None:
-        """What a person edited, compared with what was last projected; None where nothing was.
+        """The edits of a person since the files were last projected; None if there are none.
 
         `last` gives the run as it was then, for files that were not written from here. Unless it `is_whole`, only
         the files are looked at that people may edit.
@@ -125,7 +125,7 @@ class ProjectedFiles(msgspec.Struct):
     # Writing
 
     def wanted(self, run: Run, log: str) -> dict[str, str]:
-        """What the files are to be."""
+        """The texts that the files should have."""
         for name, text in run.beside.items():
             known = self._beside.get(name)
             if known is None or known[0] is not text:
@@ -134,13 +134,13 @@ class ProjectedFiles(msgspec.Struct):
         return rendered(session_of(run, log, beside), self._known)
 
     def hashes(self, wanted: Mapping[str, str]) -> dict[str, str]:
-        """By which they are known again; the log is known by its beginning."""
+        """The hashes by which the texts are recognized; the log is recognized by its beginning."""
         return {name: self._hash(name, text) for name, text in wanted.items() if name != TRANSITIONS}
 
     def write(
         self, run: Run, wanted: Mapping[str, str], tell: Callable[[Restored], None], *, is_whole: bool = True
     ) -> None:
-        """Let the files say this; what is in one and is not ours is kept aside first.
+        """Write these texts to the files; what is in one and is not ours is kept aside first.
 
         Unless it `is_whole`, a file that was made to say this already, and that nobody may edit, is not looked at.
         """

@@ -1,4 +1,4 @@
-"""PURE. All that one invocation of a role is told.
+"""PURE. The prompt of one invocation of a role.
 
 The role's own words, its input as KEY: value lines, what it has to know, the answer's schema with an example, and what
 was wrong with its last answer. What people and agents wrote stands in blocks that nothing in it can end, and each part
@@ -50,10 +50,10 @@ you work with. It does not change who you are or how you answer."""
 
 
 class Knowledge(msgspec.Struct, frozen=True):
-    """What a run knows when it invokes a role; each role is told its part of it."""
+    """The knowledge of a run when it invokes a role; each role gets its part of it."""
 
     request: str = ""
-    """What the person asked for, and has added since."""
+    """The goal, with what the person has added since."""
     plan: Plan | None = None
     task: Task | None = None
     """The task at hand, of an executor or a reviewer."""
@@ -61,13 +61,13 @@ class Knowledge(msgspec.Struct, frozen=True):
     """Of the task at hand and of those it inherits from, or of all; the oldest first."""
     cycles: tuple[Cycle, ...] = ()
     asked: tuple[str, ...] = ()
-    """What the planner wants to know."""
+    """The questions of the planner."""
     is_last_word: bool = False
-    """Whether the planner gets no more answers."""
+    """True if the planner gets no more answers."""
     receipt: str = ""
-    """What our own verifiers found."""
+    """The results of our own verifiers."""
     changes: str = ""
-    """What a reviewer is to judge, as a patch."""
+    """The changes to be reviewed, as a patch."""
 
 
 def prompt(role: Role, file: RoleFile, given: Input, known: Knowledge, complaint: str = "") -> str:
@@ -93,7 +93,7 @@ def _again(complaint: str) -> str:
         "# Your last answer could not be used\n\n"
         + _block(complaint, _MAX_COMPLAINT)
         + "\n\nWhat you did is still there and counts: undo nothing, and do nothing a second time. See what of it is "
-        "there, and answer again with this mended."
+        "there, and answer again with this fixed."
     )
 
 
@@ -260,7 +260,7 @@ def _items(texts: Iterable[str]) -> str:
 
 
 def _block(text: str, most: int) -> str:
-    """What others wrote. A run of backticks that no text needs is cut: the fence around it would be as long again."""
+    """A text of others as a code block. Very long runs of backticks are cut: the fence around it would be longer."""
     return fenced("text", _BACKTICKS.sub(r"\1", _cut(text.strip(), most))) if text.strip() else ""
 
 

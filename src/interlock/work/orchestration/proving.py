@@ -1,4 +1,4 @@
-"""What our own verifiers see of the work: the reviewer's verdict needs it, and nobody's word takes its place."""
+"""Our own verifiers: a reviewer's verdict needs them, and no agent's word takes their place."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rehearsed(step: RunStep) -> bool:
 
 
 def verified(step: RunStep) -> Receipt | None:
-    """What our verifiers see of the tree as it is now, noted as soon as it is there; None where it was stopped.
+    """The receipt of our verifiers for the current tree, noted at once; None if they were stopped.
 
     A tree that has passed them already is not looked at again.
     """
@@ -94,12 +94,12 @@ def _request(step: RunStep, plan: VerificationPlan) -> Request:
 
 
 def _is_of(receipt: Receipt, plan: VerificationPlan) -> bool:
-    """Whether it tells of these verifiers."""
+    """True if the receipt is of these verifiers."""
     return [one.command for one in receipt.verifiers] == [one.command for one in plan.verifiers]
 
 
 def changes(step: RunStep, before: str, tree: str) -> str:
-    """What differs between two trees, as a patch; nothing where one of them is there no more."""
+    """The changes between two trees, as a patch; empty if one of them is gone."""
     try:
         return step.context.git.diff(step.cache.repository, before, tree).text
     except InterlockError:

@@ -1,4 +1,4 @@
-"""A run, found and read; for whoever only looks."""
+"""Finding runs and reading them, for callers that only look."""
 
 from __future__ import annotations
 

@@ -49,9 +49,9 @@ class Run(DriverRecord):
     reason: str = ""
     started: str = ""
     roles: dict[str, str] = msgspec.field(default_factory=dict)
-    """Which agent plays which role, `name` or `name:model`."""
+    """The agent of each role, `name` or `name:model`."""
     files: dict[str, str] = msgspec.field(default_factory=dict)
-    """The hashes of the roles' files that a person began or went on with."""
+    """The hashes of the roles' files with which a person began or resumed it."""
     chosen: tuple[str, ...] = ()
     """The roles whose agents a person named, whatever their files and the settings say."""
     base: str = ""
@@ -60,37 +60,37 @@ class Run(DriverRecord):
     cycles: list[Cycle] = msgspec.field(default_factory=list)
     reports: dict[str, list[TaskReport]] = msgspec.field(default_factory=dict)
     planning: dict[str, Mark] = msgspec.field(default_factory=dict)
-    """Where the steps of planning stand."""
+    """The marks of the steps of planning."""
     mode: str = "INITIALIZE"
-    """What the planner is asked for next."""
+    """The next mode of the planner."""
     asks: str = ""
-    """What the questioner is asked for next, because the planner has asked; empty where it is the planner's turn."""
+    """The next mode of the questioner, because the planner has asked; empty if it is the planner's turn."""
     cycle: int = 0
     """The number of the cycle that the questioner is at."""
     asked: tuple[str, ...] = ()
-    """What the planner wants to know."""
+    """The questions of the planner."""
     why: str = ""
-    """Why it is planned again: what blocked, what is missing, what a person wants."""
+    """The reason why it is planned again: what blocked, what is missing, what a person wants."""
     task: str | None = None
     before: dict[str, str] = msgspec.field(default_factory=dict)
     """The tree that each task was begun on."""
     complaint: str = ""
     unusable: int = 0
-    """How many answers in a row could not be used, of a role whose answer moves nothing by itself."""
+    """The unusable answers in a row of a role whose answer does not move the run."""
     retry_at: float = 0.0
-    """When a network that failed is tried again."""
+    """The time at which a network that failed is tried again."""
     receipt: dict[str, Any] | None = None
-    """What our verifiers saw of the task that is reviewed."""
+    """The results of our verifiers for the task under review."""
     at_work: ActiveRole | None = None
     invocations: list[Invocation] = msgspec.field(default_factory=list)
     wishes: list[str] = msgspec.field(default_factory=list)
-    """What a person has added to the goal."""
+    """The requirements that a person has added."""
     told: int = 0
-    """How many of these a plan was made with."""
+    """The number of these that the plan includes."""
     discovered: int = 0
-    """How many tasks were found on the way and added."""
+    """The number of tasks that were discovered and added."""
     projected: dict[str, str] = msgspec.field(default_factory=dict)
-    """The hash of what each file was last made to be."""
+    """The hash of the text last projected to each file."""
     left: dict[str, set[str]] = msgspec.field(default_factory=dict)
     """The hashes of what else may be in a file as long as it is not known that it was written: what was there before
     it, and edits that were taken in."""
@@ -100,11 +100,11 @@ class Run(DriverRecord):
     beside: dict[str, str] = msgspec.field(default_factory=dict)
     """The files as people last wrote them, where something of theirs stands between our lines."""
     is_foreign: bool = False
-    """Whether an agent, or what it wrote, was let run, and it is not known that it has ended."""
+    """True while an agent, or what it wrote, may still run."""
     words: int = 0
-    """How often what the tasks say, or their order, has changed: their marks aside."""
+    """The number of changes of the tasks' words or order; marks do not count."""
     asked_at: str = ""
-    """When something was last asked or answered."""
+    """The time of the last question or answer."""
     verdict: str = ""
     """The last verdict, and why."""
     moves: list[tuple[str, str, str]] = msgspec.field(default_factory=list)
@@ -124,7 +124,7 @@ class Run(DriverRecord):
 
     @property
     def untold(self) -> list[str]:
-        """What a person added and no plan was made with yet."""
+        """The requirements that no plan includes yet."""
         return self.wishes[self.told :]
 
     @property
@@ -134,7 +134,7 @@ class Run(DriverRecord):
 
     @property
     def request(self) -> str:
-        """All that people want of the run."""
+        """The goal with all that people added."""
         return "\n\n".join([self.goal, *self.wishes])
 
     @property

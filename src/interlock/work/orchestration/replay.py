@@ -1,4 +1,4 @@
-"""PURE. What a run's entries add up to: a table of what each move says, and one of what was noted."""
+"""PURE. The fold of a run's entries: one table for its moves, and one for its notes."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _INIT, _BRAINSTORM, _RESEARCH, _BREAKDOWN = PLANNING
 
 
 def run_of(entries: Iterable[Entry]) -> Run:
-    """What these entries, all of one run from its first on, add up to."""
+    """The run that these entries, from its first on, add up to."""
     return fold(Run(), take, entries)
 
 
 def take(run: Run, entry: Entry) -> None:
-    """Let a run be as it is after its next entry."""
+    """Update the run with its next entry."""
     data = entry.decoded_evidence().data
     run.version, run.updated = entry.version, entry.time
     if (run.left or run.found) and entry.actor_kind == ActorKind.SYSTEM and data.get("type") != "projected":
-        run.left = {}  # a driver goes on only after it has written all files
+        run.left = {}  # a driver continues only after it has written all files
         run.found = {} if run.projected else run.found
     if entry.version == 1:
         run.id, run.started, run.state, run.entered = entry.instance, entry.time, entry.to_state, 1
@@ -66,7 +66,7 @@ def _move(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _nothing(run: Run, entry: Entry, data: Data) -> None:
-    """It says nothing more than the state."""
+    """Ignore an entry that says nothing more than the state."""
 
 
 def _mark(run: Run, id_: str, **values: Any) -> None:
@@ -75,7 +75,7 @@ def _mark(run: Run, id_: str, **values: Any) -> None:
 
 
 def _list(run: Run, tasks: tuple[Task, ...]) -> None:
-    """Let these be the tasks, in this order."""
+    """Set the tasks and their order."""
     run.plan = replace(run.plan, tasks=tasks)
     run.words += 1
 
@@ -130,7 +130,7 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
     id_ = str(data["task"])
     answer = entry.decoded_evidence().facts["executor"]
     if answer != "invalid" and "part1" in data:
-        # A resumed run counts attempts anew, and overwrites no report.
+        # A resumed run counts attempts again from 1, and overwrites no report.
         number = max((one.attempt for one in run.reports.get(id_, ())), default=0) + 1
         _report(run, TaskReport(id_, number, msgspec.convert(data["part1"], Part1)))
     if answer == "completed":
@@ -272,7 +272,7 @@ def _projected(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _read_back(run: Run, entry: Entry, data: Data) -> None:
-    """What a person changed in the files."""
+    """Apply what a person changed in the files."""
     change(run, msgspec.convert(data["changes"], tuple[Change, ...]), entry.time)
     for name, sha256 in data["files"].items():
         run.left.setdefault(name, set()).add(sha256)
@@ -285,7 +285,7 @@ def _beside(run: Run, entry: Entry, data: Data) -> None:
 
 
 def change(run: Run, changes: Sequence[Change], at: str) -> None:
-    """Let a run be as a person changed it."""
+    """Apply a person's changes to a run."""
     _list(run, applied(run.plan.tasks, changes))
     for one in changes:
         if isinstance(one, Replanned):
@@ -307,7 +307,7 @@ def _resumed(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _carried(run: Run, entry: Entry, data: Data) -> None:
-    """What a run takes over from the one before it on the same directory."""
+    """Take over the plan of the run before it on the same directory."""
     run.plan = replace(run.plan, goal=data["goal"], text=data["text"])
     run.told, run.why = int(data["told"]), str(data["why"])
     run.planning = {name: Mark(mark) for name, mark in data["planning"].items()}

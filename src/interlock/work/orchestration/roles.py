@@ -1,4 +1,4 @@
-"""Who the four roles are: files such as `ralph-planner.agent.md`, a person's own before the shipped ones.
+"""The four roles: files such as `ralph-planner.agent.md`, a person's own before the shipped ones.
 
     ---
     name: Ralph-Planner                       how it is called
@@ -9,8 +9,8 @@
     ---
     The prompt. `{{TASK_ID}}` and the other keys of its input may stand in it.
 
-Other keys of the front matter belong to other programs and mean nothing here. A file that is there and cannot be used
-is an error: whoever wrote it counts on it.
+Other keys of the front matter belong to other programs and are ignored. A file that exists and cannot be used is an
+error: its author relies on it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def shipped_role(role: Role) -> RoleFile:
 
 
 def parse_role(role: Role, text: str, where: str) -> RoleFile:
-    """What a file says; `role_invalid` with the line where it says nothing that could be used."""
+    """The role in a file; raises `role_invalid` with the line if it cannot be used."""
     whole = text.replace("\r\n", "\n")
     front = FRONT.match(whole)
     if front is None:
@@ -117,7 +117,7 @@ def _fields(text: str, where: str) -> Iterator[tuple[str, Any]]:
     if node is None:
         return
     if not isinstance(node, MappingNode):
-        raise _invalid(where, 2, "the front matter is no list of keys and values", "Write lines such as `name: …`")
+        raise _invalid(where, 2, "the front matter is not a list of keys and values", "Write lines such as `name: …`")
     seen: set[str] = set()
     for key, value in node.value:
         name, line = str(key.value), int(key.start_mark.line) + 2
@@ -133,15 +133,15 @@ def _composed(text: str, where: str) -> Node | None:
     try:
         return composed(text)
     except FrontMatterFault as fault:
-        expected = "Mend the line, or quote its value" if fault.is_marked else "Write lines such as `name: …`"
-        raise _invalid(where, fault.line, f"the front matter is no YAML: {fault.said}", expected) from None
+        expected = "Fix the line, or quote its value" if fault.is_marked else "Write lines such as `name: …`"
+        raise _invalid(where, fault.line, f"the front matter is not valid YAML: {fault.said}", expected) from None
 
 
 def _text(name: str, node: Node, where: str) -> str | None:
     line = int(node.start_mark.line) + 2
     said = " ".join(node.value.split()) if isinstance(node, ScalarNode) else None
     if said is None or len(said) > _MAX_VALUE or not said.isprintable():
-        raise _invalid(where, line, f"`{name}` is no text of {_MAX_VALUE} characters or less", f"Write `{name}: …`")
+        raise _invalid(where, line, f"`{name}` is not a text of at most {_MAX_VALUE} characters", f"Write `{name}: …`")
     if name == "agent" and said and not _AGENT.fullmatch(said):
         raise _invalid(where, line, f"`agent` cannot be {said[:80]!r}", "Name an agent, as `agent: codex` does")
     return said or None
@@ -158,7 +158,7 @@ def _tools(node: Node, where: str) -> tuple[str, ...]:
         parts = [""]
     tools = tuple(str(one).strip() for one in parts)
     if len(tools) > _MAX_TOOLS or any(not one or len(one) > 200 or not one.isprintable() for one in tools):
-        raise _invalid(where, line, "`tools` is no list of names", "Write `tools: [read, search]`")
+        raise _invalid(where, line, "`tools` is not a list of names", "Write `tools: [read, search]`")
     return tools
 
 

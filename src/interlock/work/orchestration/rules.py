@@ -1,6 +1,6 @@
-"""PURE. What an answer of the right shape must also be: about what was asked, and not at odds with itself.
+"""PURE. Checks of an answer of the right shape: it is about what was asked, and does not contradict itself.
 
-Nothing here makes work be done again: every fault is one of words, and is mended by answering better.
+No fault here needs work to be done again: all of them are fixed by a better answer.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from interlock.work.orchestration.values import TASK_ID, DiscoveredTask, Plan, Q
 __all__ = ["MAX_BYTES", "Context", "faults_of"]
 
 MAX_BYTES: Final = 200 * 1024
-"""How much an answer may hold, the tasks of a plan aside: it becomes one entry of the journal."""
+"""The maximum bytes of an answer without the tasks of a plan: it becomes one entry of the journal."""
 _MAX_QUESTIONS: Final = 100
 _SHOWN: Final = 80
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What is known of an invocation, and an answer has to agree with."""
+    """The facts of an invocation that an answer has to agree with."""
 
     plan: Plan | None = None
     task: Task | None = None
     """The task that an executor or a reviewer was asked about."""
     mode: str = ""
     questions: tuple[Question, ...] = ()
-    """What a questioner was given to find out."""
+    """The questions that a questioner was given."""
 
 
 def faults_of(answer: Answer, context: Context) -> Iterator[Fault]:
-    """Why an answer cannot be taken, each with its place."""
+    """The reasons why an answer cannot be taken, each with its place."""
     yield from _size_faults(answer)
     if isinstance(answer, PlannerAnswer):
         yield from _planner_faults(answer, context)
@@ -128,7 +128,7 @@ def _executor_faults(answer: ExecutorAnswer, context: Context) -> Iterator[Fault
         yield from _blocked_faults(answer.blockers)
     if answer.status is not ExecutorStatus.COMPLETED:
         return
-    either = "Go on until it is, or answer `failed` and say what is missing"
+    either = "Continue until it is, or answer `failed` and say what is missing"
     if not answer.success_criteria_met:
         yield Fault("$.success_criteria_met", "is false, and the status is `completed`", either)
     for place, one in enumerate(answer.criteria_status):

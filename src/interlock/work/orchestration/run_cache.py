@@ -1,4 +1,4 @@
-"""What a driver has at hand from one step to the next. All of it can be made anew; none of it is the truth."""
+"""The cache of a driver from one step to the next. All of it can be made again from the journal and the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. All that the files of a session say, as one value: their texts, and what texts say, whoever wrote them."""
+"""PURE. The content of all files of a session, as one value: rendered to their texts, and read from any texts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class SessionContent(msgspec.Struct, frozen=True):
     rules: str = ""
     """The rules for every agent of the session."""
     beside: Mapping[str, Mapping[str, Beside]] = msgspec.field(default_factory=dict)
-    """What people wrote between our lines, by the file; see `beside_of`."""
+    """The texts of people between our lines, by the file; see `beside_of`."""
     words: int = 0
     """Changes with the tasks' words and order, but not with their marks."""
 
@@ -104,7 +104,7 @@ def _instructions(session: SessionContent) -> str:
 
 
 def beside_of(file: str, text: str) -> Mapping[str, Beside]:
-    """What a person wrote between our lines of a file, to be kept when it is written again."""
+    """A person's text between our lines of a file, to be kept when it is written again."""
     if file == PROGRESS:
         return parse_progress(text).beside
     if file == TASKS:
@@ -116,7 +116,7 @@ def beside_of(file: str, text: str) -> Mapping[str, Beside]:
 
 
 class OnDisk(msgspec.Struct, frozen=True):
-    """What the files say, where the session continues, and what in them is wrong."""
+    """The content of the files, where the session continues, and what in them is wrong."""
 
     plan: Plan
     planning: Mapping[str, Mark]

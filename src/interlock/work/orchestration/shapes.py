@@ -1,4 +1,4 @@
-"""PURE. Whether what an agent gave has the shape of an answer: every fault with its place, not only the first."""
+"""PURE. The check that a value has the shape of an answer: every fault with its place, not only the first."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from interlock.journal import CONTROL
 __all__ = ["MAX_ITEMS", "Fault", "Fitted", "fit"]
 
 MAX_ITEMS: Final = 2000
-"""How long a list may be. The longest is that of the tasks: at two runs of an agent each, 2,000 are weeks of work, more
-than a person has read, and more than a plan that every prompt repeats can hold."""
+"""The maximum length of a list. The longest is that of the tasks: at two runs of an agent each, 2,000 are weeks of
+work, more than a person has read, and more than a plan that every prompt repeats can hold."""
 _MAX_FAULTS: Final = 10
 """More at once help nobody, and the answer to an answer must not be longer than it."""
 _MAX_KEYS: Final = 100
@@ -37,7 +37,7 @@ class Fault(msgspec.Struct, frozen=True):
 
 
 class Fitted(msgspec.Struct):
-    """What was given, with what its type wants; it is worth something only where there are no faults."""
+    """A value as its type takes it, valid only if there are no faults."""
 
     value: Any = None
     faults: list[Fault] = msgspec.field(default_factory=list)
@@ -52,7 +52,7 @@ class Fitted(msgspec.Struct):
 
 
 def fit(kind: type, given: object, path: str = "$") -> Fitted:
-    """What was given, as `msgspec.convert` takes it for a type: cleaned, without null and what we do not know."""
+    """The value as `msgspec.convert` takes it for a type: cleaned, without null and unknown fields."""
     fitted = Fitted()
     fitted.value = _fit(kind, given, path, fitted)
     return fitted
@@ -82,7 +82,7 @@ def _fit_struct(kind: type[msgspec.Struct], given: object, path: str, fitted: Fi
     found: dict[str, Any] = {}
     fields = msgspec.structs.fields(kind)
     for key, meant in _near(given, [one.name for one in fields]):
-        fitted.blame(f"{path}.{_shown(key)}", "is no field of the answer", f"Did you mean `{meant}`? Then call it so")
+        fitted.blame(f"{path}.{_shown(key)}", "is not a field of the answer", f"Did you mean `{meant}`? Rename it")
     for one in fields:
         value = given.get(one.name)
         if value is not None:
@@ -131,7 +131,7 @@ def _wanted(kind: Any) -> str:
 
 
 def _named(given: object) -> str:
-    """What was given, in a few words."""
+    """The value in a few words."""
     if given is None:
         return "null"
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""What a run does in each state: one function a state. It asks a role, or our verifiers, and says what came of it.
+"""The step of each state of a run: one function each, which asks a role or our verifiers and returns the result.
 
 None means that nothing came of it: it was stopped or has to wait; the next pass does it again.
 """
@@ -43,11 +43,11 @@ __all__ = ["STEPS"]
 _BACK_OFF = 5.0
 """Seconds until a network that failed once is tried again; doubled with each time more."""
 _AGAIN = 2
-"""How often a role is asked again whose answer moves nothing by itself."""
+"""The number of times that a role is asked again whose answer does not move the run."""
 
 
 def _initializing(step: RunStep) -> StepResult:
-    """Where a run goes on: a new one plans, one on a directory that is there does what its tasks say."""
+    """Decide where a run continues: a new one plans, one on an existing directory does what its tasks say."""
     run = step.run
     try:
         step.cache.files.check()
@@ -91,7 +91,7 @@ def _planning(step: RunStep) -> StepResult:
 
 
 def _planned(step: RunStep, answer: PlannerAnswer, told: int, is_last: bool) -> list[Event]:
-    """What a planner's answer comes to: a plan, a cycle of questions, or the end."""
+    """The events of a planner's answer: a plan, a cycle of questions, or the end."""
     facts = {"planner": str(answer.status)}
     if answer.status is PlannerStatus.BLOCKED:
         why = f"the planner is blocked: {'; '.join(answer.blockers)}"
@@ -113,7 +113,7 @@ _BRAINSTORM = "qa_brainstorm"
 
 
 def _questions(step: RunStep) -> StepResult:
-    """One cycle: somebody else finds out what the planner wants to know; without answers it is empty, not a stop."""
+    """Ask the questioner what the planner wants to know; without answers the cycle is empty, and the run continues."""
     run, mode = step.run, Mode(step.run.asks)
     number = run.cycle
     begun = next((one for one in run.cycles if one.number == number), None)
@@ -161,7 +161,7 @@ def _executing(step: RunStep) -> StepResult:
 
 
 def _executed(step: RunStep, answer: ExecutorAnswer, told: dict[str, object]) -> list[Event]:
-    """What an attempt comes to. One that failed for want of something that nobody planned is planned anew."""
+    """The events of an attempt. One that failed because something was not planned is planned again."""
     found = "; ".join(f"{one.id}: {one.description} ({one.rationale})" for one in answer.discovered_tasks)
     why = "; ".join(answer.blockers) or answer.summary_of_changes or "it gave no reason"
     why = _said(f"{why} It found missing: {found}" if found else why)
@@ -242,7 +242,7 @@ def _reviewing(step: RunStep) -> StepResult:
 
 
 def _looked_only(step: RunStep, made: RoleAnswer, receipt: Receipt) -> RoleAnswer:
-    """An answer counts for the tree that was verified, and only if whoever looked at it left it as it was."""
+    """The answer, which counts only if the reviewer left the verified tree as it was."""
     now = step.cache.tree
     if made.answer is None or now == receipt.tree:
         return made
@@ -317,7 +317,7 @@ def _complete(step: RunStep) -> StepResult:
 def _unusable(step: RunStep, made: RoleAnswer, event: str = "", fact: str = "", **told: object) -> list[Event]:
     """An answer that is none: the network is waited out, anything else is asked for again with the complaint.
 
-    Without an event, it is a role whose answer moves nothing by itself: that it is asked again is only noted.
+    Without an event, the answer does not move the run: that the role is asked again is only noted.
     """
     if made.is_network:
         until = step.context.journal.now() + _BACK_OFF * 2 ** step.counted("network")
@@ -337,4 +337,4 @@ STEPS: Mapping[str, StepFunction[RunStep]] = {
     "Reviewing": _reviewing,
     "Complete": _complete,
 }
-"""What is done in each state that goes on."""
+"""The step of each state that continues without a person."""

@@ -1,4 +1,4 @@
-"""The directories of the sessions, `.ralph-sessions/<SESSION_ID>/`: read, compared, and made to say what is so.
+"""The directories of the sessions, `.ralph-sessions/<SESSION_ID>/`: read, compared and written.
 
 They are for people and their tools; the journal is the truth. What a file says and we never wrote is an edit: one of a
 person's is read back by `edits`, and whatever was not read back is kept under `.ralf/rejected/` before the file is
@@ -29,13 +29,13 @@ _MOST: Final = 4 * MOST
 """A character has up to four bytes."""
 _IGNORE: Final = ".gitignore"
 _IGNORED: Final = b"*\n"
-"""What git sees of the sessions: they change with every step of a run, and are no part of its work."""
+"""The rule by which git ignores the sessions: they change with every step, and are not part of the work."""
 _UNREADABLE: Final = frozenset({"file_unsafe", "file_unreadable"})
 _ADVICE: Final = "Agents report by their answers; people may edit plan.md, tasks.md, progress.md and answers"
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """A file that says again what is so, where the edit of it is kept, and a sentence to tell."""
+    """A file that was restored, the path at which its edit is kept, and a sentence for the user."""
 
     file: str
     kept: str
@@ -43,14 +43,14 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class SessionFiles:
-    """The sessions of a repository. Names that are no ids of sessions are refused with `invalid_argument`."""
+    """The sessions of a repository. A name that is not a session's id is refused with `invalid_argument`."""
 
     def __init__(self, root: Path, state_directory: Path) -> None:
         self.folder: Final = Folder(root / DIRECTORY)
         self._state: Final = Folder(state_directory)
 
     def path(self, id_: str) -> Path:
-        """Where the directory of a session is."""
+        """The directory of a session."""
         return self.folder.path / check_session_id(id_)
 
     def sessions(self) -> tuple[str, ...]:
@@ -65,12 +65,12 @@ class SessionFiles:
     # Reading
 
     def read(self, id_: str, name: str) -> str | None:
-        """The text of a file; bytes that are no text stay recognizable as such. None where there is no file."""
+        """The text of a file, with invalid bytes as surrogates; None if there is no file."""
         content = self.folder.read(f"{check_session_id(id_)}/{name}", _MOST)
         return None if content is None else content.decode("utf-8", "surrogateescape")
 
     def texts(self, id_: str) -> dict[str, str]:
-        """The texts in a directory, whoever wrote them; what is a link, or no text at all, is none."""
+        """The Markdown texts in a directory, without links and what cannot be read."""
         names = self.folder.names(check_session_id(id_))
         texts = {name: self._whole(id_, name) for name in names if name.endswith(".md")}
         return {name: text for name, text in texts.items() if text is not None}
@@ -85,9 +85,9 @@ class SessionFiles:
         return None if text is None else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
     def edited(self, id_: str, projected: Mapping[str, str], ours: Callable[[str], bool]) -> dict[str, str]:
-        """The files that say something else than was projected, with their texts.
+        """The files whose texts differ from what was projected.
 
-        What `ours` knows by its hash is no edit: a crash left it. What cannot be read is left to `project`.
+        A text whose hash `ours` accepts is not an edit: a crash left it. What cannot be read is left to `project`.
         """
         found: dict[str, str] = {}
         for name, text in projected.items():
@@ -99,7 +99,7 @@ class SessionFiles:
     # Writing
 
     def take_place(self, id_: str, tell: Callable[[Restored], None]) -> None:
-        """What is in the place of a session's directory, a link or a file, is set aside and told."""
+        """Set aside and report a link or a file in the place of a session's directory."""
         try:
             is_directory = stat.S_ISDIR(os.lstat(self.path(id_)).st_mode)
         except OSError:
@@ -112,7 +112,7 @@ class SessionFiles:
     def project(
         self, id_: str, wanted: Mapping[str, str], ours: Callable[[str], bool], tell: Callable[[Restored], None]
     ) -> None:
-        """Let the files say this; only what differs is written, in this order. The same again writes nothing.
+        """Write these texts to the files; only what differs is written, in this order.
 
         A content that is not `ours` is set aside and told first; a text that was read back is, by its hash.
         """
@@ -138,7 +138,7 @@ class SessionFiles:
         self.folder.write(place, wanted)
 
     def _content(self, id_: str, name: str) -> tuple[bytes | None, bool]:
-        """What is in a file, and whether it is one that can be read: a link in its place is an edit, too."""
+        """The content of a file, and True if it could be read: a link in its place is an edit, too."""
         try:
             return self.folder.read(f"{check_session_id(id_)}/{name}", _MOST), True
         except InterlockError as error:
@@ -150,7 +150,7 @@ class SessionFiles:
         kept = self._state.take_in(self.folder.path / place, place)
         if kept is not None:
             kept = f"{self._state.path.name}/{kept}"
-            message = f"{DIRECTORY}/{place} was edited; it says again what is so, and the edit is kept as {kept}."
+            message = f"{DIRECTORY}/{place} was edited; it was restored, and the edit is kept as {kept}."
             yield Restored(place, kept, f"{message} {_ADVICE}.")
 
 

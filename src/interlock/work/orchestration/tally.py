@@ -1,6 +1,6 @@
-"""PURE. What is counted of a run, entry by entry: its time in each state, what became of its tasks, who was paid.
+"""PURE. The counts of a run, entry by entry: its time in each state, what became of its tasks, who was paid.
 
-It holds what the next entry needs and no more, so it can be put aside and gone on with. Times are milliseconds, as
+It holds only what the next entry needs, so it can be stored and continued. Times are milliseconds, as
 entries have them: sums of them are exact.
 
 Whether somebody was at work between two entries is known only afterwards. Every driver of a run writes with an epoch of
@@ -31,7 +31,7 @@ _LONGEST_GOAL: Final = 200
 
 
 class Tried(msgspec.Struct, omit_defaults=True):
-    """What became of a task in a run."""
+    """The result of a task in a run."""
 
     end: str = ""
     """Its mark, where that is an end: `x`, `F` or `C`."""
@@ -40,11 +40,11 @@ class Tried(msgspec.Struct, omit_defaults=True):
     """Attempts that a reviewer, our verifiers or the executor itself called failed."""
     blocked: int = 0
     is_carried: bool = False
-    """Whether it had ended before this run began."""
+    """True if it had ended before this run began."""
 
 
 class RoleUsage(msgspec.Struct):
-    """What an agent used in a role."""
+    """The usage of an agent in a role."""
 
     invocations: int = 0
     milliseconds: int = 0
@@ -62,14 +62,14 @@ class Tally(msgspec.Struct, omit_defaults=True):
     outcome: str | None = None
     began: int = 0
     last: int = 0
-    """When the last entry was written, or it ended. A clock that is set back does not take time away."""
+    """The time of the last entry, or of its end. A clock that is set back does not take time away."""
     worked: dict[str, int] = {}
-    """How long it was in each state with somebody at work."""
+    """The time in each state with a driver at work."""
     rested: int = 0
     unsettled: dict[str, int] = {}
     """The time in each state since the last entry of a driver."""
     entered: dict[str, int] = {}
-    """How often each state was entered."""
+    """The number of entries into each state."""
     epoch: int | None = None
     is_stopped: bool = False
     tasks: dict[str, Tried] = {}
@@ -112,7 +112,7 @@ def _pass_time(tally: Tally, entry: Entry) -> None:
 
 
 def _settle(tally: Tally, *, is_work: bool) -> None:
-    """Say what the time since the last driver's entry was."""
+    """Count the time since the last driver's entry as work or as a pause."""
     for state, passed in tally.unsettled.items():
         if is_work:
             _add(tally.worked, state, passed)
@@ -134,11 +134,11 @@ def _move(tally: Tally, entry: Entry, data: Data) -> None:
     tally.state = entry.to_state
     tally.outcome = SUPERSEDED if entry.event == SUPERSEDED else shipped_state("orchestrator", entry.to_state).outcome
     if tally.outcome is not None and tally.unsettled:
-        _settle(tally, is_work=False)  # somebody else ended it; no driver was there to tell of work
+        _settle(tally, is_work=False)  # another process ended it; no driver was at work
 
 
 def _nothing(tally: Tally, entry: Entry, data: Data) -> None:
-    """It says nothing that is counted."""
+    """Ignore an entry in which nothing is counted."""
 
 
 def _tried(tally: Tally, id_: str) -> Tried:
@@ -202,7 +202,7 @@ def _mark(task: Tried, mark: str, *, is_carried: bool = False) -> None:
 
 
 def _read_back(tally: Tally, entry: Entry, data: Data) -> None:
-    """What a person changed in the files."""
+    """Count what a person changed in the files."""
     for one in data["changes"]:
         match one["type"]:
             case "Unticked":

@@ -17,7 +17,7 @@ class Day(msgspec.Struct, frozen=True):
     """The sessions that began on a day, with all their runs: so a task is counted once, on one day."""
 
     date: str
-    """As ISO 8601 has it, in UTC."""
+    """In ISO 8601 and UTC."""
     overall: Overall
 
     @property
@@ -27,7 +27,7 @@ class Day(msgspec.Struct, frozen=True):
 
     @property
     def duration(self) -> float | None:
-        """How long a session took end to end, in milliseconds: the median of those that ended."""
+        """The median duration of the sessions that ended, in milliseconds."""
         ended = [duration for outcome, duration in self.overall.sessions if outcome is not None]
         return median(ended) if ended else None
 

@@ -1,4 +1,4 @@
-"""PURE. What a run of the orchestrator is about: the plan, its tasks with their marks, questions, and reports.
+"""PURE. The values of a run of the orchestrator: the plan, its tasks with their marks, questions, and reports.
 
 All of it goes into entries of the journal and from there into the files of the session. Numbers count from 1.
 """
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 TASK_ID: Final = re.compile(r"task-(?=.{1,59}\Z)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
-"""What a task is called: `task-7`, `task-add-login`. It is part of names of files, so two must differ in more than
+"""The id of a task: `task-7`, `task-add-login`. It is part of names of files, so two must differ in more than
 capitals."""
 
 
 class Mark(StrEnum):
-    """What stands in a task's box."""
+    """The mark in a task's box."""
 
     OPEN = " "
     WORKING = "/"
@@ -59,7 +59,7 @@ OPEN_MARKS: Final = frozenset({Mark.OPEN, Mark.WORKING})
 
 
 class Category(StrEnum):
-    """What a question is about."""
+    """The subject of a question."""
 
     TECHNICAL = "Technical"
     REQUIREMENTS = "Requirements"
@@ -69,7 +69,7 @@ class Category(StrEnum):
 
 
 class Priority(StrEnum):
-    """How much depends on an answer."""
+    """The importance of an answer."""
 
     HIGH = "High"
     MEDIUM = "Medium"
@@ -77,7 +77,7 @@ class Priority(StrEnum):
 
 
 class QuestionStatus(StrEnum):
-    """Where a question stands."""
+    """The state of a question."""
 
     UNANSWERED = "Unanswered"
     RESEARCH_NEEDED = "Research Needed"
@@ -85,7 +85,7 @@ class QuestionStatus(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How sure an answer is."""
+    """The confidence in an answer."""
 
     HIGH = "High"
     MEDIUM = "Medium"
@@ -94,7 +94,7 @@ class Confidence(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What a reviewer decides."""
+    """The decision of a reviewer."""
 
     QUALIFIED = "Qualified"
     FAILED = "Failed"
@@ -115,16 +115,16 @@ class PlannedTask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Task(PlannedTask, frozen=True, omit_defaults=True, forbid_unknown_fields=False):
-    """A task of a plan, and where it stands."""
+    """A task of a plan, with its mark."""
 
     mark: Mark = Mark.OPEN
     attempt: int = 1
     note: str = ""
-    """What a person wrote behind it."""
+    """A person's note behind it."""
 
 
 class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is to be achieved, and how."""
+    """The goal, and the way to it."""
 
     goal: str
     text: str = ""
@@ -135,7 +135,7 @@ class Plan(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Question(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Something that the plan depends on and nobody knows yet, or its answer."""
+    """A question that the plan depends on, with its answer once it is known."""
 
     number: int
     text: str
@@ -143,10 +143,10 @@ class Question(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: Priority = Priority.MEDIUM
     status: QuestionStatus = QuestionStatus.UNANSWERED
     impact: str = ""
-    """What of the plan depends on it."""
+    """The part of the plan that depends on it."""
     answer: str = ""
     source: str = ""
-    """Where the answer is from: a file and a line, a document, a person."""
+    """The source of the answer: a file and a line, a document, a person."""
     confidence: Confidence = Confidence.UNKNOWN
 
 
@@ -163,12 +163,12 @@ class Cycle(msgspec.Struct, frozen=True, omit_defaults=True):
     invalidated: tuple[str, ...] = ()
     """Assumptions that turned out to be wrong."""
     unknowns: tuple[str, ...] = ()
-    """What is still not known, and what may come of it."""
+    """The questions that are still open, and their risks."""
     recommendations: tuple[str, ...] = ()
 
 
 class CriterionResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was found of one criterion of a task."""
+    """The finding on one criterion of a task."""
 
     criterion: str
     met: bool
@@ -177,16 +177,16 @@ class CriterionResult(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class DiscoveredTask(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A task that nobody had planned, and that somebody found to be needed."""
+    """A task that was not planned, and that an executor or a reviewer found to be needed."""
 
     id: str
-    """As its finder calls it; the plan may give it another."""
+    """The finder's name for it; the plan may give it another."""
     description: str
     rationale: str = ""
 
 
 class Part1(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the executor says of an attempt."""
+    """The executor's part of a report."""
 
     objective_recap: str = ""
     criteria_status: tuple[CriterionResult, ...] = ()
@@ -198,7 +198,7 @@ class Part1(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Part2(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the reviewer says of it."""
+    """The reviewer's part of a report."""
 
     verdict: Verdict
     review_summary: str = ""
@@ -206,9 +206,9 @@ class Part2(msgspec.Struct, frozen=True, omit_defaults=True):
     quality_assessment: str = ""
     issues: tuple[str, ...] = ()
     validation_actions: tuple[str, ...] = ()
-    """What the reviewer did to find out."""
+    """The checks that the reviewer made."""
     feedback: str = ""
-    """What the next attempt must do."""
+    """The work for the next attempt."""
     reasoning: str = ""
     discovered_tasks: tuple[DiscoveredTask, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What people do with a run: begin it, add to it, stop it, and go on with it."""
+"""The verbs of people: begin a run, add to it, stop it, and resume it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def begin_goal(context: DriverContext, goal: str, roles: Mapping[str, str]) -> s
 
 
 def worded(text: str, what: str, example: str) -> str:
-    """What a person says in words: some, not endless, and nothing in it that a terminal or a file would act on."""
+    """A person's text: not empty, not too long, and without characters that a terminal or a file would act on."""
     text = text.replace("\r\n", "\n").strip()
     if not text or len(text) > _MAX_TEXT:
         is_long = f", and this one has {len(text)}" if text else ", and this one is empty"
@@ -94,7 +94,7 @@ def _added(person: Actor, run: Run, text: str) -> Event:
 
 
 def stop(journal: Journal, person: Actor, run: Run, reason: str = "") -> None:
-    """Let a run rest where it is; the agent that works is ended."""
+    """Pause a run where it is; the agent at work is ended."""
     must_be_person(person, "lets a run rest", "Say in your answer that you are blocked, and by what.")
     steerable(run)
     _must_go_on(run, "`ralph orchestrate resume` goes on where it failed")
@@ -114,10 +114,10 @@ def _must_go_on(run: Run, otherwise: str) -> None:
 
 
 def resume(context: DriverContext, person: Person, run: Run, wish: str = "") -> str:
-    """Go on with a run: where it rests, or, where it has ended, as a new run on the same directory.
+    """Resume a run: where it is paused, or, if it has ended, as a new run on the same directory.
 
     What a person edited in the files since counts, and `wish`, what should change: the planner hears of it first. One
-    that has met its goal goes on only for that. Going on after a failure needs a person at a terminal.
+    that has met its goal is resumed only for that. Resuming after a failure needs a person at a terminal.
     """
     steerable(run)
     _must_decide(person, run)
@@ -160,18 +160,18 @@ def _must_decide(person: Person, run: Run) -> None:
 
 
 def _finish(context: DriverContext, run: Run) -> None:
-    """Let the files of a run that has ended say so: its driver may have died before. Nobody has to hear of it."""
+    """Write the end of a run to its files, silently: its driver may have died before."""
     drive(replace(context, tell=lambda told: None), run.id)
 
 
 def _resumed(context: DriverContext, person: Actor, roles: Mapping[str, str], **data: str) -> Event:
-    """Who decided to go on, and what they said; with the roles as their files are now."""
+    """The note of who resumed the run and what they said, with the roles as their files are now."""
     told = {"type": "resumed", "files": role_hashes(context), "roles": dict(roles), **data}
     return Event(NOTED, person, evidence=Evidence(data=told))
 
 
 def resume_directory(context: DriverContext, session: str, roles: Mapping[str, str]) -> str | None:
-    """A run on a directory that no run is known of; None where there is no such directory."""
+    """Begin a run on a directory without a known run; None if there is no such directory."""
     refuse_on_a_threads_branch(context)
     found = found_on_disk(context, session)
     return begin(context, found.goal, session, roles, carries=found) if found is not None else None

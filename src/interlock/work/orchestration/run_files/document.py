@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """What a person wrote beside a block: comments on its line, and lines below it."""
+    """A person's text beside a block: comments on its line, and lines below it."""
 
     tail: str = ""
     text: str = ""
@@ -124,7 +124,7 @@ class _Collector:
 KeyOf = Callable[[int, str, Mapping[int, str]], str]
 """The key of a heading by its level, its name and the keys of the headings above it; empty for a person's."""
 Take = Callable[[str, ListItem], Taken | None]
-"""What an item of a section is; None for a person's."""
+"""The block that an item of a section is, or belongs to; None for a person's."""
 
 
 def begin_with(names: Mapping[str, str]) -> KeyOf:
@@ -236,7 +236,7 @@ class Oddity(msgspec.Struct, frozen=True):
 
 
 class Sheet(msgspec.Struct, Generic[T], frozen=True):
-    """What a file says: its blocks, lines that mean nothing, and what people wrote beside it."""
+    """The content of a file: its blocks, lines that mean nothing, and what people wrote beside them."""
 
     blocks: tuple[Found[T], ...] = ()
     oddities: tuple[Oddity, ...] = ()
@@ -249,7 +249,7 @@ class Sheet(msgspec.Struct, Generic[T], frozen=True):
 
 
 class EditKind(StrEnum):
-    """What was done to a block."""
+    """The kind of an edit."""
 
     ADDED = "added"
     REPEATED = "repeated"

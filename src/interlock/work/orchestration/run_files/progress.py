@@ -55,7 +55,7 @@ _CHAPTERS: Final = {"planning": "planning", "implementation": "implementation"}
 
 
 class ProgressRow(msgspec.Struct, frozen=True):
-    """What a line of the file says."""
+    """The content of a line of the file."""
 
     mark: Mark | None
     """None for a box that holds no mark."""
@@ -66,7 +66,7 @@ class ProgressRow(msgspec.Struct, frozen=True):
 
 
 class ProgressSheet(Sheet[ProgressRow], frozen=True):
-    """What `progress.md` says of the tasks, and of the steps of planning."""
+    """The content of `progress.md`: the tasks as its blocks, and the steps of planning."""
 
     planning: tuple[Found[ProgressRow], ...] = ()
 

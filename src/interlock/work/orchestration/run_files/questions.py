@@ -24,7 +24,7 @@ __all__ = ["AskingState", "QuestionSheet", "QuestionsHeader", "parse_questions",
 
 
 class AskingState(StrEnum):
-    """Where the asking stands."""
+    """The state of the asking."""
 
     ACTIVE = "Active"
     CONVERGED = "Converged"
@@ -41,7 +41,7 @@ class QuestionsHeader(msgspec.Struct, frozen=True):
 
 
 class QuestionSheet(Sheet[Question], frozen=True):
-    """What `plan.questions.md` says; the key of a question is `CYCLE/NUMBER`."""
+    """The content of `plan.questions.md`; the key of a question is `CYCLE/NUMBER`."""
 
     overview: QuestionsHeader | None = None
     cycles: tuple[Cycle, ...] = ()

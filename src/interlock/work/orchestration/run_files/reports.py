@@ -96,7 +96,7 @@ _Lines = Sequence[MarkdownLine]
 
 
 def parse_report(text: str) -> TaskReport | None:
-    """What a text says; None where it is not the report of a task. Without a verdict it has no second part."""
+    """The report in a text; None if it is not the report of a task. Without a verdict it has no second part."""
     page = MarkdownText(text)
     title = next((found for one in page.sections if (found := _TITLE.match(one.name))), None)
     if title is None:

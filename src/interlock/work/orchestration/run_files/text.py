@@ -165,7 +165,7 @@ _FORMS: Final[Mapping[str, Mapping[str, Callable[[str], str]]]] = {
     "CriterionResult": {"criterion": one_line},
     "DiscoveredTask": {"id": lambda text: one_line(text).replace(":", "-"), "description": one_line},
 }
-"""The fields, by their type, that are no block of lines."""
+"""The forms of fields, by their type, that are not a block of lines."""
 
 
 def normal(value: S) -> S:
