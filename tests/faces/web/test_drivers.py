@@ -80,7 +80,7 @@ def _head(browser: Browser, loop: str, is_wanted: object) -> str:
 )
 def test_what_a_driver_said_last_decides_whether_it_failed(repository: Path, said: str, told: str) -> None:
     with opened(repository) as journal:
-        drivers = Drivers(journal, repository, repository / ".ralf", {})
+        drivers = Drivers(journal, repository, repository / ".ralf", {}, frozenset())
         id_ = run_in(journal, "Planning")
         log = drivers.log_of("orchestrator", id_)
         log.parent.mkdir()
@@ -111,7 +111,7 @@ def test_what_was_moved_while_somebody_else_held_it_is_driven_when_they_let_it_g
     commit(repository, environment)
     with opened(repository) as journal:
         id_ = begin(Bench(repository).context(journal), "All parts are there", "261115-120000", ROLES)
-        drivers = Drivers(journal, repository, repository / ".ralf", environment)
+        drivers = Drivers(journal, repository, repository / ".ralf", environment, frozenset())
         with hold_driver_lease(Bench(repository).context(journal), "orchestrator", id_):
             assert not drivers.start("orchestrator", id_)
         _until_ended(drivers, id_)
@@ -124,7 +124,7 @@ def test_a_driver_of_ours_lets_rest_what_rests_and_begins_nothing_anew(
     settle(repository, RUNS.format("true"))
     commit(repository, environment)
     with opened(repository) as journal:
-        drivers = Drivers(journal, repository, repository / ".ralf", environment)
+        drivers = Drivers(journal, repository, repository / ".ralf", environment, frozenset())
         run_ = begin(Bench(repository).context(journal), "All parts are there", "261115-120000", ROLES)
         given = Evidence(data={"options": {}, "counters": {}, "carried": None})
         loop = journal.create("story", Event("created", DRIVER, evidence=given)).entry.instance

@@ -28,6 +28,7 @@ from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.web.acting import Hands, offered
 from interlock.faces.web.app import make_app
 from interlock.faces.web.patience import Patient
+from interlock.faces.web.reach import TOKEN as VARIABLE
 from interlock.machine import load_shipped
 from interlock.work.driver.spawn import Drivers
 from interlock.work.gates.presence import at_terminal
@@ -116,7 +117,7 @@ def test_a_form_of_another_site_is_refused_though_the_cookie_came_with_it(
 def test_the_cookie_is_not_for_scripts_and_not_for_other_sites(arena: Arena) -> None:
     with in_terminal(arena.root, arena.environment) as terminal:
         code = {"code": terminal.login_code()}
-        answer = httpx2.post(f"{terminal.url}/login", data=code, headers=AUTHORIZED, timeout=SECONDS)
+        answer = httpx2.post(f"{terminal.url}/login", data=code, headers=AUTHORIZED, verify=False, timeout=SECONDS)
         assert answer.status_code == 303
         cookie = answer.headers["set-cookie"].lower()
         assert "httponly" in cookie
@@ -189,9 +190,11 @@ def test_a_gate_code_is_void_after_three_guesses(
 def test_without_the_token_nothing_is_shown_and_a_browser_is_asked_for_it_once(arena: Arena) -> None:
     environment = {**arena.environment, "RALPH_SERVE_TOKEN": TOKEN}
     with serving(arena.root, environment) as served:
-        assert httpx2.get(served.url, timeout=SECONDS).status_code == 401
-        assert httpx2.get(f"{served.url}/static/style.css", timeout=SECONDS).status_code == 200
-        with httpx2.Client(base_url=served.url, timeout=SECONDS, headers={"accept": "text/html"}) as browser:
+        assert httpx2.get(served.url, verify=False, timeout=SECONDS).status_code == 401
+        assert httpx2.get(f"{served.url}/static/style.css", verify=False, timeout=SECONDS).status_code == 200
+        with httpx2.Client(
+            base_url=served.url, verify=False, timeout=SECONDS, headers={"accept": "text/html"}
+        ) as browser:
             asked = browser.get("/")
             assert asked.status_code == 401
             assert 'action="/token"' in asked.text
@@ -206,7 +209,7 @@ def test_without_the_token_nothing_is_shown_and_a_browser_is_asked_for_it_once(a
             assert browser.post(f"/thread/{thread}/act", data={"event": "abandon"}).status_code == 403
         with serving(arena.root, environment) as other:
             cookies = {name.replace(served.url.rpartition(":")[2], other.url.rpartition(":")[2]): secret}
-            assert httpx2.get(other.url, cookies=cookies, timeout=SECONDS).status_code == 401
+            assert httpx2.get(other.url, cookies=cookies, verify=False, timeout=SECONDS).status_code == 401
 
 
 def test_an_agent_in_the_loop_that_tries_every_way_passes_nothing_and_is_in_the_journal(tmp_path: Path) -> None:
@@ -273,7 +276,7 @@ def _routes(tmp_path: Path) -> list[Route]:
     with opened(tmp_path) as journal:
         context = ServerContext(journal, tmp_path / ".ralf", tmp_path)
         acting = offered(lambda: at_terminal({}, tmp_path), lambda text: False, lambda: 0.0, os.urandom)
-        drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {})
+        drivers = Drivers(journal, tmp_path, tmp_path / ".ralf", {}, frozenset())
         hands = Hands(acting, journal, tmp_path / ".ralf", tmp_path, Settings({}), {}, drivers)
         app = make_app(make_server(context, load_shipped), context, "127.0.0.1", TOKEN, anyio.Event(), hands)
         assert all(isinstance(one, (Route, Mount)) for one in app.routes)
@@ -447,7 +450,7 @@ def _driven(place: Path, environment: dict[str, str]) -> bytes:
     os.mkfifo(log)
     told = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
     with opened(place) as journal:
-        Drivers(journal, place, place / ".ralf", environment).start("thread", "x")
+        Drivers(journal, place, place / ".ralf", environment, frozenset({VARIABLE})).start("thread", "x")
         os.set_blocking(told, True)
         with open(told, "rb") as said:  # noqa: PTH123 it is open already
             return said.read()

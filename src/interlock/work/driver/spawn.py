@@ -51,7 +51,7 @@ class Drivers(msgspec.Struct):
     root: Path
     state_directory: Path
     environment: Mapping[str, str]
-    private: frozenset[str] = frozenset()
+    private: frozenset[str]
     """The variables of the environment that neither drivers nor their agents get."""
     _ours: dict[tuple[str, str], bool] = msgspec.field(default_factory=dict)
     """What drivers of ours drive, and whether somebody moved it since: then another one looks at it again."""
