@@ -173,7 +173,7 @@ def http_agent(
     portal: BlockingPortal, url: str, era: Era = HANDSHAKE, token: str = SERVE_TOKEN, name: str = "pytest"
 ) -> Iterator[Agent]:
     """An agent that reports over HTTP."""
-    http_client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=SECONDS)
+    http_client = httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, verify=False, timeout=SECONDS)
     transport = streamable_http_client(f"{url}/mcp", http_client=http_client)
     with portal.wrap_async_context_manager(http_client), _agent(portal, transport, era, name) as agent:
         yield agent

@@ -63,7 +63,7 @@ def _message(response: httpx2.Response) -> dict[str, Any]:
 def caller(request: pytest.FixtureRequest, served: Served) -> Iterator[Caller]:
     era: Era = request.param
     headers = {**_ACCEPT, "mcp-protocol-version": era}
-    with httpx2.Client(base_url=served.url, headers=AUTHORIZED, timeout=SECONDS) as http:
+    with httpx2.Client(base_url=served.url, headers=AUTHORIZED, verify=False, timeout=SECONDS) as http:
         if era == HANDSHAKE:
             client = {"protocolVersion": era, "capabilities": {}, "clientInfo": {"name": "caller", "version": "1"}}
             hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
@@ -213,7 +213,9 @@ def test_another_name_of_this_host_is_not_answered_to(caller: Caller, path: str,
 )
 def test_a_page_of_this_host_may_ask(served: Served, origin: str) -> None:
     assert (
-        httpx2.get(f"{served.url}/healthz", headers={**AUTHORIZED, "origin": origin}, timeout=SECONDS).status_code
+        httpx2.get(
+            f"{served.url}/healthz", headers={**AUTHORIZED, "origin": origin}, verify=False, timeout=SECONDS
+        ).status_code
         == 200
     )
 
@@ -231,7 +233,7 @@ def test_a_session_of_the_protocol_that_is_not_there_is_not_found(served: Served
     headers = {**AUTHORIZED, **_ACCEPT, "mcp-protocol-version": HANDSHAKE, "mcp-session-id": session}
     body = call(b"{}", HANDSHAKE, "create_ralph_session")
     before = dump(served.repository)
-    response = httpx2.post(f"{served.url}/mcp", content=body, headers=headers, timeout=SECONDS)
+    response = httpx2.post(f"{served.url}/mcp", content=body, headers=headers, verify=False, timeout=SECONDS)
     assert response.status_code in (400, 404)
     assert dump(served.repository) == before
 
@@ -260,7 +262,7 @@ def test_whoever_does_not_carry_the_token_is_told_so_and_nothing_else(
     headers = {} if given is None else {"authorization": given}
     before = dump(guarded.repository)
     body = call(b"{}", MODERN, "create_ralph_session")
-    with httpx2.Client(base_url=guarded.url, timeout=SECONDS) as http:
+    with httpx2.Client(base_url=guarded.url, verify=False, timeout=SECONDS) as http:
         for response in (http.get(path, headers=headers), http.post(path, content=body, headers=_ACCEPT | headers)):
             assert response.status_code == 401
             assert response.headers["www-authenticate"] == "Bearer"

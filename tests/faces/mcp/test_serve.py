@@ -33,7 +33,7 @@ TOKEN = "a secret that is long enough"
 
 def test_it_says_that_it_lives_and_how_much_was_written(agent: Agent, served: Served) -> None:
     agent.create()
-    response = httpx2.get(f"{served.url}/healthz", headers=AUTHORIZED, timeout=SECONDS)
+    response = httpx2.get(f"{served.url}/healthz", headers=AUTHORIZED, verify=False, timeout=SECONDS)
     assert response.status_code == 200
     written = len(entries(served.repository))
     assert response.json() == {"ok": True, "data": {"version": __version__, "entries": written}}
@@ -41,7 +41,11 @@ def test_it_says_that_it_lives_and_how_much_was_written(agent: Agent, served: Se
 
 @pytest.mark.parametrize("path", ["/nope", "/mcp/", "/events/", "/healthz/x", "/%2e%2e/etc/passwd", "//healthz"])
 def test_other_paths_lead_nowhere(served: Served, path: str) -> None:
-    assert httpx2.get(f"{served.url}{path}", headers=AUTHORIZED, timeout=SECONDS).status_code in (307, 400, 404)
+    assert httpx2.get(f"{served.url}{path}", headers=AUTHORIZED, verify=False, timeout=SECONDS).status_code in (
+        307,
+        400,
+        404,
+    )
 
 
 # What happens
@@ -55,7 +59,9 @@ def _listening(url: str, **asked: str) -> Iterator[Iterator[Event]]:
     """The events of a stream, as they come."""
     headers = AUTHORIZED | ({"last-event-id": asked.pop("last")} if "last" in asked else {})
     timeout = httpx2.Timeout(SECONDS)
-    with httpx2.stream("GET", f"{url}/events", params=asked, headers=headers, timeout=timeout) as response:
+    with httpx2.stream(
+        "GET", f"{url}/events", params=asked, headers=headers, verify=False, timeout=timeout
+    ) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
         assert response.headers["cache-control"] == "no-store"
@@ -149,7 +155,7 @@ def test_what_another_process_writes_is_streamed_as_well(served: Served, home: d
     ],
 )
 def test_a_stream_that_cannot_be_is_an_error(served: Served, asked: dict[str, str], status: int, code: str) -> None:
-    response = httpx2.get(f"{served.url}/events", params=asked, headers=AUTHORIZED, timeout=SECONDS)
+    response = httpx2.get(f"{served.url}/events", params=asked, headers=AUTHORIZED, verify=False, timeout=SECONDS)
     assert response.status_code == status
     assert response.json()["error"]["code"] == code
 
@@ -184,7 +190,7 @@ def test_other_names_of_loopback_will_do(
             pytest.skip("there is no IPv6 here")
     with serving(repository, environment, "--host", host) as server, http_agent(portal, server.url) as agent:
         assert agent.look(agent.create())["currentState"] == "idle"
-        assert httpx2.get(f"{server.url}/healthz", headers=AUTHORIZED, timeout=SECONDS).status_code == 200
+        assert httpx2.get(f"{server.url}/healthz", headers=AUTHORIZED, verify=False, timeout=SECONDS).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "127.0.0.2", "", "example.org", "LOCALHOST"])
@@ -201,7 +207,7 @@ def test_it_is_not_reachable_from_elsewhere_without_a_token(
 @pytest.mark.parametrize("path", ["/", "/board", "/healthz", "/events", "/live?show=/", "/login", "/metrics"])
 def test_on_loopback_nothing_is_told_without_the_token(served: Served, path: str) -> None:
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Cookie": "interlock-token=x"}):
-        answer = httpx2.get(f"{served.url}{path}", headers=headers, timeout=SECONDS)
+        answer = httpx2.get(f"{served.url}{path}", headers=headers, verify=False, timeout=SECONDS)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "unauthorized")
 
 
@@ -217,7 +223,7 @@ def test_each_start_has_a_new_token_and_a_browser_brings_it_once(
             url, token = found.groups()
             tokens.append(token)
             assert f"{url}/mcp" in stream.line()
-            with httpx2.Client(base_url=url, timeout=SECONDS) as browser:
+            with httpx2.Client(base_url=url, verify=False, timeout=SECONDS) as browser:
                 assert browser.get("/").status_code == 401
                 assert browser.get(f"/?token={token}x").status_code == 401
                 assert browser.post(f"/mcp?token={token}").status_code == 401
@@ -245,8 +251,8 @@ def test_with_a_token_it_serves_others_as_well(
     with serving(repository, environment | {"RALPH_SERVE_TOKEN": TOKEN}, "--host", "0.0.0.0") as server:
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         named = {"host": "build.example", "authorization": f"Bearer {TOKEN}"}
-        assert httpx2.get(f"{url}/healthz", headers=named, timeout=SECONDS).status_code == 200
-        assert httpx2.get(f"{url}/healthz", timeout=SECONDS).status_code == 401
+        assert httpx2.get(f"{url}/healthz", headers=named, verify=False, timeout=SECONDS).status_code == 200
+        assert httpx2.get(f"{url}/healthz", verify=False, timeout=SECONDS).status_code == 401
         with http_agent(portal, url, era, TOKEN) as agent:
             assert agent.look(agent.create())["currentState"] == "idle"
 

@@ -115,6 +115,6 @@ def visiting(root: Path, environment: Mapping[str, str]) -> Iterator[Visitor]:
     """`ralph serve` in a repository, and somebody who looks at its pages."""
     with (
         serving(root, environment) as served,
-        httpx.Client(base_url=served.url, headers=AUTHORIZED, timeout=SECONDS) as client,
+        httpx.Client(base_url=served.url, headers=AUTHORIZED, verify=False, timeout=SECONDS) as client,
     ):
         yield Visitor(client)

@@ -151,7 +151,9 @@ class Browser:
     """A browser without script, which sends what Chromium sends with a form."""
 
     def __init__(self, url: str) -> None:
-        self.http = httpx2.Client(base_url=url, headers=AUTHORIZED, timeout=SECONDS, follow_redirects=True)
+        self.http = httpx2.Client(
+            base_url=url, headers=AUTHORIZED, verify=False, timeout=SECONDS, follow_redirects=True
+        )
         self.url = url
         self.page = ""
         self.status = 0

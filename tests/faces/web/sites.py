@@ -34,7 +34,7 @@ class Site(msgspec.Struct, frozen=True):
     repository: Path
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", headers=AUTHORIZED, timeout=SECONDS)
+        return httpx.get(f"{self.url}{path}", headers=AUTHORIZED, verify=False, timeout=SECONDS)
 
     def page(self, path: str) -> str:
         answer = self.get(path)
