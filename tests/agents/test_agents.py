@@ -115,7 +115,7 @@ def _assert_done(place: Place, session: str, ended: Ended) -> None:
     assert place.git("show", "HEAD:test_sums.py") == PASSING
     assert place.git("log", "-1", "--format=%s") == "Add a test\n"
     shown = place.ralph("session", "show", session)
-    assert (shown["current_state"], shown["outcome"]) == ("done", "success")
+    assert (shown["state"], shown["outcome"]) == ("done", "success")
     states = [stay["state"] for stay in shown["state_history"]]
     assert states == ["idle", "analyzing", "implementing", "testing", "committing", "done"]
     assert not any(stay["off_path"] for stay in shown["state_history"])
@@ -178,7 +178,7 @@ def test_a_driven_agent_that_stops_without_an_end_is_reminded_once(name: str, se
     assert f"session {session} is still in `analyzing`" in reminder
     assert "complete_ralph_session(" in reminder
     shown = place.ralph("session", "show", session)
-    assert (shown["current_state"], shown["error_message"]) == ("failed", "the ticket is unclear")
+    assert (shown["state"], shown["error_message"]) == ("failed", "the ticket is unclear")
 
 
 @pytest.mark.parametrize("name", ["claude", "opencode"])

@@ -73,7 +73,7 @@ def test_the_inspector_begins_a_session(ask: Ask) -> None:
 
 
 def test_the_inspector_takes_a_session_to_its_end(ask: Ask, repository: Path, surroundings: dict[str, str]) -> None:
-    made = run("session", "create", "--ticket", "42", "--json", cwd=repository, env=surroundings).data["sessionId"]
+    made = run("session", "create", "--ticket", "42", "--json", cwd=repository, env=surroundings).data["session_id"]
     moved = _call(ask, "update_session_state", sessionId=made, state="analyzing")
     assert moved.code == 0, moved
     assert moved.data["structuredContent"]["newState"] == "analyzing"
