@@ -165,6 +165,7 @@ _NEWS: Mapping[str, Tell] = {
         None,
     ),
     "tasks_edited": lambda *told: ("tasks were added or unticked, so the goal is not checked yet", None),
+    "paused": _stopped,
     "stopped": _stopped,
     "resumed": _resumed,
 }
