@@ -190,3 +190,21 @@ def test_a_draft_takes_no_spec_back_that_somebody_wrote_meanwhile(bench: Bench) 
     assert thread.revision is not None
     assert thread.revision.text == LATER
     assert "it is short" in thread.messages[-1].content
+
+
+def test_a_driver_that_is_changed_while_the_story_loop_runs_replaces_it(bench: Bench) -> None:
+    bench.settings |= {"thread.driver": "story", "story.tests": ("true",)}
+    begins: Steps = [{"say": "I begin."}, shell("echo hello > greeting.txt"), {"finish": True}]
+    bench.play(begins, DONE)
+    bench.judge(STORY_MET, PASS)
+    id_ = bench.new()
+    bench.act(id_, "finalize", "run")
+    _when(
+        bench,
+        _says("I begin."),
+        lambda context: configure(context, id_, bench.person, with_(default_config(context.settings), driver="plain")),
+    )
+    thread = bench.act(id_, "start")
+    assert thread.state == "Implemented", thread.reason
+    with closing(bench.open()) as journal:
+        assert [one.outcome for one in journal.instances("story")] == ["superseded"]

@@ -44,7 +44,9 @@ class _Heartbeat(msgspec.Struct):
     over: threading.Event = msgspec.field(default_factory=threading.Event)
 
     def has_failed(self) -> bool:
-        return self.is_lost or self.monotonic() >= self.deadline
+        """True if this lease is lost or about to expire, or that of the driver above."""
+        is_failed_above = isinstance(self.stop, _Heartbeat) and self.stop.has_failed()
+        return self.is_lost or is_failed_above or self.monotonic() >= self.deadline
 
     def is_set(self) -> bool:
         return self.has_failed() or self.stop.is_set()

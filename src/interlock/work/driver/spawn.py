@@ -71,7 +71,7 @@ class Drivers(msgspec.Struct):
                 self._ours[machine, id_] = True
                 return True
             if self._is_held(machine, id_):
-                if machine != "ticket":  # a ticket is held by whoever works on it, and not for its driver
+                if machine != "ticket" or self._is_driven(machine, id_):
                     self._await(machine, id_)
                 return False
             self._follow(machine, id_, self._begun(machine, id_))
@@ -106,7 +106,12 @@ class Drivers(msgspec.Struct):
                 self._follow(machine, id_, self._begun(machine, id_))
 
     def _is_held(self, machine: str, id_: str) -> bool:
-        return is_driven(self.journal, machine, id_)
+        """True if a process drives it, or holds the ticket to work on it."""
+        return is_driven(self.journal, machine, id_) or self._is_driven(machine, id_)
+
+    def _is_driven(self, machine: str, id_: str) -> bool:
+        """True if a process drives it; the lease `ticket:ID` is the lock of whoever works on a ticket."""
+        return is_driven(self.journal, "work" if machine == "ticket" else machine, id_)
 
     def _begun(self, machine: str, id_: str) -> subprocess.Popen[bytes]:
         words = [*_WORDS[machine], *self._called(machine, id_), "--json"]

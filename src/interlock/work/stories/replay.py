@@ -63,7 +63,8 @@ def _move(loop: Loop, entry: Entry, data: Data) -> None:
         if entry.from_state is not None:
             _left(loop, entry.from_state)
         loop.state, loop.entered = entry.to_state, entry.version
-        loop.ran, loop.guarded = None, {}
+        loop.ran = None
+        loop.guarded = loop.guarded if entry.event == SUPERSEDED else {}  # what was guarded must still be put back
     if shipped_state("story", entry.to_state).terminal or entry.event == SUPERSEDED:
         loop.outcome = entry.event
     after(loop, entry.event, data)

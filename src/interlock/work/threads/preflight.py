@@ -80,7 +80,7 @@ def preflight(step: ThreadStep) -> StepResult:
     where = _place(step, place)
     data = {"checks": told, "branch": branch, "place": to_builtins(where), "guarded": guarded, "config": config}
     limit: dict[str, int | str] = {"iteration.limit": step.config.iterations}
-    evidence = Evidence(data=data, settings=limit, names=(_owner_name(where),))
+    evidence = Evidence(data=data, settings=limit, names=(_owner_name(_owner_paths(step, where)[0]),))
     return Event("checks_passed", DRIVER, evidence=evidence)
 
 
@@ -260,14 +260,23 @@ def _place(step: ThreadStep, directory: Path) -> Place:
     return Place.at(step.context.base, directory, host(), branch_of(step.thread.id), base.commit if base else "")
 
 
-def _owner_name(place: Place) -> str:
-    return f"work-tree:{sha256_of(place.path)[:32]}"
+def _owner_name(path: str) -> str:
+    return f"work-tree:{sha256_of(path)[:32]}"
+
+
+def _owner_paths(step: ThreadStep, place: Place) -> tuple[str, ...]:
+    """The paths by which a place is known, the one of new entries first; earlier versions used absolute ones.
+
+    Clones that share a journal on a server are told apart by their absolute paths.
+    """
+    absolute = str(place.directory(step.context.base))
+    return (place.path, absolute) if step.context.journal.url is None else (absolute,)
 
 
 def _owner(reader: Journal | Transaction, step: ThreadStep, place: Place) -> Instance | None:
-    """The other thread that has a place to itself; earlier versions named it by its absolute path."""
-    for named in (place, Place(str(place.directory(step.context.base)))):
-        other = reader.named(MACHINE, _owner_name(named))
+    """The other thread that has a place to itself."""
+    for path in _owner_paths(step, place):
+        other = reader.named(MACHINE, _owner_name(path))
         if other is not None and other.id != step.thread.id and _owns_tree(other):
             return other
     return None

@@ -89,7 +89,7 @@ def _concluded(step: ThreadStep, loop: Loop, spending: ChildSpending) -> StepRes
                 return step.event("budget_exhausted", why, **told)
         case None if (over := spending.overdrawn()) is not None:
             return step.event("budget_exhausted", over, **told)
-        case None:
+        case None | "superseded":  # a person chose another driver meanwhile
             return NoEvent.RETRY
         case _:
             why = f"the story loop cannot begin: {loop.explanation}"
