@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.errors import InterlockError, UsageError
-from interlock.world.git.kept import OURS
+from interlock.world.git.kept import OURS, is_ref_name
 from interlock.world.git.locks import locked, replace_head
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import branch_of, head_of, operation_of
@@ -115,7 +115,7 @@ def delete_branch(root: Path, name: str, keep: str) -> None:
 def our_branch(repository: Repository, name: str) -> str:
     """The ref of a branch that is ours to make, move and remove; refuses every other name."""
     ref = f"refs/heads/{name}"
-    if not name.startswith(_PREFIX) or repository.ask("check-ref-format", ref).status != 0:
+    if not name.startswith(_PREFIX) or not is_ref_name(repository, ref):
         message = f"{name[:100]!r} is no branch of a thread."
         raise UsageError("invalid_argument", message, "Such branches are called `ralf/` and letters, digits and `-`.")
     return ref

@@ -16,12 +16,13 @@ import msgspec
 
 from interlock.errors import InterlockError
 
-__all__ = ["GitOutput", "call", "verb_of"]
+__all__ = ["USERS_CONFIGURATION", "GitOutput", "call", "verb_of"]
 
 _SECONDS = 120.0
 _MOST = 1 << 28
 _CHUNK = 1 << 16
-_USERS_CONFIGURATION = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
+USERS_CONFIGURATION = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
+"""The environment names that say where a user's configuration is."""
 _QUIET = {
     "GIT_ALLOW_PROTOCOL": "",  # no transport at all: nothing here fetches or pushes
     "GIT_ASKPASS": "false",
@@ -63,7 +64,7 @@ def call(
     and git is stopped. With `output`, it goes into that file instead.
     """
     base = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    users = {name: os.environ[name] for name in _USERS_CONFIGURATION if name in os.environ}
+    users = {name: os.environ[name] for name in USERS_CONFIGURATION if name in os.environ}
     whole = base | _QUIET | (users if with_users_configuration else _NOBODYS) | dict(environment)
     with ExitStack() as held:
         try:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import struct
 
-__all__ = ["NEEDS_GIT", "entries_only"]
+__all__ = ["NEEDS_GIT", "entries_only", "has_unseen_entries"]
 
 NEEDS_GIT = frozenset({b"link", b"sdir"})
 """Extensions of a split index and of a sparse index: git has to expand them first."""
 _BEFORE_MODE, _AFTER_MODE, _STAT = 24, 28, 40
-_EXTENDED, _NAME = 0x4000, 0x0FFF
+_ASSUMED, _EXTENDED, _NAME = 0x8000, 0x4000, 0x0FFF
+_SKIPPED = 0x40
+"""In the first byte of the extended flags."""
 
 
 def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes]]:
@@ -24,20 +26,36 @@ def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes
     Raises ValueError, IndexError or struct.error if the index is malformed.
     """
     size = hashlib.new(algorithm).digest_size
+    places, end = _entries(content, size)
+    made = bytearray(content)
+    blank = bytes(_BEFORE_MODE), bytes(_STAT - _AFTER_MODE)
+    for place, _ in places:
+        made[place : place + _BEFORE_MODE] = blank[0]
+        made[place + _AFTER_MODE : place + _STAT] = blank[1]
+    entries = bytes(made[:end])
+    return entries + hashlib.new(algorithm, entries).digest(), _extensions(content[end:-size])
+
+
+def has_unseen_entries(content: bytes, algorithm: str) -> bool:
+    """True if git was told not to look at a file (`--assume-unchanged`, `--skip-worktree`); raises as above."""
+    size = hashlib.new(algorithm).digest_size
+    return any(
+        flags & _ASSUMED or (flags & _EXTENDED and content[place + _STAT + size + 2] & _SKIPPED)
+        for place, flags in _entries(content, size)[0]
+    )
+
+
+def _entries(content: bytes, size: int) -> tuple[list[tuple[int, int]], int]:
+    """Return where each entry begins, with its flags, and where the last one ends."""
     signature, version, count = struct.unpack_from(">4sII", content)
     if signature != b"DIRC" or version not in (2, 3, 4):
         raise ValueError("unknown format or version")
-    made, place = bytearray(content), 12
-    blank = bytes(_BEFORE_MODE), bytes(_STAT - _AFTER_MODE)
-    flags_at = _STAT + size
+    found, place, flags_at = [], 12, _STAT + size
     for _ in range(count):
         (flags,) = struct.unpack_from(">H", content, place + flags_at)
-        made[place : place + _BEFORE_MODE] = blank[0]
-        made[place + _AFTER_MODE : place + _STAT] = blank[1]
+        found.append((place, flags))
         name = place + flags_at + (4 if flags & _EXTENDED else 2)
-        if (
-            version == 4
-        ):  # a varint, the number of bytes to drop from the previous name; then the suffix, without padding
+        if version == 4:  # a varint, the number of bytes to drop from the previous name; then the suffix, not padded
             while content[name] & 0x80:
                 name += 1
             place = content.index(b"\0", name + 1) + 1
@@ -47,8 +65,7 @@ def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes
             place += (end - place + 8) // 8 * 8
     if place + size > len(content):
         raise ValueError("it is truncated")
-    entries = bytes(made[:place])
-    return entries + hashlib.new(algorithm, entries).digest(), _extensions(content[place:-size])
+    return found, place
 
 
 def _extensions(rest: bytes) -> frozenset[bytes]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ __all__ = [
     "KeptWork",
     "about",
     "entries_of",
+    "is_ref_name",
     "keep",
     "keep_all",
     "kept_series",
@@ -120,9 +122,16 @@ def nothing_kept(repository: Repository, ref: str) -> InterlockError:
     return InterlockError("git_failed", message, "`git for-each-ref refs/ralf` lists what is.")
 
 
+def is_ref_name(repository: Repository, ref: str) -> bool:
+    """True if git accepts the name of a ref; one of letters, digits and `-` alone is accepted without asking it."""
+    return re.fullmatch(r"[A-Za-z0-9-]+(?:/[A-Za-z0-9-]+)+", ref) is not None or (
+        repository.ask("check-ref-format", ref).status == 0
+    )
+
+
 def ref_of(repository: Repository, name: str) -> str:
     ref = f"refs/ralf/{name}"
-    if repository.ask("check-ref-format", ref).status != 0:
+    if not is_ref_name(repository, ref):
         raise UsageError("invalid_argument", f"{name[:100]!r} is no name for a ref.", "Use letters, digits and `-`.")
     return ref
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from pathlib import Path
 
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.call import call
+from interlock.world.git.call import USERS_CONFIGURATION, call
 
 __all__ = ["GitSetting", "find", "settings", "user_email", "user_signing_key"]
 
+_MAX_FILE = 1 << 20
 _MAX_POINTER = 4096
+_MAX_KNOWN = 64
+_Sources = tuple[str | bytes | None, ...]
 
 
 class GitSetting(msgspec.Struct, frozen=True):
@@ -45,8 +50,61 @@ def user_signing_key(directory: Path) -> str | None:
     return (found.get("user.signingkey") or None) if found.get("gpg.format") == "ssh" else None
 
 
+_known: dict[_Sources, tuple[GitSetting, ...]] = {}
+"""The configurations that git listed, by the content of the files that they come from."""
+
+
 def settings(directory: Path, git_directory: Path | None) -> tuple[GitSetting, ...]:
-    """Git's configuration as it would hold in a directory. Listing it reads files and runs nothing."""
+    """Return git's configuration for a directory. Listing it reads files and runs nothing.
+
+    Git is not asked again while all files that it reads are the same, byte for byte. A system-wide file elsewhere than
+    in `/etc` is read once by each process.
+    """
+    sources = _sources(git_directory)
+    known = None if sources is None else _known.get(sources)
+    if known is not None:
+        return known
+    found = _listed(directory, git_directory)
+    if sources is not None and sources == _sources(git_directory):  # nobody wrote to them while git read
+        if len(_known) >= _MAX_KNOWN:
+            _known.clear()
+        _known[sources] = found
+    return found
+
+
+def _sources(git_directory: Path | None) -> _Sources | None:
+    """Return everything that git's configuration follows from; None if that cannot be told."""
+    if git_directory is None:
+        return None
+    home = os.environ.get("HOME", "")
+    xdg = os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    named = [os.environ.get(name) for name in USERS_CONFIGURATION]
+    shared = git_directory / "commondir"
+    try:
+        common = git_directory / _pointer(shared).strip() if shared.is_file() else git_directory
+        places = [*filter(None, named), "/etc/gitconfig", f"{xdg}/git/config", f"{home}/.gitconfig"]
+        texts = [_content(place) for place in (*places, f"{common}/config", f"{git_directory}/config.worktree")]
+    except OSError:
+        return None
+    if any(text is not None and b"include" in text.lower() for text in texts):
+        return None  # of other files, and perhaps of the branch
+    return (str(git_directory), home, xdg, *named, *texts)
+
+
+def _content(path: str) -> bytes | None:
+    """Return the content of a file, None if it is missing; raises OSError if it is not a small plain file."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode) or seen.st_size > _MAX_FILE:
+            raise OSError(errno.EINVAL, "not a plain file", path)
+        return file.read(_MAX_FILE)
+
+
+def _listed(directory: Path, git_directory: Path | None) -> tuple[GitSetting, ...]:
     place = {"GIT_DIR": str(git_directory)} if git_directory else {"GIT_CEILING_DIRECTORIES": str(directory)}
     listing = ("config", "--list", "-z", "--show-scope", "--includes")
     answer = call(listing, directory, place, with_users_configuration=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import struct
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.errors import InterlockError
+from interlock.world.git.entries import has_unseen_entries
 from interlock.world.git.private import GitRoot, Repository, opened
 
 __all__ = [
@@ -196,9 +198,9 @@ def _status(repository: Repository, record: bytes) -> PathStatus:
 
 def hidden_of(repository: Repository) -> tuple[str, ...]:
     """Changed files that git was told not to look at, found with a second copy of the index that has it look."""
-    tagged = [line for line in repository.run("ls-files", "-v", "-z").split(b"\0") if line]
-    if not any(line[:1].islower() or line[:1] == b"S" for line in tagged):
+    if not _has_unseen(repository):
         return ()
+    tagged = [line for line in repository.run("ls-files", "-v", "-z").split(b"\0") if line]
     told = {os.fsdecode(line[2:]) for line in tagged if line[:1].islower() or line[:1] == b"S"}
     copy = repository.private / "index.looking"
     shutil.copy2(repository.index, copy)
@@ -210,6 +212,16 @@ def hidden_of(repository: Repository) -> tuple[str, ...]:
     unseen = {os.fsdecode(line[2:]) for line in tagged if line[:1].islower() and line[:1] != b"s"}
     gone = {path for path in unseen if not _is_there(repository.work_tree, path)}  # git does not say this one
     return tuple(sorted((told & (changed | _staged(repository))) | gone))
+
+
+def _has_unseen(repository: Repository) -> bool:
+    """True unless it is certain that git looks at every file."""
+    try:
+        return has_unseen_entries(repository.index.read_bytes(), repository.algorithm)
+    except FileNotFoundError:
+        return False
+    except (ValueError, IndexError, struct.error):  # a form that only git reads
+        return True
 
 
 def _staged(repository: Repository) -> set[str]:
