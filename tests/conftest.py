@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from exhaustive import EXHAUSTIVE
 from faces import forking
+from importing import import_test_modules
 from interlock.journal import Journal, open_journal
 from journal.databases import Address, PostgresServer
 from journal.histories import Clock
@@ -42,6 +43,10 @@ settings.register_profile(
     "searching", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("searching" if EXHAUSTIVE else "steady")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    import_test_modules(session.config)
 
 
 @pytest.hookimpl(tryfirst=True)
