@@ -340,3 +340,30 @@ def test_what_is_set_aside_gets_the_next_number(tmp_path: Path) -> None:
     assert (rejected / "a-file-3").is_symlink()
     assert (rejected / "a-file-4" / "x").read_text() == "deep"
     assert (outside / "secret").read_text() == "secret"
+
+
+# The clock of a file system
+
+
+def test_the_clock_of_a_file_system_parts_what_was_written_before_from_what_is_written_after(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    for number in range(100):
+        before, after, far = f"before{number}", f"after{number}", f"far/{number}"
+        for name in (before, far):
+            (tmp_path / name).write_text("")
+        moment = files.file_clock(tmp_path)
+        assert not files.has_changed_since(tmp_path, [before, far, "missing/too"], moment)
+        (tmp_path / after).write_text("")
+        assert files.has_changed_since(tmp_path, [before, after], moment)
+        assert not files.has_changed_since(tmp_path, [before, far], moment)
+        (tmp_path / far).unlink()
+        assert files.has_changed_since(tmp_path, [before, far], moment)
+    assert {one.name for one in tmp_path.iterdir()} == {"far"} | {
+        f"{a}{b}" for a in ("before", "after") for b in range(100)
+    }
+
+
+def test_a_directory_without_a_clock_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InterlockError) as caught:
+        files.file_clock(tmp_path / "missing")
+    assert caught.value.code == "file_unwritable"

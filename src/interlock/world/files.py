@@ -11,16 +11,30 @@ import fcntl
 import os
 import re
 import stat
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from interlock.errors import InterlockError
 
-__all__ = ["create_at", "replace_at", "sweep", "sweep_at", "unwritable", "write_all", "write_bytes"]
+__all__ = [
+    "create_at",
+    "file_clock",
+    "has_changed_since",
+    "replace_at",
+    "sweep",
+    "sweep_at",
+    "unwritable",
+    "write_all",
+    "write_bytes",
+]
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SCRATCH: Final = re.compile(r".+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_COARSEST: Final = 3.0
+"""Seconds until the clock of any file system ticks; FAT has the slowest, with 2."""
 
 
 def write_bytes(path: Path, content: bytes, *, is_durable: bool = True) -> None:
@@ -53,6 +67,47 @@ def unwritable(path: Path, error: OSError) -> InterlockError:
     """The error of a file that cannot be written."""
     message = f"{path} cannot be written: {error.strerror or error}."
     return InterlockError("file_unwritable", message, "Make room, or give yourself write permission.")
+
+
+def file_clock(directory: Path) -> int:
+    """Return the time, in nanoseconds, of the clock of the file system that a directory is on, just after a tick.
+
+    Every change before the call has an earlier time, and every change after it the same time or a later one. The
+    system's clock does not tell that: the times of files lag behind it, by up to 10 ms or more on a busy machine.
+    """
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=directory) as scratch:
+            before, until = _touched(scratch.fileno()), time.monotonic() + _COARSEST
+            while (now := _touched(scratch.fileno())) <= before and time.monotonic() < until:
+                time.sleep(0.001)
+            return now
+    except OSError as error:
+        raise unwritable(directory, error) from None
+
+
+def _touched(handle: int) -> int:
+    os.utime(handle)
+    return os.fstat(handle).st_ctime_ns
+
+
+def has_changed_since(root: Path, names: Iterable[str], moment: int) -> bool:
+    """True if one of these files was changed, moved or removed at a moment of `file_clock` or later.
+
+    The time of the last change of all counts: a program can set the others.
+    """
+    return any(_changed_at(f"{root}/{name}") >= moment for name in names)
+
+
+def _changed_at(path: str) -> int:
+    """The time of the last change of a file; if it is gone, that of its directory."""
+    try:
+        return os.lstat(path).st_ctime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return _changed_at(str(Path(path).parent))
+    except OSError:
+        return 0
 
 
 def replace_at(place: int, name: str, content: bytes, *, is_durable: bool = True) -> None:

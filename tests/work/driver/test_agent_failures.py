@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from sys import executable
 
 import pytest
 
@@ -101,6 +102,24 @@ def test_an_agent_that_exits_at_once_uses_no_iteration(bench: Bench, command: st
     assert (error.code, "exited at once" in error.message) == ("agent_unusable", True)
     assert bench.thread(id_).iteration == 1
     assert _refused(bench, id_).code == "agent_unusable", "and again, as often as somebody tries"
+
+
+@pytest.mark.parametrize("change", ["made", "rewritten", "removed"])
+def test_an_agent_that_changed_a_file_was_not_idle_whatever_time_the_file_has(bench: Bench, change: str) -> None:
+    """The kernel's clock for files lags behind ours, and a program can set the time of a file."""
+    script, kept = bench.root.parent / "agent.py", bench.root / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("one")
+    bench.git("add", "-A")
+    bench.git("commit", "-q", "-m", "A file")
+    code = {"made": "made.write_text('')", "rewritten": "file.write_text('two')", "removed": "file.unlink()"}[change]
+    script.write_text(
+        f"import os, pathlib\nfile, made = pathlib.Path({str(kept / 'file')!r}), pathlib.Path('made')\n{code}\n"
+        "for one in (file, made):\n    if one.exists():\n        os.utime(one, (1, 1))\n"
+    )
+    bench.settings |= {"agent.name": "command", "agent.judge": "scripted", "agent.command": f"{executable} {script}"}
+    bench.settings["thread.iterations"] = 1
+    assert bench.act(bench.new(mode="quick"), "finalize").state == "Stuck"
 
 
 def test_another_agent_takes_the_turn_of_one_that_cannot_work(bench: Bench) -> None:

@@ -73,6 +73,14 @@ def test_an_agent_that_took_too_long_rests_while_others_work(ground: Ground) -> 
     assert ground.waited == []
 
 
+def test_the_files_that_a_driver_writes_just_before_a_run_are_not_the_agents(ground: Ground) -> None:
+    """The file clock may give `progress.txt` the same time as the start of the run."""
+    with pytest.raises(InterlockError) as caught:
+        ground.drive(agents=[ground.agent([{"exit": 0}], name="idle")])
+    assert caught.value.code == "agent_unusable"
+    assert "attempt_failed" not in ground.moves()
+
+
 # Threads
 
 

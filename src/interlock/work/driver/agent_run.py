@@ -130,6 +130,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
         outfit=outfit,
     )
     before = last_run(journal, request.parent, agent.name)
+    began = context.ports.files.file_clock(context.state_directory)
     with _address_kept(journal, context.environment, session):
         result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
@@ -138,7 +139,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
     repository = request.repository() if request.repository is not None else None
     written = written_since(journal, session, context.state_directory, repository)
-    if not ear.has_begun and not written and _is_idle(result):
+    if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
         result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
     said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-request.keeps :])
@@ -158,6 +159,15 @@ def _is_idle(result: Result) -> bool:
     """True if a run exited without using any tokens: if it also did nothing, a retry would not help."""
     ended = result.ending in (Ending.FINISHED, Ending.FAILED) and (result.exit_code or 0) >= 0
     return ended and not (result.usage.input or result.usage.output or result.cost_usd)
+
+
+def _has_changed(context: DriverContext, directory: Path, repository: Repository | None, began: int) -> bool:
+    """True if a file of the work tree was changed since the run began, by the clock of the file system."""
+    try:
+        names = context.git.files(repository or directory)
+    except InterlockError:
+        return False
+    return context.ports.files.has_changed_since(directory, names, began)
 
 
 def not_answered(agent: str, heard: AgentRun, hint: str) -> InterlockError:

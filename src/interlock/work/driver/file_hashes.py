@@ -15,10 +15,12 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.work.formats.times import FILE_CLOCK_LAG
+
 __all__ = ["FileHashes", "stamp"]
 
-_MARGIN = 50_000_000
-"""So many nanoseconds after a change the next one surely bears another time."""
+_MARGIN = int(FILE_CLOCK_LAG * 1e9)
+"""Nanoseconds after a change until the next change has another time."""
 Mark = tuple[int, int, int, int, int]
 
 

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from interlock.errors import CODES, Exit, InterlockError
 from interlock.journal import Instance, Journal
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.lease_holders import is_driven
+from interlock.work.formats.times import FILE_CLOCK_LAG, seconds_of
 from interlock.work.tickets.numbers import number_of
 
 __all__ = ["Drivers"]
@@ -36,9 +36,6 @@ _WORDS: Final = {
 """What drives each, and decides nothing: somebody may have said something else since."""
 _TAIL: Final = 20_000
 _LINES: Final = 12
-_TICK: Final = 0.01
-"""So many seconds a file's time may lie behind that of an entry which was written before it: the kernel's clock for
-files ticks."""
 _LOOK_SECONDS: Final = 0.5
 _TOLD: Final = (Exit.PERSON_NEEDED, Exit.HELD, Exit.INTERRUPTED)
 """How a driver ends that did what it could: the page of what it drove says the rest."""
@@ -152,7 +149,7 @@ class Drivers(msgspec.Struct):
                 said = log.read().decode("utf-8", "replace").strip()
         except OSError:
             return ""
-        is_past = ended + _TICK < datetime.fromisoformat(instance.updated).timestamp()
+        is_past = ended + FILE_CLOCK_LAG < seconds_of(instance.updated)
         if not said or is_past or (machine, id_) in self._ours or self._is_held(machine, id_):
             return ""
         return _failure(said)

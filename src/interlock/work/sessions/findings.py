@@ -11,14 +11,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from interlock.machine import Machine
-from interlock.work.formats.times import seconds_of
+from interlock.work.formats.times import FILE_CLOCK_LAG, seconds_of
 from interlock.work.sessions.record import SessionRecord
 
 __all__ = ["SessionFinding", "WrittenFile", "of_others", "of_session", "of_stay"]
 
 _SHOWN = 5
-# A file system's clock ticks more slowly than ours: a write just after a move may carry an earlier time.
-_SLACK = 0.05
 
 
 class SessionFinding(msgspec.Struct, frozen=True):
@@ -63,7 +61,7 @@ def of_session(
         found.append(SessionFinding("tests_unreported", message, record.state))
     for stay, seconds in record.durations(now):
         begin = seconds_of(stay.since)
-        inside = [one for one in written if begin <= one.at < begin + seconds - _SLACK]
+        inside = [one for one in written if begin <= one.at < begin + seconds - FILE_CLOCK_LAG]
         unseen = [one for one in inside if not any(f"/{name}".endswith(f"/{one.path}") for name in record.files)]
         if unseen and not _may_write(machine, stay.state):
             first = datetime.fromtimestamp(unseen[0].at, UTC).strftime("%H:%M:%S")

@@ -146,6 +146,11 @@ def _directory(place: Place | None, state_directory: Path | None) -> Path | None
 
 
 def _written(root: Path, started: str, repository: Repository | None = None) -> list[WrittenFile]:
+    """Return the files with a time after a session began.
+
+    They are only for findings, which must never name a file wrongly. The clock of files lags behind that of entries,
+    so a file that was written just after the session began may be left out.
+    """
     since = seconds_of(started)
     names = files(repository or root)[:_MOST_FILES]
     written = [WrittenFile(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]

@@ -46,12 +46,12 @@ class Diff(msgspec.Struct, frozen=True):
     is_cut: bool
 
 
-def files(work_tree: GitRoot) -> list[str]:
+def files(root: GitRoot) -> list[str]:
     """Every file of a work tree that is not ignored, relative to it, tracked or not."""
-    with opened(work_tree) as repository:
+    with opened(root) as repository:
         listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         whole = repository.work_tree
-        below = (work_tree.absolute() if isinstance(work_tree, Path) else whole).relative_to(whole)
+        below = (root.absolute() if isinstance(root, Path) else whole).relative_to(whole)
         names = repository.run(*listing).split(b"\0")
         prefix = b"" if below == Path() else os.fsencode(f"{below}/")
         found = (os.fsdecode(name.removeprefix(prefix)) for name in names if name and name.startswith(prefix))
