@@ -139,7 +139,7 @@ def test_a_real_agent_that_reports_keeps_the_promise_that_it_ended_with(
             bench.settings = {"agent.name": name, "agent.arguments": flags(name, words)}
             env = {**place.environment, **more, "PATH": f"{Path(words[0]).parent}:{place.environment['PATH']}"}
             context = replace(bench.context(journal), environment=env)
-            parent = begin(context, "Work", "261115-120000", roles_of(context.settings, {}, context.root))
+            parent = begin(context, "Work", "261115-120000", roles_of(context, {}))
             log = bench.state_directory / "runs" / "log"
             request = AgentRequest(context.agent(name), "implementer", "Write work.txt.", parent, log, reports=True)
             heard = run_agent(context, request)

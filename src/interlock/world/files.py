@@ -20,9 +20,15 @@ from typing import Final
 from interlock.errors import InterlockError
 
 __all__ = [
+    "FILE_CLOCK_LAG",
+    "FileMark",
     "create_at",
     "file_clock",
     "has_changed_since",
+    "is_settled",
+    "mark",
+    "read_below",
+    "read_file",
     "replace_at",
     "sweep",
     "sweep_at",
@@ -33,6 +39,13 @@ __all__ = [
 
 _NEW: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _SCRATCH: Final = re.compile(r".+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+FILE_CLOCK_LAG: Final = 0.05
+"""Seconds that the time of a file may lie before that of an entry which was written earlier.
+
+The kernel's clock for files ticks: usually every 4 to 10 ms, later on a busy machine.
+"""
+FileMark = tuple[int, int, int, int, int]
+"""The mode, inode, size and times of a file: they tell it from a later one of the same name."""
 _COARSEST: Final = 3.0
 """Seconds until the clock of any file system ticks; FAT has the slowest, with 2."""
 
@@ -67,6 +80,37 @@ def unwritable(path: Path, error: OSError) -> InterlockError:
     """The error of a file that cannot be written."""
     message = f"{path} cannot be written: {error.strerror or error}."
     return InterlockError("file_unwritable", message, "Make room, or give yourself write permission.")
+
+
+def mark(path: Path | str) -> FileMark | None:
+    """Return the mark of what has this name, without following a link; None if nothing has it."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return None
+    return seen.st_mode, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+
+
+def is_settled(mark: FileMark) -> bool:
+    """True if the next change of a file will have another time than the change that its mark tells of."""
+    return max(mark[3:]) + FILE_CLOCK_LAG * 1e9 < time.time_ns()
+
+
+def read_file(path: Path | str) -> bytes | None:
+    """Return the content of a file; None if there is no file, or it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
+def read_below(root: Path, name: str, most: int) -> bytes | None:
+    """Return the beginning of a file, at most so many bytes; None if it is not a file, or lies outside the root."""
+    found = (root / name).resolve()
+    if not found.is_relative_to(root.resolve()) or not found.is_file():
+        return None
+    with found.open("rb") as file:
+        return file.read(most)
 
 
 def file_clock(directory: Path) -> int:

@@ -108,7 +108,7 @@ def test_a_run_rests_and_goes_on_when_there_is_more(bench: Bench) -> None:
     bench.judge(qualified(1), MET)
     with closing(bench.open()) as journal:
         context = bench.context(journal)
-        id_ = begin(context, "All of it", SESSION, roles_of(context.settings, {}, context.root))
+        id_ = begin(context, "All of it", SESSION, roles_of(context, {}))
         run = drive(context, id_)
         assert run.paused is not None
         assert SETTING in run.paused.reason

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec.structs import asdict
 
 from interlock.work.driver.ports import Ports, real_ports
+from interlock.world.folder import Folder
 from patience import SECONDS
 
 __all__ = ["Scheduler"]
@@ -89,7 +90,8 @@ class Scheduler:
 def _before(scheduler: Scheduler, name: str, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*given: Any, **named: Any) -> Any:
         scheduler.effect(name, what)
-        return function(*given, **named)
+        found = function(*given, **named)
+        return _Port(scheduler, name, what, found) if isinstance(found, Folder) else found
 
     return call
 
@@ -99,11 +101,12 @@ def _scheduled(scheduler: Scheduler, name: str, what: str, real: Any) -> Any:
 
 
 class _Port:
-    """A module of the world, whose functions are scheduled."""
+    """A module or a folder of the world, whose functions are scheduled."""
 
     def __init__(self, scheduler: Scheduler, name: str, what: str, real: Any) -> None:
         self._given: Sequence[Any] = (scheduler, name, what, real)
 
     def __getattr__(self, attribute: str) -> Any:
         scheduler, name, what, real = self._given
-        return _before(scheduler, name, f"{what}.{attribute}", getattr(real, attribute))
+        found = getattr(real, attribute)
+        return _before(scheduler, name, f"{what}.{attribute}", found) if callable(found) else found

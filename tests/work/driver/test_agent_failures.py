@@ -211,7 +211,7 @@ def test_a_run_whose_agent_cannot_work_stays_where_it_is(bench: Bench) -> None:
     bench.judge(qualified(1), MET)
     with closing(bench.open()) as journal:
         context = bench.context(journal)
-        run = begin_goal(context, "All is well", roles_of(context.settings, {}, bench.root))
+        run = begin_goal(context, "All is well", roles_of(context, {}))
         for said in ("not logged in", "no credit"):
             with pytest.raises(InterlockError, match=said) as caught:
                 drive(context, run)

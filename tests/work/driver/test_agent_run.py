@@ -77,7 +77,7 @@ def _send(bench: Bench, journal: Journal, name: str = "command", keeps: int = KE
     path = f"{bench.root.parent}:{context.environment['PATH']}"
     context = replace(context, environment={**context.environment, "PATH": path})
     log = bench.state_directory / "runs" / "log"
-    roles = roles_of(context.settings, {}, context.root)
+    roles = roles_of(context, {})
     parent = begin(context, "Answer", "261115-120000", roles)
     request = AgentRequest(context.agent(name), "planner", "Answer.", parent, log, schema=SCHEMA, keeps=keeps)
     return run_agent(context, request)
@@ -136,7 +136,7 @@ def test_our_stop_hook_does_not_cost_an_agent_the_promise_that_it_ended_with(ben
     context = bench.context(journal)
     path = f"{bench.root.parent}:{Path(sys.executable).parent}:{context.environment['PATH']}"
     context = replace(context, environment={**context.environment, "PATH": path})
-    parent = begin(context, "Answer", "261115-120000", roles_of(context.settings, {}, context.root))
+    parent = begin(context, "Answer", "261115-120000", roles_of(context, {}))
     log = bench.state_directory / "runs" / "log"
     request = AgentRequest(context.agent("claude"), "implementer", "Build it.", parent, log, reports=True)
     heard = run_agent(context, request)
@@ -175,7 +175,7 @@ def test_a_run_leaves_a_note_on_its_session_with_words_only_where_they_are_wante
 
 
 def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, journal: Journal) -> None:
-    roles = roles_of(bench.context(journal).settings, {}, bench.root)
+    roles = roles_of(bench.context(journal), {})
     parent = begin(bench.context(journal), "Answer", "261115-120000", roles)
     caller = Caller(DRIVER, "claude", None, Place())
     left = journal.transact(create(caller, parent=parent, role="executor")).session_id
@@ -190,7 +190,7 @@ def test_a_run_whose_driver_died_is_written_down_by_the_next_once(bench: Bench, 
 
 def test_no_agent_is_started_while_settings_wait(bench: Bench, journal: Journal) -> None:
     context = bench.context(journal)
-    parent = begin(context, "Answer", "261115-120000", roles_of(context.settings, {}, context.root))
+    parent = begin(context, "Answer", "261115-120000", roles_of(context, {}))
     pending = Refusal("settings_waiting", "A change waits.", "Accept it.")
     context = replace(context, settings=replace(context.settings, pending=pending))
     head, log = journal.head(), bench.state_directory / "runs" / "log"

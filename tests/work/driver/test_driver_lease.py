@@ -71,7 +71,7 @@ def test_a_lease_is_renewed_while_its_holder_does_something_else(
 def test_a_lost_lease_stops_the_agent_and_nothing_more_is_written(bench: Bench, journal: Journal) -> None:
     bench.play(WAITS)
     context = bench.context(journal)
-    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context.settings, {}, context.root))
+    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context, {}))
     resource = lease_name("orchestrator", id_)
     bench.hear = lambda told: _taken_over(journal, resource) if isinstance(told, Said) else None
     with pytest.raises(InterlockError) as caught:
@@ -124,7 +124,7 @@ def test_a_lease_that_ran_out_is_no_interrupt_of_a_person(
     monkeypatch.setattr(Journal, "renew", fails)
     bench.play(WAITS)
     context = bench.context(journal)
-    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context.settings, {}, context.root))
+    id_ = begin(context, "All parts are there", "261115-120000", roles_of(context, {}))
     with pytest.raises(InterlockError) as caught:
         drive(context, id_)
     assert caught.value.code == "lease_lost"

@@ -80,7 +80,7 @@ def test_an_agent_finds_no_address_and_its_programs_find_the_journal(
     }
     monkeypatch.setattr(Bench, "environment", property(lambda self: environment))
     context = bench.context(journal)
-    parent = begin(context, "Answer", "261115-120000", roles_of(context.settings, {}, context.root))
+    parent = begin(context, "Answer", "261115-120000", roles_of(context, {}))
     log = bench.state_directory / "runs" / "log"
     heard = run_agent(context, AgentRequest(context.agent("command"), "planner", "Answer.", parent, log))
     assert heard.result.ending is Ending.FINISHED, heard.said

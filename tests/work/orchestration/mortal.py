@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.driver.ports import real_ports
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.order import PLANNING
 from interlock.work.orchestration.session import SessionContent, rendered
@@ -53,7 +54,7 @@ def is_ours(sha256: str) -> bool:
 
 
 def files_at(path: Path) -> SessionFiles:
-    return SessionFiles(path, path / ".ralf")
+    return SessionFiles(real_ports(), path, path / ".ralf")
 
 
 def project(files: SessionFiles, texts: dict[str, str]) -> str | None:

@@ -56,9 +56,9 @@ def _say(context: DriverContext, options: dict[str, Any]) -> str:
     journal, verb, text = context.journal, options["verb"], options["text"]
     is_said = _said(journal, verb) > options["since"]
     if verb == "begin" and not is_said:
-        return begin_goal(context, text, roles_of(context.settings, {}))
+        return begin_goal(context, text, roles_of(context, {}))
     if verb == "resume directory" and not is_said:
-        return resume_directory(context, text, roles_of(context.settings, {})) or ""
+        return resume_directory(context, text, roles_of(context, {})) or ""
     run = known_run(journal)
     if verb == "add" and not is_said:
         add(journal, PERSON, run, text)

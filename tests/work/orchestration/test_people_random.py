@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from exhaustive import EXHAUSTIVE
 from interlock.errors import Refusal
+from interlock.work.driver.ports import real_ports
 from interlock.work.orchestration.projected_files import ProjectedFiles
 from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.values import Mark
@@ -188,7 +189,7 @@ acts = st.lists(
 
 
 def _check(goal: Goal, runs: list[str]) -> None:
-    files = SessionFiles(goal.bench.root, goal.bench.state_directory)
+    files = SessionFiles(real_ports(), goal.bench.root, goal.bench.state_directory)
     wanted = ProjectedFiles(files, SESSION).wanted(goal.run, goal.text("transitions.jsonl"))
     assert {name: goal.text(name) for name in wanted} == wanted
     qualified = {

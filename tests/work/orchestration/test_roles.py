@@ -14,6 +14,7 @@ from interlock.errors import InterlockError, UsageError
 from interlock.work.orchestration.contracts import ANSWERS, ExecutorStatus, Mode, PlannerStatus, Role
 from interlock.work.orchestration.roles import RoleFile, parse_role, role_file, role_name, shipped_role
 from interlock.work.settings.values import Settings
+from interlock.world.folder import Folder
 
 OWN = """\
 ---
@@ -38,7 +39,7 @@ def put(root: Path, text: str | bytes, role: Role = Role.PLANNER, directory: str
 
 @pytest.mark.parametrize("role", Role)
 def test_every_role_is_shipped(role: Role, tmp_path: Path) -> None:
-    shipped = role_file(role, tmp_path)
+    shipped = role_file(role, Folder(tmp_path))
     assert shipped == shipped_role(role) == role_file(role)
     assert shipped.where == "shipped"
     assert shipped.name == f"Ralph-{role.performer.capitalize()}"
@@ -74,7 +75,7 @@ def test_what_a_shipped_text_marks_as_a_field_is_one(role: Role) -> None:
 
 def test_a_persons_own_file_replaces_the_shipped_one(tmp_path: Path) -> None:
     put(tmp_path, OWN)
-    assert role_file(Role.PLANNER, tmp_path) == RoleFile(
+    assert role_file(Role.PLANNER, Folder(tmp_path)) == RoleFile(
         role=Role.PLANNER,
         name="My-Planner",
         description="Plans: as we like it",
@@ -85,14 +86,14 @@ def test_a_persons_own_file_replaces_the_shipped_one(tmp_path: Path) -> None:
         where=".github/agents/ralph-planner.agent.md",
         sha256=hashlib.sha256(OWN.encode()).hexdigest(),
     )
-    assert role_file(Role.EXECUTOR, tmp_path).where == "shipped"
+    assert role_file(Role.EXECUTOR, Folder(tmp_path)).where == "shipped"
 
 
 def test_the_directory_is_a_setting(tmp_path: Path) -> None:
     directory = Settings.of('[orchestrate]\nroles = "team/roles"').text("orchestrate.roles")
     put(tmp_path, OWN, Role.REVIEWER, directory)
-    assert role_file(Role.HOLISTIC, tmp_path, directory).name == "My-Planner"
-    assert role_file(Role.HOLISTIC, tmp_path, Settings().text("orchestrate.roles")).where == "shipped"
+    assert role_file(Role.HOLISTIC, Folder(tmp_path), directory).name == "My-Planner"
+    assert role_file(Role.HOLISTIC, Folder(tmp_path), Settings().text("orchestrate.roles")).where == "shipped"
 
 
 @pytest.mark.parametrize("outside", ["/etc", "..", "a/../..", "a/", "", "~/x", "./a"])
@@ -104,7 +105,7 @@ def test_the_directory_is_in_the_repository(outside: str) -> None:
 
 def test_other_files_mean_nothing(tmp_path: Path) -> None:
     put(tmp_path, OWN).rename(tmp_path / ".github/agents/planner.agent.md")
-    assert role_file(Role.PLANNER, tmp_path).where == "shipped"
+    assert role_file(Role.PLANNER, Folder(tmp_path)).where == "shipped"
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_front_matter_may_be_empty_and_lines_may_end_as_elsewhere() -> None:
 def test_a_broken_file_is_an_error_that_names_the_line(text: str | bytes, wanted: str, tmp_path: Path) -> None:
     put(tmp_path, text)
     with pytest.raises(UsageError) as caught:
-        role_file(Role.PLANNER, tmp_path)
+        role_file(Role.PLANNER, Folder(tmp_path))
     assert caught.value.code == "role_invalid"
     assert str(caught.value).startswith(".github/agents/ralph-planner.agent.md, line ")
     assert wanted in str(caught.value)
@@ -162,7 +163,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     path.unlink()
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(InterlockError) as caught:
-        role_file(Role.PLANNER, tmp_path)
+        role_file(Role.PLANNER, Folder(tmp_path))
     assert caught.value.code == "file_unsafe"
 
 

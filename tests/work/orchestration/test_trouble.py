@@ -19,6 +19,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.roles import role_file
 from interlock.work.orchestration.verbs import add
+from interlock.world.folder import Folder
 from work.orchestration.goals import ANN, SESSION, Goal, answers, asks, echoed, is_between, question
 from work.orchestration.playing import MET, done, plan, qualified, says, task
 from work.threads.benches import Bench, Steps
@@ -57,7 +58,7 @@ def begun(bench: Bench, **given: str) -> Goal:
     journal = bench.open()
     try:
         context = bench.context(journal)
-        roles = roles_of(context.settings, given, bench.root)
+        roles = roles_of(context, given)
         return Goal(bench, begin(context, "All parts are there", SESSION, roles))
     finally:
         journal.close()
@@ -90,7 +91,7 @@ def test_a_file_of_ones_own_says_who_plays_a_role(bench: Bench) -> None:
         "reviewer": "scripted",
     }
     assert "You carry out task-1 on tiptoe." in goal.prompts("executor")[0]
-    file = role_file(Role.EXECUTOR, bench.root, "our/roles")
+    file = role_file(Role.EXECUTOR, Folder(bench.root), "our/roles")
     assert run.files["executor"] == file.sha256
     [invoked] = [one for one in _noted(goal, "invoked") if one["role"] == "executor"]
     assert invoked["prompt_file"] == file.sha256

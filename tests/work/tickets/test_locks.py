@@ -24,6 +24,7 @@ from interlock.work.tickets.queries import Filters, listed
 from interlock.work.tickets.upcoming import next_ticket
 from interlock.work.tickets.verbs import edit
 from interlock.work.views.ticket import ticket_view
+from interlock.world import git as real_git
 from interlock.world.processes import Process, this_process
 from journal.children import Child, child
 from journal.databases import Address, sql
@@ -472,7 +473,7 @@ def reviewed(journal: Journal, *commits: str) -> int:
 def test_a_ticket_whose_commit_is_in_the_branch_is_closed_by_merge(journal: Journal, repository: Path) -> None:
     done = commit(repository, "the work", LATER)
     number = reviewed(journal, done)
-    found = merged_commit(journal, number, repository, "main")
+    found = merged_commit(journal, real_git, number, repository, "main")
     assert found == done
     told = moved(journal, agent(), number, command="merge", intent="complete", merged=found)
     assert told.new_state == "Done"
@@ -487,15 +488,15 @@ def test_the_newest_commit_that_the_branch_has_counts(journal: Journal, reposito
     first, second = commit(repository, "first", LATER), commit(repository, "second", LATER)
     git(repository, "checkout", "-q", "-b", "feature")
     third = commit(repository, "third", LATER)
-    assert merged_commit(journal, reviewed(journal, first, second, third), repository, "main") == second
-    assert merged_commit(journal, reviewed(journal, first, third), repository, "feature") == third
+    assert merged_commit(journal, real_git, reviewed(journal, first, second, third), repository, "main") == second
+    assert merged_commit(journal, real_git, reviewed(journal, first, third), repository, "feature") == third
 
 
 def test_a_commit_that_the_branch_has_not_got_closes_nothing(journal: Journal, repository: Path) -> None:
     commit(repository, "first", LATER)
     git(repository, "checkout", "-q", "-b", "feature")
     number = reviewed(journal, commit(repository, "the work", LATER))
-    assert merged_commit(journal, number, repository, "main") is None
+    assert merged_commit(journal, real_git, number, repository, "main") is None
     before = journal.head()
     error = refused(journal, agent(), number, command="merge", intent="complete")
     assert error.code == "proof_required"
@@ -505,7 +506,7 @@ def test_a_commit_that_the_branch_has_not_got_closes_nothing(journal: Journal, r
 
 def test_a_commit_that_is_older_than_the_ticket_proves_nothing(journal: Journal, repository: Path) -> None:
     number = reviewed(journal, commit(repository, "long ago", 1_600_000_000))
-    assert merged_commit(journal, number, repository, "main") is None
+    assert merged_commit(journal, real_git, number, repository, "main") is None
 
 
 @pytest.mark.sampled(9)
@@ -514,17 +515,17 @@ def test_a_commit_that_is_older_than_the_ticket_proves_nothing(journal: Journal,
 )
 def test_what_is_no_commit_proves_nothing(journal: Journal, repository: Path, commit_: str) -> None:
     commit(repository, "the work", LATER)
-    assert merged_commit(journal, reviewed(journal, commit_), repository, "main") is None
+    assert merged_commit(journal, real_git, reviewed(journal, commit_), repository, "main") is None
 
 
 def test_without_a_repository_or_the_branch_nothing_is_merged(
     journal: Journal, repository: Path, tmp_path: Path
 ) -> None:
     number = reviewed(journal, commit(repository, "the work", LATER))
-    assert merged_commit(journal, number, None, "main") is None
-    assert merged_commit(journal, number, tmp_path, "main") is None
-    assert merged_commit(journal, number, repository, "trunk") is None
-    assert merged_commit(journal, number, repository, "--help") is None
+    assert merged_commit(journal, real_git, number, None, "main") is None
+    assert merged_commit(journal, real_git, number, tmp_path, "main") is None
+    assert merged_commit(journal, real_git, number, repository, "trunk") is None
+    assert merged_commit(journal, real_git, number, repository, "--help") is None
 
 
 def test_a_receipt_closes_only_from_review_and_only_by_merge(journal: Journal) -> None:

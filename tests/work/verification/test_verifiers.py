@@ -178,7 +178,7 @@ def test_a_run_that_nothing_could_prove_asks_no_role(bench: Bench, commands: tup
     bench.settings["verify.commands"] = commands
     with closing(bench.open()) as journal:
         context = bench.context(journal)
-        run = begin_goal(context, "All is well", roles_of(context.settings, {}, bench.root))
+        run = begin_goal(context, "All is well", roles_of(context, {}))
         with pytest.raises(InterlockError) as caught:
             drive(context, run)
     assert caught.value.code == "verifiers_missing"
@@ -189,7 +189,7 @@ def test_a_run_whose_reviewer_is_not_installed_asks_no_planner(bench: Bench) -> 
     bench.settings["agent.command"] = "/nowhere/agent"
     with closing(bench.open()) as journal:
         context = bench.context(journal)
-        run = begin_goal(context, "All is well", roles_of(context.settings, {"reviewer": "command"}, bench.root))
+        run = begin_goal(context, "All is well", roles_of(context, {"reviewer": "command"}))
         with pytest.raises(InterlockError) as caught:
             drive(context, run)
     assert caught.value.code == "agent_missing"

@@ -31,9 +31,7 @@ def _begin(call: CommandCall) -> None:
     given = call.arguments
     with open_driver_session(call, starts_agents=True) as here:
         asked = {name: getattr(given, name) for name in ("agent", *_ROLES)}
-        _drive(
-            call, here, begin_goal(here.context, given.goal, roles_of(here.place.settings, asked, here.context.root))
-        )
+        _drive(call, here, begin_goal(here.context, given.goal, roles_of(here.context, asked)))
 
 
 def _resume(call: CommandCall) -> None:
@@ -74,7 +72,7 @@ def _on_directory(call: CommandCall, here: DriverSession) -> str | None:
     from interlock.work.orchestration.verbs import resume_directory, roles_of
 
     context, named = here.context, call.arguments.run
-    return resume_directory(context, named, roles_of(context.settings, {}, context.root)) if named else None
+    return resume_directory(context, named, roles_of(context, {})) if named else None
 
 
 def _is_person(call: CommandCall) -> bool:

@@ -39,7 +39,7 @@ def play_orchestration(journal: Journal, project: Project) -> Iterator[Scene]:
     told: list[object] = []
     context = _context(journal, project, told)
     head = journal.head()
-    roles = roles_of(context.settings, {}, project.root)
+    roles = roles_of(context, {})
     run = drive(context, begin(context, _GOAL, session_name(context), roles))
     for move in moves_since(journal, head):
         if move.machine == "orchestrator":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,9 +21,7 @@ from interlock.work.formats.times import day_of
 from interlock.work.sessions.findings import WrittenFile, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, data_of, ran_of, result_of
-from interlock.work.sessions.upkeep import take_in, written_beside, written_since
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
-from interlock.work.setup.agent_tools import tools_for
 from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
@@ -34,7 +31,7 @@ from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.ancestry import host
 from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
-from interlock.world.journal_address import BY_SESSION, MARK, keep_address, remove_address
+from interlock.world.journal_address import BY_SESSION, MARK
 from interlock.world.place import Place
 from interlock.world.repository import WORK_TREES
 
@@ -111,7 +108,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     request.on_start()
     keeps_words = settings.text("telemetry.content") == "on"
     ear = _Ear(context.tell, request.keeps, Tools(journal.now, keeps_words=keeps_words))
-    outfit = tools_for(agent.name, directory, context.environment) if request.reports else None
+    outfit = context.ports.tools_for(agent.name, directory, context.environment) if request.reports else None
     given = {
         "RALPH_SESSION_ID": session,
         "RALPH_ROOT": str(context.root),
@@ -131,14 +128,15 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     )
     before = last_run(journal, request.parent, agent.name)
     began = context.ports.files.file_clock(context.state_directory)
-    with _address_kept(journal, context.environment, session):
+    with _address_kept(context, session):
         result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
             context.tell(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
             result = context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
-    take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
+    sessions = context.ports.sessions
+    sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
     repository = request.repository() if request.repository is not None else None
-    written = written_since(journal, session, context.state_directory, repository)
+    written = sessions.written_since(journal, session, context.state_directory, repository)
     if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
         result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
@@ -185,13 +183,14 @@ def not_answered(agent: str, heard: AgentRun, hint: str) -> InterlockError:
 
 
 @contextmanager
-def _address_kept(journal: Journal, environment: Mapping[str, str], session: str) -> Iterator[None]:
+def _address_kept(context: DriverContext, session: str) -> Iterator[None]:
     """Let the programs of a session find a journal that is on a server: the agent's environment does not say where."""
-    if journal.url is None:
+    url, environment, addresses = context.journal.url, context.environment, context.ports.addresses
+    if url is None:
         yield
         return
     try:
-        keep_address(environment, session, complete_address(journal.url, environment))
+        addresses.keep_address(environment, session, complete_address(url, environment))
     except OSError as error:
         message = f"The journal's address cannot be kept for the agent: {error.strerror} ({error.filename})."
         hint = "Make your state directory writable: ~/.local/state/interlock, or below $XDG_STATE_HOME."
@@ -199,7 +198,7 @@ def _address_kept(journal: Journal, environment: Mapping[str, str], session: str
     try:
         yield
     finally:
-        remove_address(environment, session)
+        addresses.remove_address(environment, session)
 
 
 def end_orphaned_runs(context: DriverContext, parent: str) -> None:
@@ -209,10 +208,10 @@ def end_orphaned_runs(context: DriverContext, parent: str) -> None:
     """
     journal, state_directory = context.journal, context.state_directory
     context.ports.end_processes(parent)
-    take_in(journal, state_directory)
+    context.ports.sessions.take_in(journal, state_directory)
     for session in orphaned_runs(journal, parent):
-        remove_address(os.environ, session)
-        written = written_since(journal, session, state_directory)
+        context.ports.addresses.remove_address(context.environment, session)
+        written = context.ports.sessions.written_since(journal, session, state_directory)
         _end(journal, session, "cancelled", written, _left(journal, session, DIED), "the driver of the run died")
     for one in journal.recent("session", _LEFT, parent=parent):  # those that the agents themselves have ended
         if one.outcome is not None and (ran := _left(journal, one.id, UNKNOWN)) is not None:
@@ -238,7 +237,7 @@ def _left(journal: Journal, session: str, ending: str) -> RunSummary | None:
 
 def _with_reporting(context: DriverContext, prompt: str, session: str, outfit: AgentTools | None) -> str:
     """The prompt with how to report, where the agent has our server: from this run, or from `ralph init`."""
-    if outfit is None and not (context.state_directory / "init.json").is_file():
+    if outfit is None and not context.ports.files.mark(context.state_directory / "init.json"):
         return prompt
     machine = context.journal.machine_of(context.journal.instance(session))
     return f"{prompt}\n{progress_reporting(machine, session)}"
@@ -302,7 +301,7 @@ def _look_beside(context: DriverContext, session: str, directory: Path) -> None:
     journal, state_directory = context.journal, context.state_directory
     if not directory.is_relative_to(state_directory / WORK_TREES):
         return
-    beside = written_beside(journal, session, state_directory.parent)
+    beside = context.ports.sessions.written_beside(journal, session, state_directory.parent)
     found = of_others(journal.instance(session).state, beside)
     if found:
         journal.transact(lambda transaction: keep_findings(transaction, session, found))

@@ -6,7 +6,7 @@ between any two effects. `tests/test_layers.py` holds that the drivers import no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 if TYPE_CHECKING:
-    from interlock.journal import Holder
+    from interlock.journal import Holder, Journal
+    from interlock.work.sessions.findings import WrittenFile
     from interlock.work.verification.receipt import Receipt
     from interlock.work.verification.request import Request
     from interlock.world.agents.agent import Agent
-    from interlock.world.agents.assignment import Assignment
+    from interlock.world.agents.assignment import AgentTools, Assignment
     from interlock.world.agents.happenings import Happening
     from interlock.world.agents.result import Result
     from interlock.world.agents.running import StopSignal
     from interlock.world.commands import CommandResult, ShellCommand
+    from interlock.world.files import FileMark
     from interlock.world.folder import Folder
     from interlock.world.git import (
         Commit,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
         WorkTreeStatus,
     )
 
-__all__ = ["Files", "Git", "Ports", "Verification", "real_ports"]
+__all__ = ["Addresses", "Files", "Git", "Ports", "SessionUpkeep", "Verification", "real_ports"]
 
 
 class Git(Protocol):
@@ -75,6 +77,7 @@ class Git(Protocol):
     def identity(self, directory: Path | Repository) -> Identity: ...
     def keep(self, root: Path | Repository, name: str) -> KeptWork: ...
     def log(self, root: Path | Repository, revision: str = "HEAD", *, most: int = 50) -> list[Commit]: ...
+    def merged_at(self, directory: Path, commit: str, branch: str) -> float | None: ...
     def opened(self, place: Path | Repository) -> AbstractContextManager[Repository]: ...
     def park(self, root: Path | Repository, name: str) -> KeptWork | None: ...
     def remove_work_tree(self, root: Path, path: Path, keep: str) -> Removed: ...
@@ -96,12 +99,33 @@ class Verification(Protocol):
 
 
 class Files(Protocol):
-    """Files that are written as a whole, and changes of files; the module `world.files` is the real one."""
+    """Files that are read and written as a whole, and their changes; the module `world.files` is the real one."""
 
     def file_clock(self, directory: Path) -> int: ...
     def has_changed_since(self, root: Path, names: Iterable[str], moment: int) -> bool: ...
-    def write_bytes(self, path: Path, content: bytes, *, is_durable: bool = True) -> None: ...
+    def is_settled(self, mark: FileMark) -> bool: ...
+    def mark(self, path: Path | str) -> FileMark | None: ...
+    def read_below(self, root: Path, name: str, most: int) -> bytes | None: ...
+    def read_file(self, path: Path | str) -> bytes | None: ...
     def sweep(self, directory: Path) -> None: ...
+    def write_bytes(self, path: Path, content: bytes, *, is_durable: bool = True) -> None: ...
+
+
+class SessionUpkeep(Protocol):
+    """The look at what agents did, by hooks and files; the module `work.sessions.upkeep` is the real one."""
+
+    def take_in(self, journal: Journal, state_directory: Path) -> int: ...
+    def written_since(
+        self, journal: Journal, reference: str, state_directory: Path | None, repository: Repository | None = None
+    ) -> list[WrittenFile]: ...
+    def written_beside(self, journal: Journal, reference: str, main: Path) -> list[WrittenFile]: ...
+
+
+class Addresses(Protocol):
+    """The journal's address for the programs of a session; the module `world.journal_address` is the real one."""
+
+    def keep_address(self, environment: Mapping[str, str], session: str, url: str) -> None: ...
+    def remove_address(self, environment: Mapping[str, str], session: str) -> None: ...
 
 
 class Ports(msgspec.Struct, frozen=True):
@@ -114,6 +138,10 @@ class Ports(msgspec.Struct, frozen=True):
     files: Files
     folder: Callable[[Path], Folder]
     """Opens a directory of ours."""
+    sessions: SessionUpkeep
+    addresses: Addresses
+    tools_for: Callable[[str, Path, Mapping[str, str]], AgentTools | None]
+    """Finds the server and hooks that a run of an agent is given in a work tree."""
     run_agent: Callable[[Agent, Assignment, Callable[[Happening], None], StopSignal], Result]
     run_command: Callable[[ShellCommand, Callable[[Happening], None], StopSignal], CommandResult]
     end_processes: Callable[[str], object]
@@ -136,8 +164,10 @@ def real_ports() -> Ports:
     import time
 
     from interlock.work.driver.lease_holders import is_present, process_holder
+    from interlock.work.sessions import upkeep
+    from interlock.work.setup.agent_tools import tools_for
     from interlock.work.verification import verifying
-    from interlock.world import files, git
+    from interlock.world import files, git, journal_address
     from interlock.world.agents.running import run
     from interlock.world.agents.tree import end_marked
     from interlock.world.commands import run_command
@@ -154,6 +184,9 @@ def real_ports() -> Ports:
         verification=verifying,
         files=files,
         folder=Folder,
+        sessions=upkeep,
+        addresses=journal_address,
+        tools_for=tools_for,
         run_agent=run,
         run_command=run_command,
         end_processes=end_marked,

@@ -22,8 +22,9 @@ from interlock.errors import CODES, Exit, InterlockError
 from interlock.journal import Instance, Journal
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.lease_holders import is_driven
-from interlock.work.formats.times import FILE_CLOCK_LAG, seconds_of
+from interlock.work.formats.times import seconds_of
 from interlock.work.tickets.numbers import number_of
+from interlock.world.files import FILE_CLOCK_LAG
 
 __all__ = ["Drivers"]
 

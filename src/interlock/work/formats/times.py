@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
 
 from interlock.journal.ids import time_text
 
-__all__ = ["FILE_CLOCK_LAG", "day_of", "milliseconds_of", "seconds_of", "text_of"]
-
-FILE_CLOCK_LAG: Final = 0.05
-"""Seconds that the time of a file may lie before that of an entry which was written earlier.
-
-The kernel's clock for files ticks: usually every 4 to 10 ms, later on a busy machine.
-"""
+__all__ = ["day_of", "milliseconds_of", "seconds_of", "text_of"]
 
 
 def text_of(seconds: float) -> str:

@@ -30,7 +30,6 @@ from interlock.work.orchestration.run_files.names import PLAN, QUESTIONS, TASKS,
 from interlock.work.orchestration.session import OnDisk, beside_of, read_session
 from interlock.work.orchestration.store import SessionFiles
 from interlock.work.orchestration.values import CLOSED_MARKS, Mark, Task, TaskReport
-from interlock.work.settings.values import Settings
 
 __all__ = [
     "begin",
@@ -48,13 +47,17 @@ _PORTION = 50_000
 """In characters, of which each has up to four bytes."""
 
 
-def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | None = None) -> dict[str, str]:
-    """The agent of each role: as it was asked for, as the settings say, or as the role's file says."""
+def roles_of(context: DriverContext, given: Mapping[str, str | None], root: Path | None = None) -> dict[str, str]:
+    """Return the agent of each role: as it was asked for, as the settings say, or as the role's file says.
+
+    The files of the roles are those of the context's work tree, or of another one.
+    """
+    settings = context.settings
     worker = given.get("agent") or settings.text("agent.name")
     judge = given.get("judge") or given.get("agent") or settings.text("agent.judge") or worker
     found: dict[str, str] = {}
     for role in _PERFORMERS:
-        file = role_file(role, root, settings.text("orchestrate.roles"))
+        file = role_file(role, context.ports.folder(root or context.root), settings.text("orchestrate.roles"))
         usual = judge if role is Role.REVIEWER else worker
         name, _, model = usual.partition(":")
         model = file.model or (model if file.agent in (None, name) else "")
@@ -65,13 +68,13 @@ def roles_of(settings: Settings, given: Mapping[str, str | None], root: Path | N
 
 def role_hashes(context: DriverContext) -> dict[str, str]:
     """The hashes of the files that say who the roles are."""
-    where = context.settings.text("orchestrate.roles")
-    return {str(role): role_file(role, context.root, where).sha256 for role in _PERFORMERS}
+    folder, where = context.ports.folder(context.root), context.settings.text("orchestrate.roles")
+    return {str(role): role_file(role, folder, where).sha256 for role in _PERFORMERS}
 
 
 def roles_now(context: DriverContext, run: Run) -> dict[str, str]:
     """The agents of a run that a person resumes; a role whose file has changed gets the agent that it names now."""
-    now, hashes = roles_of(context.settings, {}, context.root), role_hashes(context)
+    now, hashes = roles_of(context, {}), role_hashes(context)
     changed = {role for role, sha256 in hashes.items() if run.files.get(role) != sha256} - {*run.chosen}
     return {role: now[role] if role in changed else name for role, name in run.roles.items()}
 
@@ -80,7 +83,7 @@ def session_name(context: DriverContext) -> str:
     """The name of a new session's directory, which no other session has or had."""
     journal = context.journal
     taken = tuple(run_of(journal.entries(instance=one.id, most=1)).session for one in journal.recent(MACHINE, 5))
-    files = SessionFiles(context.root, context.state_directory)
+    files = SessionFiles(context.ports, context.root, context.state_directory)
     return files.new_id(datetime.fromtimestamp(journal.now(), UTC), taken)
 
 
@@ -104,7 +107,7 @@ def begin(
         "session": session,
         "roles": dict(roles),
         "files": role_hashes(context),
-        "chosen": [role for role, name in roles_of(context.settings, {}, context.root).items() if name != roles[role]],
+        "chosen": [role for role, name in roles_of(context, {}).items() if name != roles[role]],
         "base": (carries.base if carries is not None else "") or context.git.state(context.root).head or "",
         "follows": (carries.id or None) if carries is not None else None,
     }
@@ -180,7 +183,7 @@ def found_on_disk(context: DriverContext, session: str) -> Run | None:
 
     Refuses with `session_unreadable` what cannot be right in them.
     """
-    files = SessionFiles(context.root, context.state_directory)
+    files = SessionFiles(context.ports, context.root, context.state_directory)
     if not is_session_id(session) or session not in files.sessions():
         return None
     texts = files.texts(session)

@@ -165,7 +165,8 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
 
     def _role(self, role: Role) -> RoleFile | None:
         """Who it is; where somebody changed that meanwhile, the run rests until a person goes on with it."""
-        file = role_file(role, self.context.root, self.context.settings.text("orchestrate.roles"))
+        folder, where = self.context.ports.folder(self.context.root), self.context.settings.text("orchestrate.roles")
+        file = role_file(role, folder, where)
         if file.sha256 == self.run.files.get(role.performer, file.sha256):
             return file
         self.pause(f"{file.where}, who the {role.performer} is, was changed while the run was under way", "changed")

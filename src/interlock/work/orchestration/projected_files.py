@@ -7,7 +7,6 @@ as the agent's: it is kept aside, and the file is restored. What is found while 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -82,6 +81,9 @@ class ProjectedFiles(msgspec.Struct):
     _place: str = ""
     _logged: tuple[str, object] = ("", None)
     """The text that was last written to the log, and the state of the file then."""
+
+    def __post_init__(self) -> None:
+        self._seen.files = self.files.plain
 
     def check(self) -> None:
         """Raise an error if the session cannot have a directory, such as for a link in its place."""
@@ -171,11 +173,7 @@ class ProjectedFiles(msgspec.Struct):
         return known[1]
 
     def _mark(self, name: str) -> object:
-        try:
-            seen = os.lstat(self._path(name))
-        except OSError:
-            return None
-        return seen.st_ino, seen.st_mode, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+        return self.files.plain.mark(self._path(name))
 
     def _path(self, name: str) -> str:
         self._place = self._place or str(self.files.path(self.session))

@@ -19,7 +19,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -27,7 +27,9 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from interlock.errors import UsageError
 from interlock.work.formats.front_matter import FRONT, FrontMatterFault, composed
 from interlock.work.orchestration.contracts import Role
-from interlock.world.folder import Folder
+
+if TYPE_CHECKING:
+    from interlock.world.folder import Folder
 
 __all__ = ["RoleFile", "parse_role", "role_file", "role_name", "shipped_role"]
 
@@ -59,10 +61,10 @@ def role_name(role: Role) -> str:
     return f"ralph-{role.performer}.agent.md"
 
 
-def role_file(role: Role, root: Path | None = None, directory: str = ".github/agents") -> RoleFile:
-    """The role in force: the repository's own file where there is one, or else the shipped one."""
+def role_file(role: Role, folder: Folder | None = None, directory: str = ".github/agents") -> RoleFile:
+    """Return the role in force: the file in the repository's folder if there is one, or else the shipped one."""
     where = f"{directory}/{role_name(role)}"
-    content = Folder(root).read(where) if root is not None else None
+    content = folder.read(where) if folder is not None else None
     if content is None:
         return shipped_role(role)
     if len(content) > _MAX_BYTES:

@@ -68,7 +68,7 @@ def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
     moves = _Moves(machine)
     fold = Fold(id_, moves.reset, moves.take)
     run = fold.read(context.journal)
-    files = ProjectedFiles(SessionFiles(context.root, context.state_directory), run.session)
+    files = ProjectedFiles(SessionFiles(context.ports, context.root, context.state_directory), run.session)
     return RunCache(context, files, fold, moves, _log_before(context.journal, run))
 
 

@@ -7,7 +7,6 @@ written again. Nothing is reached through a link. A directory that the source sy
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
@@ -17,10 +16,10 @@ from typing import Final
 import msgspec
 
 from interlock.errors import InterlockError
+from interlock.work.driver.ports import Ports
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.orchestration.edits import MOST
 from interlock.work.orchestration.run_files.names import TRANSITIONS, check_session_id, is_session_id, session_id
-from interlock.world.folder import Folder
 
 __all__ = ["DIRECTORY", "Restored", "SessionFiles"]
 
@@ -45,9 +44,11 @@ class Restored(msgspec.Struct, frozen=True):
 class SessionFiles:
     """The sessions of a repository. A name that is not a session's id is refused with `invalid_argument`."""
 
-    def __init__(self, root: Path, state_directory: Path) -> None:
-        self.folder: Final = Folder(root / DIRECTORY)
-        self._state: Final = Folder(state_directory)
+    def __init__(self, ports: Ports, root: Path, state_directory: Path) -> None:
+        self.folder: Final = ports.folder(root / DIRECTORY)
+        self.plain: Final = ports.files
+        """The files by their whole paths, to look at without opening."""
+        self._state: Final = ports.folder(state_directory)
 
     def path(self, id_: str) -> Path:
         """The directory of a session."""
@@ -100,11 +101,8 @@ class SessionFiles:
 
     def take_place(self, id_: str, tell: Callable[[Restored], None]) -> None:
         """Set aside and report a link or a file in the place of a session's directory."""
-        try:
-            is_directory = stat.S_ISDIR(os.lstat(self.path(id_)).st_mode)
-        except OSError:
-            return
-        if not is_directory:
+        mark = self.plain.mark(self.path(id_))
+        if mark is not None and not stat.S_ISDIR(mark[0]):
             self.folder.names("")  # nor is one followed on the way there
             for one in self._set_aside(id_):
                 tell(one)

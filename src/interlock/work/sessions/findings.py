@@ -11,8 +11,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from interlock.machine import Machine
-from interlock.work.formats.times import FILE_CLOCK_LAG, seconds_of
+from interlock.work.formats.times import seconds_of
 from interlock.work.sessions.record import SessionRecord
+from interlock.world.files import FILE_CLOCK_LAG
 
 __all__ = ["SessionFinding", "WrittenFile", "of_others", "of_session", "of_stay"]
 

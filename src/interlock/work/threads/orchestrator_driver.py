@@ -31,7 +31,7 @@ __all__ = ["ORCHESTRATOR", "roles_for"]
 def roles_for(step: ThreadStep) -> dict[str, str]:
     """Who plays which role: what the settings or its file say of it, else the thread's first agent, and its judge."""
     config = step.config
-    return roles_of(step.context.settings, {"agent": config.agents[0], "judge": config.judge}, step.root)
+    return roles_of(step.context, {"agent": config.agents[0], "judge": config.judge}, step.root)
 
 
 def _run(step: ThreadStep, id_: str) -> Run:

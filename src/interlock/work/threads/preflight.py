@@ -91,7 +91,7 @@ def _begin(step: ThreadStep) -> Path:
     isolated = step.context.state_directory / WORK_TREES / thread.id
     is_isolated = step.config.isolation == "worktree"
     there = git.state(root)
-    is_begun = isolated.exists() if is_isolated else there.branch == branch
+    is_begun = step.context.ports.files.mark(isolated) is not None if is_isolated else there.branch == branch
     base = git.baseline(root) if not is_begun else _begun_at(thread, branch)
     if thread.baseline is None or (base.branch, base.commit) != (thread.baseline.branch, thread.baseline.commit):
         step.note("baseline", branch=base.branch, commit=base.commit)

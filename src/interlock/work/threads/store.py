@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -24,7 +24,9 @@ from interlock.errors import InterlockError, NotFound
 from interlock.work.threads.conversation import Conversation, parse_conversation
 from interlock.work.threads.phases import ThreadFile, check_id, corrupt, load
 from interlock.work.threads.runs import RunFile, load_run
-from interlock.world.folder import Folder
+
+if TYPE_CHECKING:
+    from interlock.world.folder import Folder
 
 __all__ = ["ACTIVE_NAME", "Listing", "ThreadFiles", "UnreadableThread"]
 

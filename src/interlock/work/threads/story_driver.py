@@ -10,7 +10,7 @@ from interlock.journal import Journal, Transaction
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.notes import noted
 from interlock.work.driver.system import NoEvent, StepResult
-from interlock.work.stories.context import StoryContext, note, read_text, write_text
+from interlock.work.stories.context import StoryContext, note, read_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus, parse, template, written
@@ -113,12 +113,13 @@ def _write_story(step: ThreadStep) -> None:
     number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
     id_ = f"fix-{number}" if text is not None else "story-1-1"
     file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
-    write_text(root / file, _story(step, thread.feedback))
     if progress is None:
-        write_text(path, template(thread.title, [(id_, file)], thread.updated))
+        sheet = template(thread.title, [(id_, file)], thread.updated)
     else:
         fresh = StoryProgress(id_, StoryStatus.NOT_STARTED, file)
-        write_text(path, written(text, replace(progress, stories=(*progress.stories, fresh))))
+        sheet = written(text, replace(progress, stories=(*progress.stories, fresh)))
+    for name, content in ((file, _story(step, thread.feedback)), (FILE, sheet)):
+        step.context.ports.files.write_bytes(root / name, content.encode("utf-8", "surrogateescape"))
 
 
 def _story(step: ThreadStep, feedback: str) -> str:

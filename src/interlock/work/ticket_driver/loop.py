@@ -221,13 +221,13 @@ def _begun(context: DriverContext, known: TicketView, person: Person, choices: C
 
 def approve_plan(context: DriverContext, ticket: TicketView, person: Person) -> bool:
     """Ask a person whether the plan of a ticket is to be built; it is In Progress where they say so."""
-    text = plan_text(context.root, ticket) or ""
+    text = plan_text(context, ticket) or ""
     shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}\n\n{text}".rstrip()
     is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
     if is_approved:
         person.vouch(known_ticket(context.journal, ticket.number).id, "build")
         now = ticket_view(context.journal, ticket.number, comments=0)
-        if (now.plan, plan_text(context.root, now) or "") != (ticket.plan, text):
+        if (now.plan, plan_text(context, now) or "") != (ticket.plan, text):
             message = f"The plan of #{ticket.number} changed while you looked at it, so it was not approved."
             raise Conflict("conflict", message, "Look at it again: run the same command once more.")
         work = handoff(Caller(person.actor), ticket.number, reason="the plan was approved", to="In Progress")

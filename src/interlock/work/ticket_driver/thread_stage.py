@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -123,7 +122,7 @@ def _has_spec(context: DriverContext, thread: Thread, ticket: TicketView, person
     """Whether there is a spec to build from: the thread's own, the plan itself, or what an agent makes of it."""
     if _is_sound(thread):
         return True
-    plan = plan_text(context.root, ticket)
+    plan = plan_text(context, ticket)
     if plan is not None and thread.revision is None and not faults(parse_spec(plan)):
         revise_spec(context, thread.id, person.actor, plan)
         return True
@@ -149,12 +148,12 @@ def _is_sound(thread: Thread) -> bool:
     return thread.revision is not None and not faults(parse_spec(thread.revision.text))
 
 
-def plan_text(root: Path, ticket: TicketView) -> str | None:
-    """The plan of a ticket, where it lies in the repository."""
-    found = (root / ticket.plan).resolve() if ticket.plan is not None else None
-    if found is None or not found.is_relative_to(root.resolve()) or not found.is_file():
+def plan_text(context: DriverContext, ticket: TicketView) -> str | None:
+    """Return the plan of a ticket; None if it has none, or it is not a file of the repository."""
+    if ticket.plan is None:
         return None
-    return found.read_bytes()[:_MAX_PLAN].decode("utf-8", "replace")
+    content = context.ports.files.read_below(context.root, ticket.plan, _MAX_PLAN)
+    return content.decode("utf-8", "replace") if content is not None else None
 
 
 def _ask(ticket: TicketView, plan: str | None) -> str:
@@ -181,7 +180,7 @@ def finish(context: DriverContext, ticket: TicketView, thread: Instance | None) 
     made = read_thread(context.journal, thread.id) if thread is not None else None
     if made is not None and made.commit is not None and made.commit not in ticket.commits:
         context.journal.transact(edit(DRIVER, number, add={"commits": [made.commit]}))
-    merged = merged_commit(context.journal, number, context.root, branch) if made is not None else None
+    merged = merged_commit(context.journal, context.git, number, context.root, branch) if made is not None else None
     if merged is None:
         return stop_at(context, known_ticket(context.journal, number).id)
     reason = f"{merged[:10]} is in {branch}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from interlock.journal import Journal, Transaction
 from interlock.work.formats.times import seconds_of
@@ -15,7 +16,10 @@ from interlock.work.settings.values import Settings
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.ticket_table import TICKETS, card_of
-from interlock.world.git import merged_at
+from interlock.world import git
+
+if TYPE_CHECKING:
+    from interlock.work.driver.ports import Git
 
 __all__ = ["handoff_here", "merged_commit"]
 
@@ -39,7 +43,7 @@ def handoff_here(
     """Hand a ticket on, by the settings of this repository; a merge counts if the target branch has its commit."""
     merged = None
     if command in _MERGES:
-        merged = merged_commit(journal, called, work_tree, settings.text("ticket.target_branch"))
+        merged = merged_commit(journal, git, called, work_tree, settings.text("ticket.target_branch"))
     return handoff(
         caller,
         called,
@@ -55,14 +59,14 @@ def handoff_here(
     )
 
 
-def merged_commit(journal: Journal, called: str | int, root: Path | None, branch: str) -> str | None:
-    """The newest commit written on a ticket that the branch has; one that is older than the ticket proves nothing."""
+def merged_commit(journal: Journal, git: Git, called: str | int, root: Path | None, branch: str) -> str | None:
+    """Return the newest commit written on a ticket that the branch has; one older than the ticket proves nothing."""
     ticket = known_ticket(journal, called)
     with journal.projected(TICKETS) as sql:
         commits = card_of(sql, ticket.id).commits
     begun = int(seconds_of(ticket.created))  # git counts in seconds
     for commit in reversed(commits):
-        made = None if root is None else merged_at(root, commit, branch)
+        made = None if root is None else git.merged_at(root, commit, branch)
         if made is not None and made >= begun:
             return commit
     return None
