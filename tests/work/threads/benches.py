@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +28,6 @@ from interlock.work.settings.values import Settings
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at
 from interlock.work.threads.verbs import act, new_thread, revise_spec
 from interlock.world.repository import exclude_state
 
@@ -81,10 +80,6 @@ STORY_MET: Steps = [
     {"say": "AC-1: it says hello - ✓ greeting.txt:1\nAC-2: it is polite - ✓ greeting.txt:1\nCRITERION 2: PASS"},
     {"finish": True},
 ]
-
-
-def _shown(root: Path, event: str, thread: Thread) -> str:
-    return shown_at(thread, event, thread.directory(root, root))
 
 
 class WaitingClock(list[float]):
@@ -241,14 +236,7 @@ class Bench(msgspec.Struct):
         try:
             context = self.context(journal)
             for event in events:
-                act(
-                    context,
-                    id_,
-                    self.person,
-                    event,
-                    reason=reason,
-                    shown=partial(_shown, self.root, event),
-                )
+                act(context, id_, self.person, event, reason=reason)
                 if drives:
                     drive(context, id_)
             return read_thread(journal, id_)

@@ -26,8 +26,6 @@ from interlock.work.gates.trust import Key
 from interlock.work.threads.loop import drive
 from interlock.work.threads.polishing import ask_for
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, new_thread, pause, revise_spec
 from interlock.world.ssh import Signature
@@ -74,9 +72,6 @@ def _begin(context: DriverContext) -> str:
 
 
 def _say(context: DriverContext, id_: str, verb: str) -> None:
-    def shown(thread: Thread) -> str:
-        return shown_at(thread, verb, thread.directory(context.base, context.root))
-
     match verb:
         case "drive":
             return
@@ -87,7 +82,7 @@ def _say(context: DriverContext, id_: str, verb: str) -> None:
         case "undo":
             undo_reset(context, read_thread(context.journal, id_))
         case _:
-            act(context, id_, PERSON, verb, reason="it was said so", shown=shown)
+            act(context, id_, PERSON, verb, reason="it was said so")
 
 
 def _is_said(journal: Journal, id_: str, verb: str, since: int) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.machine import ActorKind, load_shipped
-from interlock.work.threads.choices import choices
-from interlock.work.threads.verbs import PersonNeed, need_of
+from interlock.work.threads.choices import PersonNeed, choices, need_of
 
 _MACHINE = load_shipped("thread")
 _PART_OF_PAUSING = "verification_stopped"

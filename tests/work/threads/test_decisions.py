@@ -58,9 +58,7 @@ def test_choosing_takes_a_thread_that_rests_back_to_its_choices(tmp_path: Path, 
     bench.hear = lambda told: None
     bench.pausing.clear()
     with closing(bench.open()) as journal:
-        moved = choose_configuration(
-            bench.context(journal), id_, bench.person, {"iterations": 2}, mode, lambda thread: ""
-        )
+        moved = choose_configuration(bench.context(journal), id_, bench.person, {"iterations": 2}, mode)
     thread = bench.thread(id_)
     assert (moved, thread.state, thread.mode) == (True, "Configuring", mode)
     assert thread.config is not None
@@ -71,7 +69,7 @@ def test_choosing_before_the_loop_moves_nothing(tmp_path: Path) -> None:
     bench = Bench.made(tmp_path / "repository")
     id_ = bench.new()
     with closing(bench.open()) as journal:
-        assert not choose_configuration(bench.context(journal), id_, bench.person, {}, None, lambda thread: "")
+        assert not choose_configuration(bench.context(journal), id_, bench.person, {}, None)
         with pytest.raises(InterlockError):
             pause(bench.context(journal), id_, bench.person)
     assert bench.thread(id_).state == "Drafting"

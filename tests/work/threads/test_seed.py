@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from interlock.faces.cli.thread_pages import diagnosis_text, menu_lines
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
 from interlock.work.gates.person import Person
 from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import is_recommended, shown_at
+from interlock.work.threads.showing import is_recommended
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, revise_spec
@@ -331,9 +330,8 @@ def test_a_reset_asks_first_and_a_no_changes_nothing(places: Places, state: str)
     person = Person(somebody.actor, lambda: somebody, lambda: True)
     journal = bench.open()
     try:
-        shown = partial(shown_at, event="revise", directory=bench.root)
         with pytest.raises(Refusal) as caught:
-            act(bench.context(journal), id_, person, "revise", shown=shown)
+            act(bench.context(journal), id_, person, "revise")
     finally:
         journal.close()
     assert caught.value.code == "gate_declined"

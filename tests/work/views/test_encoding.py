@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.work.threads.verbs import PersonNeed
+from interlock.work.threads.choices import PersonNeed
 from interlock.work.views.encoding import as_data
 from interlock.work.views.values import InstanceView
 

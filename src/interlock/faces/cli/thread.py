@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.driving import open_driver_session
-from interlock.faces.cli.place import Workspace, caller_of, person_of, readable
+from interlock.faces.cli.place import caller_of, person_of, readable
 from interlock.faces.cli.thread_place import drive_thread, listen, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec
 
 if TYPE_CHECKING:
-    from interlock.work.threads.record import Thread
+    pass
 
 __all__ = ["VERBS"]
 
@@ -76,20 +76,12 @@ def _move(verb: str, *, drives: bool = True) -> Callable[[CommandCall], None]:
             name = event_of(verb, read_thread(place.journal, id_))
             if name:
                 reason = getattr(call.arguments, "reason", None)
-                act(context, id_, person_of(call, place), name, reason=reason, shown=_shown(call, place, name))
+                act(context, id_, person_of(call, place), name, reason=reason)
             if drives:
                 drive_thread(here, id_)
             tell_thread(call, place, id_)
 
     return run
-
-
-def _shown(call: CommandCall, place: Workspace, event: str) -> Callable[[Thread], str]:
-    """What a person is shown before they pass a gate: exactly that is what they pass it for."""
-    from interlock.work.threads.showing import shown_at
-
-    base, here = place.state_directory.parent, place.work_tree or call.directory
-    return lambda thread: shown_at(thread, event, thread.directory(base, here))
 
 
 def _drive(call: CommandCall) -> None:
@@ -110,8 +102,7 @@ def _configure(call: CommandCall) -> None:
     with open_driver_session(call, starts_agents=True) as here:
         place, given = here.place, vars(call.arguments)
         id_, person = which_thread(call, place), person_of(call, place)
-        shown = _shown(call, place, "reconfigure")
-        choose_configuration(here.context, id_, person, given, call.arguments.mode, shown)
+        choose_configuration(here.context, id_, person, given, call.arguments.mode)
         drive_thread(here, id_)
         tell_thread(call, place, id_)
 

@@ -26,8 +26,8 @@ from interlock.work.gates.person import Person
 from interlock.work.gates.presence import AtTerminal
 from interlock.work.settings.values import Settings
 from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at
-from interlock.work.threads.verbs import Confirmation, question_at
+from interlock.work.threads.verbs import gate_at
+from interlock.work.views.gate import GateView
 
 __all__ = ["Acting", "ActionResult", "Hands", "offered"]
 
@@ -88,9 +88,9 @@ class Acting(msgspec.Struct):
         if self.refusal is not None:
             raise self.refusal
 
-    def waits(self, id_: str, event: str, question: Confirmation) -> bool:
+    def waits(self, id_: str, gate: GateView) -> bool:
         """Whether a code was printed for exactly this."""
-        return self.codes.waits((id_, event), about(question))
+        return self.codes.waits((id_, gate.event), about(gate.word, gate.question, gate.shown))
 
     def keep(self, journal: Journal, id_: str, event: str, why: str) -> None:
         """Keep that somebody unknown tried something; not without an end, for they may try forever."""
@@ -159,19 +159,17 @@ class Hands(msgspec.Struct, frozen=True):
         """Where a thread works."""
         return thread.directory(self.state_directory.parent, self.root)
 
-    def question(self, id_: str, event: str) -> Confirmation | None:
-        """What would be asked for a move of a thread now; it writes nothing."""
-        return question_at(
-            self.context(), id_, event, lambda thread: shown_at(thread, event, self.directory_of(thread))
-        )
+    def gate(self, id_: str, event: str) -> GateView | None:
+        """Return what would be asked for a move of a thread now; it writes nothing."""
+        return gate_at(self.context(), id_, event)
 
     def person(self, id_: str, event: str, typed: str) -> Person:
         """The person, with what they typed to pass a gate."""
         acting = self.acting
         return Person(self.actor, lambda: ByCode(acting.terminal(), acting.codes, (id_, event), typed), lambda: True)
 
-    def ask(self, id_: str, event: str, question: Confirmation) -> None:
+    def ask(self, id_: str, gate: GateView) -> None:
         """Print a code for exactly this on the person's terminal."""
         self.acting.terminal()
-        if not ask(self.acting.codes, self.acting.tell, (id_, event), question):
+        if not ask(self.acting.codes, self.acting.tell, id_, gate):
             raise Refusal("person_needed", "There is no terminal to print a code on.", "Start `ralph serve` anew.")

@@ -50,7 +50,7 @@ def make_app(
     """The application for one journal; its streams end when the server is `ending`."""
     inner = server.streamable_http_app(host=host, transport_security=_security(host))
     looks = (context.journal, context.state_directory, context.work_tree, context.settings, context.machines)
-    sight = Sight(*looks, hands.question, hands.drivers.trouble)
+    sight = Sight(*looks, hands.gate, hands.drivers.trouble)
     renderer = Renderer([page for page in PAGES if page.heading], hands.acting)
     hub = Hub(context, sight, renderer, ending, hands.drivers.news)
     passes = Passes(token, time.time)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -20,10 +19,8 @@ from interlock.work.stories import verbs as stories
 from interlock.work.stories.reading import known_loop
 from interlock.work.threads.decisions import choose_configuration, looks_first, wants_driver
 from interlock.work.threads.reading import find_thread, read_thread
-from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at
 from interlock.work.threads.undoing import undo_reset
-from interlock.work.threads.verbs import act, add_context, new_thread, pause, question_at, revise_spec
+from interlock.work.threads.verbs import act, add_context, gate_at, new_thread, pause, revise_spec
 from interlock.work.tickets.merged import handoff_here
 from interlock.work.tickets.numbers import find_ticket, known_ticket
 
@@ -73,13 +70,13 @@ def move_thread(hands: Hands, id_: str, form: Form) -> ActionResult:
         raise UsageError(
             "invalid_argument", f"{event[:80]!r} is nothing that a person does.", "Use the page's buttons."
         )
-    context, shown = hands.context(), partial(_shown, hands, event)
-    question = question_at(context, id_, event, shown, looks=looks_first(event))
-    if question is not None and not form.get("code", "").strip():
-        hands.ask(id_, event, question)
+    context = hands.context()
+    gate = gate_at(context, id_, event, looks=looks_first(event))
+    if gate is not None and not form.get("code", "").strip():
+        hands.ask(id_, gate)
         return ActionResult(gate_page(id_, form), _PRINTED)
     person = hands.person(id_, event, form.get("code", ""))
-    if question is not None and form.get("about") != about(question):
+    if gate is not None and form.get("about") != about(gate.word, gate.question, gate.shown):
         message = "The page showed something else than what this is about now."
         refused_attempt(hands.journal, id_, person.actor, event, message)
         raise InterlockError("code_refused", message, "Look at it again, and ask for a new code.")
@@ -88,7 +85,7 @@ def move_thread(hands: Hands, id_: str, form: Form) -> ActionResult:
             "busy", "Another move is being made, or waits for a signature.", "Look at the terminal, then again."
         )
     try:
-        thread = act(context, id_, person, event, reason=_reason(form), shown=shown)
+        thread = act(context, id_, person, event, reason=_reason(form))
     finally:
         hands.acting.gate.release()
     return ActionResult(page, f"{event}: done, it is {machine.label(thread.state)}.{_driven(hands, id_, event)}")
@@ -98,11 +95,6 @@ def _driven(hands: Hands, id_: str, event: str) -> str:
     if not wants_driver(event, read_thread(hands.journal, id_)):
         return ""
     return " It goes on by itself as far as it can." if hands.drivers.start("thread", id_) else " It is being driven."
-
-
-def _shown(hands: Hands, event: str, thread: Thread) -> str:
-    """Exactly what a move is about."""
-    return shown_at(thread, event, hands.directory_of(thread))
 
 
 def _reason(form: Form) -> str | None:
@@ -132,8 +124,8 @@ def _drive(hands: Hands, id_: str, form: Form) -> str:
 
 
 def _configure(hands: Hands, id_: str, form: Form) -> str:
-    person, shown = hands.person(id_, "configure", ""), partial(_shown, hands, "reconfigure")
-    moved = choose_configuration(hands.context(), id_, person, form, form.get("mode") or None, shown)
+    person = hands.person(id_, "configure", "")
+    moved = choose_configuration(hands.context(), id_, person, form, form.get("mode") or None)
     return f"Chosen.{_driven(hands, id_, 'reconfigure')}" if moved else "Chosen."
 
 

@@ -17,7 +17,7 @@ from interlock.journal import Instance, Journal
 from interlock.machine import Machine
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
-from interlock.work.threads.verbs import Confirmation
+from interlock.work.views.gate import GateView
 
 __all__ = ["EVERYTHING", "NEEDED", "PageKind", "PageRequest", "Sight"]
 
@@ -35,7 +35,7 @@ class Sight(msgspec.Struct, frozen=True):
     work_tree: Path | None
     settings: Settings
     machines: Callable[[str], Machine]
-    question: Callable[[str, str], Confirmation | None] = lambda id_, event: None
+    gate: Callable[[str, str], GateView | None] = lambda id_, event: None
     """What a person would be asked for a move of a thread, named by its id and the event."""
     trouble: Callable[[Instance], str] = lambda instance: ""
     """Why the last driver of something failed; empty where it did not."""

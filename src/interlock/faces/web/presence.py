@@ -17,7 +17,7 @@ from interlock.work.gates.display import framed
 from interlock.work.gates.presence import Presence
 from interlock.work.gates.statement import digest_of
 from interlock.work.gates.trust import Key
-from interlock.work.threads.verbs import Confirmation
+from interlock.work.views.gate import GateView
 from interlock.world.ssh import Signature
 
 __all__ = ["ByCode", "about", "ask", "web_actor"]
@@ -42,7 +42,7 @@ class ByCode(msgspec.Struct, frozen=True):
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
         """Whether the code was made for exactly this text, question and word; refuses with why where it was not."""
-        self.codes.take(self.purpose, about(Confirmation(shown, question, word)), self.typed)
+        self.codes.take(self.purpose, about(word, question, shown), self.typed)
         return True
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
@@ -54,14 +54,13 @@ def web_actor(actor: Actor) -> Actor:
     return Actor(ActorKind.HUMAN, actor.id, Channel.WEB)
 
 
-def about(question: Confirmation) -> str:
-    """What a code is bound to: the choice, the hash of what is approved, and every byte that was shown."""
-    parts = (question.word, question.text, digest_of(question.shown))
-    return digest_of("\0".join(parts))
+def about(word: str, question: str, shown: str) -> str:
+    """Return what a code is bound to: the choice, the hash of what is approved, and every byte that was shown."""
+    return digest_of("\0".join((word, question, digest_of(shown))))
 
 
-def ask(codes: Codes, tell: Callable[[str], bool], purpose: tuple[str, str], question: Confirmation) -> bool:
-    """Print what is asked with a new code for it; whether there is a terminal to print it on."""
-    code = codes.issue(purpose, about(question))
-    last = f"To {question.word}, type this code into the page, once, within ten minutes: {code}"
-    return tell(f"{framed(question.shown)}{question.text}\nshown {digest_of(question.shown)}\n{last}\n")
+def ask(codes: Codes, tell: Callable[[str], bool], id_: str, gate: GateView) -> bool:
+    """Print what is asked with a new code for it; False if there is no terminal to print it on."""
+    code = codes.issue((id_, gate.event), about(gate.word, gate.question, gate.shown))
+    last = f"To {gate.word}, type this code into the page, once, within ten minutes: {code}"
+    return tell(f"{framed(gate.shown)}{gate.question}\nshown {digest_of(gate.shown)}\n{last}\n")

@@ -19,7 +19,7 @@ from interlock.work.gates.presence import Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at, whole_diff
+from interlock.work.threads.showing import whole_diff
 from interlock.work.threads.verbs import act
 from interlock.work.ticket_driver.loop import approve_plan, drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
@@ -132,7 +132,7 @@ class _Play:
     def person(self, event: str) -> Iterator[Scene]:
         """A move of the person."""
         head = self._journal.head()
-        act(self._context, self._thread, self._person, event, shown=lambda thread: self._shown(thread, event))
+        act(self._context, self._thread, self._person, event)
         yield from self._since(head)
 
     def reviewed(self) -> Iterator[Scene]:
@@ -152,9 +152,6 @@ class _Play:
         self._project.git("merge", "-q", "--ff-only", thread.branch)
         yield Saw("git merge", f"{thread.branch} into main", is_good=True)
         yield from self.walks()
-
-    def _shown(self, thread: Thread, event: str) -> str:
-        return shown_at(thread, event, self._directory(thread))
 
     def _directory(self, thread: Thread) -> Path:
         return thread.directory(self._context.base, self._project.root)
@@ -183,7 +180,7 @@ class _Play:
 
     def _refused(self, event: str, person: Person) -> SceneRefusal:
         try:
-            act(self._context, self._thread, person, event, shown=lambda thread: self._shown(thread, event))
+            act(self._context, self._thread, person, event)
         except InterlockError as error:
             return SceneRefusal("thread", Event(event, person.actor), error)
         raise AssertionError(f"{event} was not refused")

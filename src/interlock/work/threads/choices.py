@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import IntEnum
 from typing import Final
 
 import msgspec
 
-from interlock.machine import Machine
+from interlock.machine import ActorKind, Machine
 from interlock.machine.states import shipped_state, target_of
-from interlock.work.threads.verbs import PersonNeed, need_of, resets_files
 
-__all__ = ["Choice", "choices"]
+__all__ = ["GATE_EVENTS", "Choice", "PersonNeed", "choices", "need_of", "resets_files"]
 
+_TERMINAL: Final = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
+_CHECKPOINTS: Final = frozenset({("Stuck", "abandon")})
+"""The moves that need a person at a terminal in one state only."""
+GATE_EVENTS: Final = frozenset({"finalize", "assist", "approve", "commit"})
+"""The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
+_RESET: Final = "reset_workspace"
 _WORDS: Final = {
     "finalize": ("Finalize", "approve the spec as it is; it does not change from then on"),
     "assess": ("Assess", "let an agent review the spec"),
@@ -40,6 +46,14 @@ _WORDS: Final = {
 _RESETS: Final = "the spec was wrong: the files go back to the baseline, and what is there now is kept first"
 _REASONS: Final = {"reject": "What is wrong", "assist": "What you did", "abandon": "Why", "revise": "Why"}
 _PAUSE: Final = "pause"
+
+
+class PersonNeed(IntEnum):
+    """How much of a person a move needs."""
+
+    PERSON = 1
+    TERMINAL = 2
+    GATE = 3
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -111,3 +125,17 @@ def _choice(
         reason=_REASONS.get(event, ""),
         must_say=event == "reject",
     )
+
+
+def need_of(machine: Machine, state: str, event: str) -> PersonNeed:
+    """What an event needs in a state; the machine's gates decide, and the design's list of what needs a terminal."""
+    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
+    if event in GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
+        return PersonNeed.GATE
+    return PersonNeed.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else PersonNeed.PERSON
+
+
+def resets_files(machine: Machine, state: str, event: str) -> bool:
+    """True if a person's move puts the files back to where the thread began."""
+    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
+    return any(rule.transition is not None and _RESET in rule.transition.effects for rule in rules)

@@ -5,7 +5,7 @@ A decision is written and drives nothing; whoever made it says whether a driver 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
@@ -98,7 +98,6 @@ def choose_configuration(
     person: Person,
     given: Mapping[str, str | int | None],
     mode: str | None,
-    shown: Callable[[Thread], str],
 ) -> bool:
     """Choose how the loop runs; from Stuck and Paused the thread goes back to Configuring. True if it moved."""
     thread = read_thread(context.journal, id_)
@@ -107,7 +106,7 @@ def choose_configuration(
     if is_resting and "quick" in (thread.mode, mode):  # quick mode starts at once, so it must know before
         configure(context, id_, person, config, mode)
     if is_resting:
-        act(context, id_, person, "reconfigure", shown=shown)
+        act(context, id_, person, "reconfigure")
     configure(context, id_, person, config, mode)
     return is_resting
 

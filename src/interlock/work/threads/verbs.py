@@ -6,8 +6,6 @@ terminal, or one who passes a gate.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import IntEnum
 from functools import partial
 from typing import Any
 
@@ -15,41 +13,37 @@ import msgspec
 
 from interlock.errors import Conflict, InterlockError, Refusal, UsageError
 from interlock.journal import Transaction
-from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Refused
-from interlock.machine import step as machine_step
+from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.machine.states import target_of
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
-from interlock.work.gates.approval import approval, question_of, refused_attempt
+from interlock.work.gates.approval import approval, refused_attempt
 from interlock.work.gates.person import Person
 from interlock.work.gates.presence import Presence
 from interlock.work.threads.active import ACTIVE, named_thread
 from interlock.work.threads.attending import look, step_of
 from interlock.work.threads.children import close_left
+from interlock.work.threads.choices import GATE_EVENTS, PersonNeed, need_of
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.replay import thread_of
-from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.ticket_link import check_ticket, open_for
 from interlock.work.tickets.threads import rest
+from interlock.work.views.gate import GateView, gate_view, subjects_of
 from interlock.world.redaction import redacted
 
 __all__ = [
-    "Confirmation",
-    "PersonNeed",
     "act",
     "add_context",
     "configure",
+    "gate_at",
     "must_be_person",
-    "need_of",
     "new_thread",
     "pause",
-    "question_at",
-    "resets_files",
     "revise_spec",
     "use_thread",
 ]
@@ -57,44 +51,7 @@ __all__ = [
 _MAX_TITLE = 200
 _MAX_SPEC = 200_000
 _MAX_CONTEXT = 10_000
-_TERMINAL = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
-_CHECKPOINTS = frozenset({("Stuck", "abandon")})
-"""The moves that need a person at a terminal in one state only."""
-_GATE_EVENTS = frozenset({"finalize", "assist", "approve", "commit"})
-"""The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
-
-_RESET = "reset_workspace"
 _SOMEBODY = Actor(ActorKind.HUMAN, "somebody", Channel.CLI)
-
-
-class PersonNeed(IntEnum):
-    """How much of a person a move needs."""
-
-    PERSON = 1
-    TERMINAL = 2
-    GATE = 3
-
-
-class Confirmation(msgspec.Struct, frozen=True):
-    """What a person is asked before a move is made: what is shown, the question, and the word that is yes."""
-
-    shown: str
-    text: str
-    word: str
-
-
-def need_of(machine: Machine, state: str, event: str) -> PersonNeed:
-    """What an event needs in a state; the machine's gates decide, and the design's list of what needs a terminal."""
-    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
-    if event in _GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
-        return PersonNeed.GATE
-    return PersonNeed.TERMINAL if event in _TERMINAL or (state, event) in _CHECKPOINTS else PersonNeed.PERSON
-
-
-def resets_files(machine: Machine, state: str, event: str) -> bool:
-    """True if a person's move puts the files back to where the thread began."""
-    rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
-    return any(rule.transition is not None and _RESET in rule.transition.effects for rule in rules)
 
 
 # Making a thread and its spec
@@ -185,27 +142,25 @@ def act(
     name: str,
     *,
     reason: str | None = None,
-    shown: Callable[[Thread], str] = lambda thread: thread.title,
     **data: Any,
 ) -> Thread:
     """Make a person's move. A gate shows what it is about, asks, and keeps what was said with it."""
-    if name in _GATE_EVENTS:
+    if name in GATE_EVENTS:
         _present(context, id_, person, name)
     step = step_of(context, id_, None)
     if name in ("approve", "commit", "ready", "polished") and look(step):
         step = step_of(context, id_, None)
         project(context, step.thread)  # what was seen stays seen, also where the verb is refused
-    thread, need = step.thread, need_of(step.machine, step.thread.state, name)
+    need = need_of(step.machine, step.thread.state, name)
     check_ticket(context.journal, id_, name)  # before anybody is asked
-    subjects = _subjects(thread, step.snapshot.subjects, name)
+    subjects = subjects_of(step, name)
     if need is PersonNeed.GATE:
         presence = _present(context, id_, person, name)
-        gate, subject = _gate(step.machine, thread.state, name)
-        _refuse_early(step, name, subjects, presence.actor)
-        given = approval(
-            context.journal, presence, id_, gate, subjects[subject], event=name, shown=shown(thread), choice=name
+        asked = gate_view(step, name, presence.actor)
+        assert asked is not None
+        data["approval"] = approval(
+            context.journal, presence, id_, asked.gate, asked.sha256, event=name, shown=asked.shown, choice=name
         )
-        data["approval"] = given
         actor = presence.actor
         expected = _unchanged(context, step)
     else:
@@ -213,8 +168,10 @@ def act(
         if need is PersonNeed.TERMINAL:
             _must_be_there(context, id_, person, name)
         must_be_person(context, id_, actor, name)
-        if resets_files(step.machine, thread.state, name):
-            _ask_to_reset(_present(context, id_, person, name), thread, shown(thread))
+        asked = gate_view(step, name, actor)
+        if asked is not None:
+            if not _present(context, id_, person, name).confirm(asked.shown, asked.question, asked.word):
+                raise Refusal("gate_declined", "Nothing was reset.", "Run it again to be asked again.")
             expected = _unchanged(context, step)
     evidence = Evidence(data=data, subjects=subjects) if data or subjects else None
     event = Event(name, actor, reason=reason, evidence=evidence)
@@ -228,10 +185,8 @@ def act(
     return _projected(context, id_)
 
 
-def question_at(
-    context: DriverContext, id_: str, name: str, shown: Callable[[Thread], str], *, looks: bool = False
-) -> Confirmation | None:
-    """What `act` would ask for a move now; None where it asks nothing. Refuses what could not be made anyway.
+def gate_at(context: DriverContext, id_: str, name: str, *, looks: bool = False) -> GateView | None:
+    """Return what `act` would ask for a move now; None if it asks nothing. Refuses what could not be made anyway.
 
     It writes nothing, unless it `looks` at the files first, as `act` does.
     """
@@ -239,16 +194,8 @@ def question_at(
     if looks and look(step):
         step = step_of(context, id_, None)
         project(context, step.thread)
-    thread = step.thread
     check_ticket(context.journal, id_, name)
-    if need_of(step.machine, thread.state, name) is not PersonNeed.GATE:
-        resets = resets_files(step.machine, thread.state, name)
-        return Confirmation(shown(thread), _resetting(thread), name) if resets else None
-    gate, subject = _gate(step.machine, thread.state, name)
-    subjects = _subjects(thread, step.snapshot.subjects, name)
-    _refuse_early(step, name, subjects, _SOMEBODY)
-    text = question_of(context.journal.instance(id_), gate, subject, subjects[subject], choice=name)
-    return Confirmation(shown(thread), text, name)
+    return gate_view(step, name, _SOMEBODY)
 
 
 def _unchanged(context: DriverContext, step: ThreadStep) -> int:
@@ -265,16 +212,6 @@ def _weighed(step: ThreadStep) -> tuple[object, ...]:
     thread = step.thread
     known = (thread.state, thread.entered, thread.revision, thread.baseline, thread.branch, thread.place)
     return *known, thread.receipt, thread.diagnosis, thread.message, step.snapshot.subjects, step.snapshot.proofs
-
-
-def _ask_to_reset(presence: Presence, thread: Thread, shown: str) -> None:
-    """What was built is put away, so it is asked for once more; it is no gate, as all of it can be brought back."""
-    if not presence.confirm(shown, _resetting(thread), "revise"):
-        raise Refusal("gate_declined", "Nothing was reset.", "Run it again to be asked again.")
-
-
-def _resetting(thread: Thread) -> str:
-    return f"Back to the spec of {thread.title!r}"
 
 
 def must_be_person(context: DriverContext, id_: str, actor: Actor, name: str) -> None:
@@ -302,44 +239,6 @@ def _present(context: DriverContext, id_: str, person: Person, name: str) -> Pre
     except InterlockError as error:
         refused_attempt(context.journal, id_, person.actor, name, error.message)
         raise
-
-
-def _gate(machine: Machine, state: str, event: str) -> tuple[str, str]:
-    """The gate of an event and its subject; refuses where the event is not possible here."""
-    for rule in machine.rules.get((state, event, ActorKind.HUMAN), ()):
-        if rule.transition is not None and rule.transition.gate is not None:
-            return rule.transition.gate, machine.proofs[rule.transition.gate].subject
-    message = f"{event} is not possible in {state}."
-    raise Refusal("not_allowed", message, "`ralph thread` shows what is.")
-
-
-def _subjects(thread: Thread, known: dict[str, str], event: str) -> dict[str, str]:
-    """What a move is about, by hash."""
-    if event == "finalize" and thread.revision is not None:
-        return {"spec": thread.revision.sha256}
-    if event in ("approve", "commit", "polished") and "tree" in known:
-        return {"tree": known["tree"]}
-    if thread.state == "Stuck" and event in ("revise", "reconfigure", "assist"):
-        return {"diagnosis": known["diagnosis"]}
-    return {}
-
-
-def _refuse_early(step: ThreadStep, event: str, subjects: dict[str, str], actor: Actor) -> None:
-    """Refuse before a person is asked what they could not have anyway."""
-    thread = step.thread
-    if event == "finalize":
-        if thread.revision is None:
-            raise Refusal("spec_missing", "The thread has no spec yet.", "`ralph thread spec --edit` writes one.")
-        wrong = faults(parse_spec(thread.revision.text))
-        if wrong:
-            raise Refusal(
-                "spec_invalid", f"The spec cannot be built from: {' '.join(wrong)}", "Mend it, then finalize."
-            )
-    elif event in ("approve", "commit") and not subjects:
-        raise Refusal("proof_required", "Nothing is proven of these files.", "`ralph thread reverify` proves them.")
-    tried = machine_step(step.machine, step.snapshot, Event(event, actor, evidence=Evidence(subjects=subjects)))
-    if isinstance(tried, Refused):
-        raise Refusal(tried.code, tried.message, tried.hint, {"allowed": msgspec.to_builtins(tried.allowed)})
 
 
 def pause(context: DriverContext, id_: str, person: Person) -> Thread:

@@ -33,6 +33,7 @@ from interlock.work.tickets.locks import expire
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
+from interlock.work.views.gate import plan_gate
 from interlock.work.views.ticket import TicketView, ticket_view
 
 __all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "is_told"]
@@ -221,13 +222,12 @@ def _begun(context: DriverContext, known: TicketView, person: Person, choices: C
 
 def approve_plan(context: DriverContext, ticket: TicketView, person: Person) -> bool:
     """Ask a person whether the plan of a ticket is to be built; it is In Progress where they say so."""
-    text = plan_text(context, ticket) or ""
-    shown = f"#{ticket.number} {ticket.title}\nThe plan: {_plan(ticket)}\n\n{text}".rstrip()
-    is_approved = person.presence().confirm(shown, f"Build #{ticket.number} by this plan", "build")
+    gate = plan_gate(ticket, plan_text(context, ticket) or "")
+    is_approved = person.presence().confirm(gate.shown, gate.question, gate.word)
     if is_approved:
-        person.vouch(known_ticket(context.journal, ticket.number).id, "build")
+        person.vouch(known_ticket(context.journal, ticket.number).id, gate.event)
         now = ticket_view(context.journal, ticket.number, comments=0)
-        if (now.plan, plan_text(context, now) or "") != (ticket.plan, text):
+        if (now.plan, plan_gate(now, plan_text(context, now) or "").sha256) != (ticket.plan, gate.sha256):
             message = f"The plan of #{ticket.number} changed while you looked at it, so it was not approved."
             raise Conflict("conflict", message, "Look at it again: run the same command once more.")
         work = handoff(Caller(person.actor), ticket.number, reason="the plan was approved", to="In Progress")
@@ -240,10 +240,6 @@ def _plan_reviewed(context: DriverContext, ticket: TicketView, person: Person, c
     if choices.asks and approve_plan(context, ticket, person):
         return None
     return stop_at(context, known_ticket(context.journal, ticket.number).id)
-
-
-def _plan(ticket: TicketView) -> str:
-    return ticket.plan or "none is attached"
 
 
 def _agent(context: DriverContext, choices: Choices) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 from msgspec.structs import replace
 
@@ -21,7 +19,6 @@ from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.showing import shown_at
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.threads.verbs import act, configure, new_thread, revise_spec
 from interlock.work.ticket_driver.command_stage import wait_out
@@ -96,7 +93,7 @@ def stop_at(context: DriverContext, id_: str, *, failed: bool = False) -> WorkSt
 
 
 def _move(context: DriverContext, thread: Thread, person: Person, event: str) -> None:
-    act(context, thread.id, person, event, shown=_showing(context, event))
+    act(context, thread.id, person, event)
 
 
 def _at_gate(context: DriverContext, thread: Thread, person: Person, choices: Choices, event: str) -> WorkStop | None:
@@ -109,10 +106,6 @@ def _at_gate(context: DriverContext, thread: Thread, person: Person, choices: Ch
             if error.code != "gate_declined":
                 raise
     return stop_at(context, thread.id)
-
-
-def _showing(context: DriverContext, event: str) -> Callable[[Thread], str]:
-    return lambda thread: shown_at(thread, event, thread.directory(context.base, context.root))
 
 
 # The spec

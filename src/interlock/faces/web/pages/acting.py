@@ -24,16 +24,15 @@ def _login(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
 def _gate(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     """Exactly what the terminal shows, and what the code is bound to."""
     id_, event = find_thread(sight.journal, asked.names["id"]).id, asked.names["event"]
-    question = sight.question(id_, event)
-    if question is None:
+    gate = sight.gate(id_, event)
+    if gate is None:
         raise Refusal("not_allowed", f"{event[:80]} needs no code here.", f"/thread/{id_} has what can be done.")
     return {
         "thread": read_thread(sight.journal, id_),
-        "event": event,
-        "question": question,
-        "lines": escape(framed(question.shown).strip("\n")),  # safe as it is, and shown whole, however long
-        "digest": digest_of(question.shown),
-        "about": about(question),
+        "gate": gate,
+        "lines": escape(framed(gate.shown).strip("\n")),  # safe as it is, and shown whole, however long
+        "digest": digest_of(gate.shown),
+        "about": about(gate.word, gate.question, gate.shown),
     }
 
 
