@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 from msgspec.structs import replace
 
+from interlock.journal import open_journal
+from interlock.work.driver.transcripts import newest_log, spoken, tail_of
 from journal.databases import PostgresServer, dump
 from work.orchestration.playing import MET, done, qualified
 from work.threads.benches import STORY_MET, Steps
@@ -119,6 +122,14 @@ def test_it_is_rebuilt_to_what_it_was(kept: Repository, address: Path | str) -> 
 )
 def test_it_can_be_looked_at(kept: Repository, words: str) -> None:
     assert kept.ralph(*words.split(), "--json").data
+
+
+@pytest.mark.parametrize("machine", ["story", "orchestrator"])
+def test_the_logs_of_its_loops_are_found_though_no_session_names_them(sqlite: Repository, machine: str) -> None:
+    state_directory = sqlite.root / ".ralf"
+    with closing(open_journal(state_directory / "journal.db")) as journal:
+        found = [newest_log(journal, state_directory, one) for one in journal.instances(machine)]
+    assert any(one is not None and spoken(tail_of(state_directory, one.name), one.agent) for one in found), found
 
 
 @pytest.mark.sampled(5)

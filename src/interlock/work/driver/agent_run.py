@@ -250,10 +250,12 @@ def _place(context: DriverContext, directory: Path) -> Place:
 def _opening(context: DriverContext, request: AgentRequest, directory: Path) -> Callable[[Transaction], str]:
     """The run's session, what the run may use of the day's budget, and what its instance notes, as one."""
     caller = Caller(DRIVER, request.agent.name, None, _place(context, directory))
+    log = request.log.relative_to(context.state_directory).as_posix()
 
     def work(transaction: Transaction) -> str:
         kept = reserve(transaction, day_of(context.journal.now()), limits_of(context.settings))
-        session = create(caller, parent=request.parent, role=request.role, kept=kept)(transaction).session_id
+        told = {**kept, "log": log}
+        session = create(caller, parent=request.parent, role=request.role, kept=told)(transaction).session_id
         for event in request.started:
             transaction.append(request.parent, event, lease=request.lease)
         return session

@@ -13,17 +13,19 @@ from typing import Final
 import msgspec
 
 from interlock.errors import InterlockError
+from interlock.journal import Instance, Journal
 from interlock.world.agents.agent import Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import AGENTS, find_agent
 from interlock.world.agents.happenings import Failure, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.folder import Folder
 
-__all__ = ["TAIL", "Spoken", "newest_log", "spoken", "tail_of"]
+__all__ = ["TAIL", "RunLog", "Spoken", "newest_log", "spoken", "tail_of"]
 
 TAIL: Final = 64 * 1024
 """How much of the end of a log is looked at."""
 _MOST_LINES: Final = 200
+_TEST: Final = "test-"
 _LONGEST: Final = 2000
 _ANYTHING: Final = {"command": "true", "script": "none"}
 """What agents are made of that are only read, and never started."""
@@ -37,10 +39,37 @@ class Spoken(msgspec.Struct, frozen=True):
     text: str
 
 
-def newest_log(state_directory: Path, directory: str) -> str | None:
-    """The name of the newest log in a directory of `runs/`; None where there is none."""
-    names = [name for name in Folder(state_directory).names(f"runs/{directory}") if name.endswith(".log")]
-    return f"runs/{directory}/{max(names)}" if names else None
+class RunLog(msgspec.Struct, frozen=True):
+    """A log of what was run for a loop."""
+
+    name: str
+    """Relative to the state directory."""
+    said_by: str
+    """The role of the agent, or the name of the test."""
+    agent: str | None
+    """The agent in whose form it is written; None for a test."""
+
+
+def newest_log(journal: Journal, state_directory: Path, instance: Instance) -> RunLog | None:
+    """Return the newest log of a story loop or a run; None if there is none.
+
+    The session of the last run names its log. The logs of tests are beside it.
+    """
+    latest = [one.id for one in journal.recent("session", 1, parent=instance.id)]
+    begun = [one.decoded_evidence().data for one in journal.first_entries(latest).values()]
+    stored = next((str(one["log"]) for one in begun if one.get("log")), "")
+    directory = stored.rpartition("/")[0] if stored else _earlier_directory(instance)
+    names = [name for name in Folder(state_directory).names(directory) if name.endswith(".log")]
+    if not names:
+        return None
+    said_by = max(names).removesuffix(".log").partition("-")[2]
+    agent = None if said_by.startswith(_TEST) else next((str(one.get("agent") or "") for one in begun), None)
+    return RunLog(f"{directory}/{max(names)}", said_by, agent)
+
+
+def _earlier_directory(instance: Instance) -> str:
+    """The directory of the logs of a version that did not store their names."""
+    return f"runs/{instance.id}" if instance.machine == "story" else f"runs/orchestrate-{instance.id[-8:]}"
 
 
 def tail_of(state_directory: Path, name: str) -> bytes:

@@ -80,28 +80,14 @@ def _around(
 # What is said
 
 
-def _directory(instance: Instance) -> str:
-    return instance.id if instance.machine == "story" else f"orchestrate-{instance.id[-8:]}"
-
-
 def _output(sight: Sight, instance: Instance) -> dict[str, Any]:
     """The end of the newest log: of an agent, by the words of the agent that was sent last, or of the tests."""
-    name = newest_log(sight.state_directory, _directory(instance))
-    what = "" if name is None else name.rpartition("/")[2].removesuffix(".log").partition("-")[2]
-    is_tests = what.startswith("test-")
+    log = newest_log(sight.journal, sight.state_directory, instance)
     return {
-        "said_by": what,
+        "said_by": log.said_by if log is not None else "",
         "is_live": instance.outcome is None,
-        "spoken": []
-        if name is None
-        else spoken(tail_of(sight.state_directory, name), _agent(sight, instance, is_tests)),
+        "spoken": spoken(tail_of(sight.state_directory, log.name), log.agent) if log is not None else [],
     }
-
-
-def _agent(sight: Sight, instance: Instance, is_tests: bool) -> str | None:
-    latest = [] if is_tests else sight.journal.recent("session", 1, parent=instance.id)
-    first = sight.journal.first_entries([one.id for one in latest])
-    return next((str(one.decoded_evidence().data.get("agent") or "") for one in first.values()), None)
 
 
 def _talk(machine: str, called: str) -> Any:

@@ -25,6 +25,7 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.showing import whole_diff
 from interlock.work.threads.spec import faults, parse_spec, template
+from interlock.work.threads.store import ThreadFiles
 from interlock.work.verification.receipt import from_data
 from interlock.work.views.thread import ThreadView, is_live, view_of_thread
 from interlock.world.git import diff
@@ -205,7 +206,7 @@ def _output(sight: Sight, thread: ThreadView) -> dict[str, Any]:
 
 
 def _spoken(sight: Sight, run: str, agent: str | None) -> list[Spoken]:
-    return spoken(tail_of(sight.state_directory, f"runs/{run}/output.log"), agent)
+    return spoken(tail_of(sight.state_directory, ThreadFiles.output_name(run)), agent)
 
 
 def _agent(sight: Sight, session: str) -> str | None:
