@@ -92,7 +92,7 @@ def mark(path: Path | str) -> FileMark | None:
 
 
 def is_settled(mark: FileMark) -> bool:
-    """True if the next change of a file will have another time than the change that its mark tells of."""
+    """True if the next change of a file will have another time than the change in its mark."""
     return max(mark[3:]) + FILE_CLOCK_LAG * 1e9 < time.time_ns()
 
 

@@ -149,7 +149,7 @@ def _written(root: Path, started: str, repository: Repository | None = None) -> 
     """Return the files with a time after a session began.
 
     They are only for findings, which must never name a file wrongly. The clock of files lags behind that of entries,
-    so a file that was written just after the session began may be left out.
+    so a file that was written just after the session began may be missing.
     """
     since = seconds_of(started)
     names = files(repository or root)[:_MOST_FILES]

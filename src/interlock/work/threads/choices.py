@@ -17,7 +17,7 @@ _TERMINAL: Final = frozenset({"reject", "revise", "reconfigure", "resume", "with
 _CHECKPOINTS: Final = frozenset({("Stuck", "abandon")})
 """The moves that need a person at a terminal in one state only."""
 GATE_EVENTS: Final = frozenset({"finalize", "assist", "approve", "commit"})
-"""The events that are a gate wherever they are possible: whoever is no person is told so before anything else."""
+"""The events that are a gate wherever they are possible: an agent is refused before anything else."""
 _RESET: Final = "reset_workspace"
 _WORDS: Final = {
     "finalize": ("Finalize", "approve the spec as it is; it does not change from then on"),
@@ -49,7 +49,7 @@ _PAUSE: Final = "pause"
 
 
 class PersonNeed(IntEnum):
-    """How much of a person a move needs."""
+    """The presence of a person that a move needs."""
 
     PERSON = 1
     TERMINAL = 2
@@ -128,7 +128,7 @@ def _choice(
 
 
 def need_of(machine: Machine, state: str, event: str) -> PersonNeed:
-    """What an event needs in a state; the machine's gates decide, and the design's list of what needs a terminal."""
+    """Return what an event needs in a state, by the machine's gates and the list of events that need a terminal."""
     rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
     if event in GATE_EVENTS or any(rule.transition is not None and rule.transition.gate for rule in rules):
         return PersonNeed.GATE

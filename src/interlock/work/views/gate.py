@@ -25,14 +25,14 @@ class GateView(msgspec.Struct, frozen=True, rename="camel"):
     gate: str
     """The name of the machine's gate; empty for another decision."""
     subject: str
-    """What is approved: the spec, the tree, the diagnosis or the plan; empty where files are reset."""
+    """The approved thing: the spec, the tree, the diagnosis or the plan; empty where files are reset."""
     sha256: str
     """The hash of the subject."""
     shown: str
     """The text that the person reads before they decide."""
     question: str
     word: str
-    """What the person types for yes."""
+    """The word that the person types for yes."""
 
 
 def gate_view(step: ThreadStep, event: str, actor: Actor) -> GateView | None:
@@ -91,9 +91,7 @@ def _refuse_early(step: ThreadStep, event: str, subjects: dict[str, str], actor:
             raise Refusal("spec_missing", "The thread has no spec yet.", "`ralph thread spec --edit` writes one.")
         wrong = faults(parse_spec(thread.revision.text))
         if wrong:
-            raise Refusal(
-                "spec_invalid", f"The spec cannot be built from: {' '.join(wrong)}", "Mend it, then finalize."
-            )
+            raise Refusal("spec_invalid", f"The spec cannot be built from: {' '.join(wrong)}", "Fix it, then finalize.")
     elif event in ("approve", "commit") and not subjects:
         raise Refusal("proof_required", "Nothing is proven of these files.", "`ralph thread reverify` proves them.")
     tried = machine_step(step.machine, step.snapshot, Event(event, actor, evidence=Evidence(subjects=subjects)))
