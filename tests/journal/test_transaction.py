@@ -54,6 +54,19 @@ def test_instances_are_named_in_the_order_they_begin_whatever_the_clock_says(
         assert [one.id for one in journal.recent("thread", 8)] == made[::-1]
 
 
+def test_the_latest_entries_begin_with_the_last_of_some_events(journal: Journal) -> None:
+    id_, other = (journal.create("session", created()).entry.instance for _ in range(2))
+    for number in range(30):
+        journal.append(id_, Event("noted", AGENT, evidence=Evidence(data={"number": number})))
+    journal.append(other, Event("update_session_state", AGENT, "analyzing"))
+
+    def latest(*events: str) -> list[int]:
+        return [one.version for one in journal.transact(lambda transaction: transaction.latest(id_, events))]
+
+    assert latest("created", "noted") == [31]
+    assert latest("created", "update_session_state") == latest("update_session_state") == [*range(1, 32)]
+
+
 def test_a_history_is_read_on_from_a_version(journal: Journal) -> None:
     id_, other = (journal.create("thread", created()).entry.instance for _ in range(2))
     for number in range(5):

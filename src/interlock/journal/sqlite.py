@@ -231,6 +231,8 @@ def _connect(path: Path, busy_milliseconds: int, vfs: str | None = None) -> apsw
     try:
         database.set_busy_timeout(busy_milliseconds)
         database.limit(apsw.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+        # Otherwise a statement that compares a range is planned again each time, for the values that it is given.
+        database.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         _refuse_stranger(database, path)
         _use_wal(database, busy_milliseconds)
         for pragma in _PRAGMAS:

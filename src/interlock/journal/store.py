@@ -220,7 +220,10 @@ class Writer:
         while (first := self._queue.get()) is not None:
             with self._turn:
                 jobs, closing = self._gather(first)
-                self._together(jobs)
+                if len(jobs) == 1:
+                    self._single(jobs[0])
+                else:
+                    self._together(jobs)
             _acknowledge(jobs)
             if closing:
                 return
@@ -235,6 +238,13 @@ class Writer:
                     return jobs, True
                 jobs.append(job)
         return jobs, False
+
+    def _single(self, job: _Job[Any]) -> None:
+        """Do work that shares its transaction with no other, and so needs no savepoint."""
+        try:
+            job.result = self._alone(job.work)
+        except BaseException as error:
+            job.error = error
 
     def _together(self, jobs: list[_Job[Any]]) -> None:
         self._working = threading.get_ident()

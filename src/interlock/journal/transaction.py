@@ -49,7 +49,8 @@ _NAME = (
 )
 
 
-_UPDATE_INSTANCE = "UPDATE instances SET state = ?, version = ?, outcome = ?, data = ?, updated = ? WHERE id = ?"
+_MOVING = ("state", "version", "outcome", "data", "updated")
+"""The columns of an instance that an entry can change."""
 _HEAD = "SELECT seq, hash FROM entries ORDER BY seq DESC LIMIT 1"
 _INSERT_ENTRY = f"INSERT INTO entries ({ENTRY}) VALUES ({', '.join('?' * len(Entry.__struct_fields__))})"
 
@@ -127,18 +128,13 @@ class Transaction:
         return str(found[0][0]) if found else None
 
     def latest(self, instance: str, events: Sequence[str]) -> list[Entry]:
-        """The entries of an instance from its last one of these events on."""
-        taken: list[Entry] = []
-        before = 1 << 62
-        while True:
-            statement = f"SELECT {ENTRY} FROM entries WHERE instance = ? AND version < ? ORDER BY version DESC LIMIT 20"
-            for row in (batch := self._sql.rows(statement, (instance, before))):
-                taken.append(Entry(*row))
-                if taken[-1].event in events:
-                    return taken[::-1]
-            if not batch:
-                return taken[::-1]
-            before = taken[-1].version
+        """Return the entries of an instance from the last one of these events on; all of them if it has none."""
+        last = (
+            "SELECT version FROM entries "
+            f"WHERE instance = ? AND event IN ({', '.join('?' * len(events))}) ORDER BY version DESC LIMIT 1"
+        )
+        found = self._sql.rows(last, (instance, *events))
+        return read_history(self._sql, instance, found[0][0] - 1 if found else 0)
 
     def project(self, projection: Projection) -> Sql:
         """The tables of a projection, with everything up to here in them."""
@@ -246,10 +242,7 @@ class Transaction:
         told = self._led(before.id, before.parent, machine, before.state, result, event)
         epoch = lease.epoch if lease else None
         entry = self._entry(before.id, before.version + 1, event, before.state, result, self._source.now(), key, epoch)
-        changes = (entry.to_state, entry.version, result.snapshot.outcome, encode(result.snapshot), entry.time)
-        self._sql.rows(_UPDATE_INSTANCE, (*changes, before.id))
-        kept = (before.id, before.machine, before.digest, before.parent)
-        self._remember(Instance(*kept, *changes[:4], before.created, entry.time), result.snapshot)
+        self._move(before, entry, result.snapshot)
         self._name(before.id, before.machine, event)
         if told is not None:
             self.append(*told)
@@ -297,6 +290,23 @@ class Transaction:
     def _name(self, instance: str, machine: str, event: Event) -> None:
         for name in event.evidence.names if event.evidence is not None else ():
             self._sql.rows(_NAME, (machine, name, instance))
+
+    def _move(self, before: Instance, entry: Entry, snapshot: Snapshot) -> None:
+        """Write where an instance stands after an entry."""
+        after = replace(
+            before,
+            state=entry.to_state,
+            version=entry.version,
+            outcome=snapshot.outcome,
+            data=encode(snapshot),
+            updated=entry.time,
+        )
+        # An index is written for each of its columns that is set, even to the same value.
+        changed = [name for name in _MOVING if getattr(before, name) != getattr(after, name)]
+        columns = ", ".join(f"{name} = ?" for name in changed)
+        values = [getattr(after, name) for name in changed]
+        self._sql.rows(f"UPDATE instances SET {columns} WHERE id = ?", (*values, before.id))
+        self._remember(after, snapshot)
 
     def _remember(self, instance: Instance, snapshot: Snapshot) -> None:
         self._sql.memory[instance.id] = instance, snapshot
