@@ -107,6 +107,7 @@ def test_bytes_that_are_no_utf8_are_kept_as_replacement_characters(place: Place,
     "line",
     [
         b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}',
+        b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[1]}}',
         b'{"jsonrpc":"2.0","method":"notifications/cancelled"}',
         b'{"jsonrpc":"2.0","method":"notifications/nope","params":{"a":[1]}}',
         b'{"jsonrpc":"2.0","id":77,"result":{}}',

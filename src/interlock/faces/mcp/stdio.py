@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import mcp_types as types
 import msgspec
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
@@ -33,16 +33,27 @@ class _Asked(msgspec.Struct):
     """The requests that are not answered yet."""
 
     ids: set[types.RequestId] = msgspec.field(default_factory=set)
-    fewer: anyio.Event = msgspec.field(default_factory=anyio.Event)
+    fewer: anyio.Event | None = None
+
+    def note(self, message: types.JSONRPCMessage) -> None:
+        """Remember a request until it is answered or cancelled."""
+        match message:
+            case types.JSONRPCRequest(id=request):
+                self.ids.add(request)
+            case types.JSONRPCNotification(
+                method="notifications/cancelled", params={"requestId": str() | int() as request}
+            ):
+                self.settle(request)
 
     def settle(self, request: types.RequestId | None) -> None:
         if request is not None:
             self.ids.discard(request)
-        self.fewer.set()
-        self.fewer = anyio.Event()
+        if self.fewer is not None:
+            self.fewer.set()
 
     async def until_none(self) -> None:
         while self.ids:
+            self.fewer = anyio.Event()
             await self.fewer.wait()
 
 
@@ -58,46 +69,52 @@ async def _serve(server: Server[Any], context: ServerContext) -> None:
     async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
         tasks.start_soon(context.upkeep)
         tasks.start_soon(context.follow_board, os.environ)
-        async with anyio.create_task_group() as passing:
-            incoming, messages = anyio.create_memory_object_stream[Message](0)
-            outgoing, replies = anyio.create_memory_object_stream[SessionMessage](0)
-            asked = _Asked()
-            passing.start_soon(_sort, read, incoming, outgoing.clone(), asked)
-            passing.start_soon(_send, replies, write, asked)
-            await server.run(messages, outgoing, server.create_initialization_options())
+        asked = _Asked()
+        await server.run(_Incoming(read, write, asked), _Outgoing(write, asked), server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
 
-async def _sort(
-    read: Any,
-    incoming: MemoryObjectSendStream[Message],
-    outgoing: MemoryObjectSendStream[SessionMessage],
-    asked: _Asked,
-) -> None:
-    """Pass messages on, and answer what is none; after the last one wait until all are answered."""
-    async with incoming, outgoing:
-        async for item in read:
+class _Incoming(ObjectReceiveStream[Message]):
+    """The client's messages. Anything else is answered here; the end comes after the last answer."""
+
+    def __init__(self, read: Any, write: Any, asked: _Asked) -> None:
+        self._read = read
+        self._write = write
+        self._asked = asked
+
+    async def receive(self) -> Message:
+        while True:
+            try:
+                item: Message = await self._read.receive()
+            except anyio.EndOfStream:
+                with anyio.move_on_after(_LAST_ANSWERS_SECONDS):
+                    await self._asked.until_none()
+                raise
             wrong = _wrong(item)
             if wrong is not None:
-                await outgoing.send(SessionMessage(wrong))
-                continue
-            match item.message:
-                case types.JSONRPCRequest(id=request):
-                    asked.ids.add(request)
-                case types.JSONRPCNotification(method="notifications/cancelled", params={"requestId": request}):
-                    asked.settle(request)
-            await incoming.send(item)
-        with anyio.move_on_after(_LAST_ANSWERS_SECONDS):
-            await asked.until_none()
+                await self._write.send(SessionMessage(wrong))
+            elif isinstance(item, SessionMessage):
+                self._asked.note(item.message)
+                return item
+
+    async def aclose(self) -> None:
+        await self._read.aclose()
 
 
-async def _send(replies: MemoryObjectReceiveStream[SessionMessage], write: Any, asked: _Asked) -> None:
-    """Send what is to be sent, and note what is answered by it."""
-    async with replies, write:
-        async for item in replies:
-            await write.send(item)
-            if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
-                asked.settle(item.message.id)
+class _Outgoing(ObjectSendStream[SessionMessage]):
+    """The messages to the client, which settle its requests."""
+
+    def __init__(self, write: Any, asked: _Asked) -> None:
+        self._write = write
+        self._asked = asked
+
+    async def send(self, item: SessionMessage) -> None:
+        await self._write.send(item)
+        if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError):
+            self._asked.settle(item.message.id)
+
+    async def aclose(self) -> None:
+        await self._write.aclose()
 
 
 def _wrong(item: Message) -> types.JSONRPCError | None:
