@@ -46,6 +46,12 @@ class ServerContext(msgspec.Struct):
     """The session that the agent was given when it was started."""
     machines: Callable[[str], Machine] = load_shipped
     taking: anyio.Lock = msgspec.field(default_factory=anyio.Lock)
+    place: Place | None = None
+    """Where the agents work, as entries name it."""
+
+    def __post_init__(self) -> None:
+        if self.work_tree is not None:
+            self.place = Place.at(self.state_directory.parent, self.work_tree, host())
 
     @property
     def timeout(self) -> float:
@@ -56,8 +62,7 @@ class ServerContext(msgspec.Struct):
         """Whoever calls over MCP is an agent."""
         name = "".join(one for one in (client or "") if one.isprintable())[:100].strip() or "agent"
         actor = Actor(ActorKind.AGENT, name, Channel.MCP)
-        place = Place.at(self.state_directory.parent, self.work_tree, host()) if self.work_tree else None
-        return Caller(actor, name, self.process, place, self.session)
+        return Caller(actor, name, self.process, self.place, self.session)
 
     async def transact(self, work: Callable[[Transaction], Result]) -> Result:
         """Do something in the journal; what hooks saw before is taken in first."""
