@@ -45,7 +45,7 @@ class FileWatch:
     def forget(self) -> None:
         """Take what changed as seen."""
         with suppress(BlockingIOError):
-            while len(os.read(self._descriptor, _MOST_BYTES)) > _MOST_BYTES // 2:
+            while self._descriptor >= 0 and len(os.read(self._descriptor, _MOST_BYTES)) > _MOST_BYTES // 2:
                 pass
 
     def close(self) -> None:

@@ -80,7 +80,7 @@ async def _until(stream: AsyncIterator[bytes], word: bytes) -> None:
 
 async def _waits(hub: Hub) -> None:
     """Until it has looked and found nothing."""
-    while not hub._written.statistics().tasks_waiting:
+    while not hub.is_waiting:
         await anyio.sleep(0)
 
 

@@ -85,6 +85,7 @@ def make_app(
         [Route("/metrics", metrics, methods=["GET"])] if context.settings.text("telemetry.metrics") == "on" else []
     )
     routes = [
+        *inner.routes,  # first: they are looked through in order, and agents call all day
         *measured,
         Route("/healthz", health, methods=["GET"]),
         Route("/events", events, methods=["GET"]),
@@ -93,7 +94,6 @@ def make_app(
         *site.routes,
         Route(TRIAL.route, site.trial, methods=["POST"]),
         *forms.routes,
-        *inner.routes,
     ]
     ask = renderer.page("token.html", {"error": ""})
     return Starlette(routes=routes, middleware=guards(host, passes, ask), lifespan=lifespan)

@@ -110,25 +110,25 @@ class Hub:
         self._newest: deque[_Told] = deque(maxlen=_KEPT)
         self._machines: dict[str, str] = {}
         self._views: dict[str, PageView] = {}
-        self._written = anyio.Event()
         self.head = 0
+        self.is_waiting = False
+        """True while there is nothing new, and the next write is waited for."""
 
     async def run(self) -> None:
         """Follow the journal until the server ends."""
         self.head = await self._desk.read(self._desk.journal.head)
         with closing(FileWatch()) as watch:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._hear, watch)
-                tasks.start_soon(self._await_end)
-                await self._follow(watch)
+                tasks.start_soon(self._follow, watch)
+                await self._ending.wait()
                 tasks.cancel_scope.cancel()
         self._happened.wake()
         self._made.wake()
 
     async def _follow(self, watch: FileWatch) -> None:
         aged, pause = anyio.current_time(), _POLL_SECONDS
-        while not self._ending.is_set():
-            self._written = anyio.Event()  # before looking, so that nothing falls between
+        while True:
+            watch.forget()  # before looking, so that nothing falls between
             entries = await self._desk.read(partial(self._desk.journal.entries, self.head, most=_BATCH))
             if entries:
                 await self._take(entries)
@@ -141,10 +141,11 @@ class Hub:
                     await self.refresh(view)
             else:
                 most = _SELDOM_SECONDS if self._is_told(watch) else _POLL_SECONDS
-                with anyio.move_on_after(min(pause, most)):
-                    await self._written.wait()
+                self.is_waiting = True
+                is_written = await _is_written(watch, min(pause, most))
+                self.is_waiting = False
                 # What is written can be read when it is safe on the disk, and nothing tells when that is.
-                pause = _SOON_SECONDS if self._written.is_set() else 2 * min(pause, most)
+                pause = _SOON_SECONDS if is_written else 2 * min(pause, most)
 
     def _is_told(self, watch: FileWatch) -> bool:
         """Whether the system tells when an entry is written, and when a hook has seen something."""
@@ -153,16 +154,6 @@ class Hub:
         if file is None or not watch.covers(file.with_name(f"{file.name}-wal"), directory):
             return False
         return watch.covers(inbox) or not inbox.exists()
-
-    async def _hear(self, watch: FileWatch) -> None:
-        while watch.descriptor is not None:
-            await anyio.wait_readable(watch.descriptor)
-            watch.forget()
-            self._written.set()
-
-    async def _await_end(self) -> None:
-        await self._ending.wait()
-        self._written.set()
 
     async def _take(self, entries: list[Entry]) -> None:
         self._newest.extend(map(_told, entries))
@@ -267,6 +258,15 @@ class Hub:
         view = self._views.setdefault(asked.path, PageView(page, asked))
         view.viewers += 1
         return view
+
+
+async def _is_written(watch: FileWatch, seconds: float) -> bool:
+    """Wait until a watched file is written, at most so long; True if one was."""
+    with anyio.move_on_after(seconds):
+        descriptor = watch.descriptor
+        await (anyio.sleep_forever() if descriptor is None else anyio.wait_readable(descriptor))
+        return True
+    return False
 
 
 def _event(name: str, html: str) -> bytes:
