@@ -19,7 +19,7 @@ from interlock.journal import open_journal
 from interlock.work.settings.values import Settings
 from interlock.work.stories.context import Limits, StoryContext
 from interlock.work.stories.loop import begin, drive
-from interlock.work.stories.progress import template
+from interlock.work.stories.progress_file import template
 from interlock.work.stories.record import Loop
 from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.command import CommandAgent

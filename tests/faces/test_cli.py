@@ -401,7 +401,7 @@ def test_who_only_looks_does_not_load_what_drives(words: str, repository: Path, 
     )
     loaded = {line.rpartition("|")[2].strip() for line in said.err.splitlines() if line.startswith("import time:")}
     assert "interlock.faces.cli.main" in loaded
-    assert not {"interlock.work.driver.agent_run", "interlock.work.driver.loop"} & loaded
+    assert not {"interlock.work.driver.agent_run", "interlock.work.driver.loop", "yaml"} & loaded
 
 
 QUICK = ("status", "ticket board", "thread list", "why 1", "log")

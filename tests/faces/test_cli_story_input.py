@@ -12,7 +12,7 @@ import pytest
 from faces.journals import settle
 from faces.programs import Result, run_here
 from interlock.errors import InterlockError
-from interlock.work.stories.progress import parse
+from interlock.work.stories.progress_file import parse
 
 STORY = "# Story 1.1: Greet\n\n## Acceptance Criteria\n\n1. It greets\n\n## Tasks\n\n- [ ] Task 1: greet (AC: 1)\n"
 PROGRESS = "workflow: ralph-bmad-integration\nproject: demo\nstories:\n  - id: story-1-1\n    status: not_started\n"

@@ -7,7 +7,8 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.progress import LoopMetrics, Progress, StoryProgress, StoryStatus, parse, written
+from interlock.work.stories.progress import LoopMetrics, Progress, StoryProgress, StoryStatus
+from interlock.work.stories.progress_file import parse, written
 
 from .progress_texts import SPEC, progresses
 

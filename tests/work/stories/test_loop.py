@@ -14,7 +14,7 @@ from _pytest.mark.structures import ParameterSet
 
 from interlock.machine import Accepted, Event, Evidence, load_shipped, start, step
 from interlock.work.stories.context import DRIVER
-from interlock.work.stories.progress import template
+from interlock.work.stories.progress_file import template
 from interlock.work.stories.record import Loop
 from interlock.world.agents.command import CommandAgent
 from seeds.manifest import ENTRIES, TRANSITIONS

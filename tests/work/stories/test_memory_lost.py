@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.work.stories.progress import template
+from interlock.work.stories.progress_file import template
 from interlock.work.stories.record import Loop
 from interlock.world.memory import Neo4jMemory, connect
 from work.stories.yards import Ground

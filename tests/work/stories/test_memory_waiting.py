@@ -16,7 +16,7 @@ from faces.programs import run_here
 from interlock.errors import InterlockError
 from interlock.journal import Holder
 from interlock.work.driver.lease_holders import lease_name, process_holder
-from interlock.work.stories.progress import template
+from interlock.work.stories.progress_file import template
 from interlock.work.stories.unsent import waiting
 from interlock.world.memory import MemoryEvent
 from work.stories.yards import Ground, UnsteadyMemory

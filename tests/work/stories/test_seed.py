@@ -10,10 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from ruamel.yaml import YAML
+import yaml
 
 from interlock.work.stories.context import Limits
-from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
+from interlock.work.stories.progress_file import parse
 from interlock.work.stories.record import Loop
 from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EventType, MemoryEvent
@@ -185,7 +186,7 @@ QUERY = '.stories[] | select(.status == "in_progress")'
 @pytest.mark.requirement("story:progress:query")
 def test_the_seeds_query_shows_where_a_loop_stands(troubled: Watched, tmp_path: Path) -> None:
     text = troubled.texts[7]
-    loaded = YAML(typ="safe", pure=True).load(text)
+    loaded = yaml.safe_load(text)
     assert [one["id"] for one in loaded["stories"] if one["status"] == "in_progress"] == ["story-1-3"]
     yq = shutil.which("yq")
     if yq is not None:

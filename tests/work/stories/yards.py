@@ -20,7 +20,8 @@ from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings
 from interlock.work.stories.context import Limits, StoryContext, note
 from interlock.work.stories.loop import LoopResult, begin, drive
-from interlock.work.stories.progress import Progress, StoryProgress, parse, template
+from interlock.work.stories.progress import Progress, StoryProgress
+from interlock.work.stories.progress_file import parse, template
 from interlock.work.stories.reading import open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of

@@ -53,7 +53,8 @@ def _tasks(call: CommandCall) -> None:
 def _listed(root: Path) -> list[dict[str, Any]]:
     """The stories of `progress.txt` and the subtasks of their files, as they are now."""
     from interlock.work.stories.context import StoryFiles, read_text
-    from interlock.work.stories.progress import FILE, parse
+    from interlock.work.stories.progress import FILE
+    from interlock.work.stories.progress_file import parse
 
     text = read_text(root / FILE)
     if text is None:
@@ -110,7 +111,8 @@ def _init(call: CommandCall) -> None:
     """A `progress.txt` from the story files and the `prd.json` that there are."""
     from interlock.journal.ids import time_text
     from interlock.work.stories.context import known_stories, write_text
-    from interlock.work.stories.progress import FILE, template
+    from interlock.work.stories.progress import FILE
+    from interlock.work.stories.progress_file import template
 
     with readable(call) as place:
         root = place.work_tree or call.directory

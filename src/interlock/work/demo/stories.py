@@ -13,7 +13,8 @@ from interlock.work.formats.times import text_of
 from interlock.work.stories.context import known_stories
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
-from interlock.work.stories.progress import FILE, template
+from interlock.work.stories.progress import FILE
+from interlock.work.stories.progress_file import template
 from interlock.world.repository import STATE_DIRECTORY
 
 __all__ = ["play_stories"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import Node
+import yaml
+from yaml.error import MarkedYAMLError, YAMLError
+from yaml.nodes import Node
 
 __all__ = ["FRONT", "FrontMatterFault", "composed"]
 
@@ -32,7 +32,7 @@ class FrontMatterFault(Exception):
 def composed(fields: str) -> Node | None:
     """The fields as a node; None where there are none."""
     try:
-        node: Node | None = YAML(typ="safe", pure=True).compose(fields)
+        node: Node | None = yaml.compose(fields, Loader=yaml.SafeLoader)  # libyaml would recurse without a limit
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = int(mark.line) + 2 if mark is not None else 2

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from interlock.work.formats.front_matter import FRONT, FrontMatterFault, composed
 from interlock.work.formats.markdown import MarkdownText

@@ -1,9 +1,8 @@
 """The story loop: one subtask at a time, tested, judged and committed, until the stories are done.
 
-progress     `progress.txt`: where the stories stand (PURE, as all that is below it)
-  yaml_tree    its values, with their places; `simple` reads what the loop writes, `yaml_reader` any other YAML
-  edits        what is changed in it, and nothing besides; `sheet` keeps it from one step to the next
-  changes      what a person changed in it, and what of that counts
+progress     the values of `progress.txt`: the status of the stories (PURE)
+  progress_file  its text: parsed, and written so that only what differs changes (PURE)
+  changes      what a person changed in it, and what of that counts (PURE)
 stories      what a story is (PURE)
   story_files  story files: read, ticked, recorded in; `criteria` are their acceptance criteria
   prd          `prd.json`: read, and passed in

@@ -9,7 +9,8 @@ from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind
 from interlock.work.stories.context import StoryContext, own_files, read_text, write_text
 from interlock.work.stories.loop import begin
-from interlock.work.stories.progress import FILE, parse
+from interlock.work.stories.progress import FILE
+from interlock.work.stories.progress_file import parse
 from interlock.work.stories.reading import known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import resume, unblock, unblocked

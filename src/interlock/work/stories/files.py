@@ -23,7 +23,8 @@ from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
 from interlock.work.stories.context import StoryContext, own, own_files, plain, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
-from interlock.work.stories.progress import FILE, Progress, StoryStatus, written
+from interlock.work.stories.progress import FILE, Progress, StoryStatus
+from interlock.work.stories.progress_file import written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
 from interlock.world.files import sweep, write_bytes
@@ -78,9 +79,9 @@ def _current(context: StoryContext, loop: Loop) -> str | None:
 def _text_of(context: StoryContext, loop: Loop, current: str) -> str | None:
     """What the file is to be; None where it is that, or somebody is in the middle of editing it."""
     try:
-        if not loop.iteration and context.cache.sheet.parse(current).stories == loop.progress.stories:
+        if not loop.iteration and context.cache.progress_file.parse(current).stories == loop.progress.stories:
             return None  # a loop in which nothing has happened yet has nothing to say, not even what time it is
-        text = context.cache.sheet.written(current, loop.progress)
+        text = context.cache.progress_file.written(current, loop.progress)
     except Refusal:
         return None  # the selection says so
     return text if text != current else None
@@ -116,7 +117,7 @@ def _read_back(step: StoryStep) -> bool:
         text = read_text(context.progress)
         if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
             return False
-        theirs = context.cache.sheet.parse(text)
+        theirs = context.cache.progress_file.parse(text)
     except Refusal:
         return False
     now, refused = accepted(loop.progress, theirs)

@@ -22,7 +22,8 @@ from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.ending import ending
 from interlock.work.stories.files import move, settle, sweep_up
 from interlock.work.stories.plan import task_name
-from interlock.work.stories.progress import StoryStatus, parse
+from interlock.work.stories.progress import StoryStatus
+from interlock.work.stories.progress_file import parse
 from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of, take

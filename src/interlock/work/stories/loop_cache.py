@@ -7,7 +7,7 @@ import msgspec
 from interlock.work.driver.file_hashes import FileHashes
 from interlock.work.driver.open_repository import OpenRepository
 from interlock.work.stories.progress import StoryProgress
-from interlock.work.stories.sheet import Sheet
+from interlock.work.stories.progress_file import ProgressFile
 from interlock.work.stories.unsent import LoopMemory
 
 __all__ = ["LoopCache", "Owned"]
@@ -25,7 +25,7 @@ class Owned(msgspec.Struct):
 class LoopCache(OpenRepository):
     """What need not be found out again, each with what tells whether it still holds."""
 
-    sheet: Sheet = msgspec.field(default_factory=Sheet)
+    progress_file: ProgressFile = msgspec.field(default_factory=ProgressFile)
     """`progress.txt` as it was last."""
     seen: FileHashes = msgspec.field(default_factory=FileHashes)
     copies: dict[str, str] = msgspec.field(default_factory=dict)

@@ -45,7 +45,7 @@ def _read(step: StoryStep) -> tuple[str, Progress]:
     text = read_text(step.context.progress)
     if text is None:
         raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
-    return text, step.context.cache.sheet.parse(text)
+    return text, step.context.cache.progress_file.parse(text)
 
 
 def _memory_load(step: StoryStep) -> StepResult:

@@ -14,7 +14,8 @@ from interlock.work.driver.thread_owned import driven_by
 from interlock.work.gates.person import must_be_person
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
-from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus, parse, written
+from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
+from interlock.work.stories.progress_file import parse, written
 from interlock.work.stories.reading import MACHINE, known_loop, open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of

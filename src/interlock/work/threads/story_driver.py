@@ -13,7 +13,8 @@ from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.context import StoryContext, note, read_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
-from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus, parse, template, written
+from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus
+from interlock.work.stories.progress_file import parse, template, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
 from interlock.work.threads.child import Child, ChildPart

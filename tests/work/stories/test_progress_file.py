@@ -1,4 +1,4 @@
-"""`progress.txt`: what it says is read with its line, and what is written leaves the rest as it was."""
+"""`progress.txt`: errors have their line, and writing changes only what differs."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from contextlib import suppress
 from difflib import ndiff
 
 import pytest
+import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from ruamel.yaml import YAML
 
 from exhaustive import examples
 from interlock.errors import InterlockError, Refusal
-from interlock.work.stories.progress import (
-    SHOWN,
-    IterationStatus,
-    LoopMetrics,
-    Progress,
-    StoryProgress,
-    StoryStatus,
-    parse,
-    template,
-    written,
-)
+from interlock.work.stories.progress import SHOWN, IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
+from interlock.work.stories.progress_file import ProgressFile, parse, template, written
 
 from .progress_texts import SPEC, STYLES, progresses
 
@@ -81,7 +72,7 @@ def test_every_field_of_the_specification_is_read() -> None:
 def test_the_seeds_query_finds_the_stories_in_progress() -> None:
     """`yq '.stories[] | select(.status == "in_progress")' progress.txt`, in Python."""
     text = changed(SPEC, "story-2-3", status=StoryStatus.IN_PROGRESS, current_task="1")
-    loaded = YAML(typ="safe", pure=True).load(text)
+    loaded = yaml.safe_load(text)
     assert [one["id"] for one in loaded["stories"] if one["status"] == "in_progress"] == ["story-2-1", "story-2-3"]
 
 
@@ -150,7 +141,7 @@ INVALID = {
     "a Python tag": ("stories: []\nx: !!python/object:os.system ls\n", 2, "tag"),
     "a harmless tag": ("project: !!str 5\nstories: []\n", 1, "tag"),
     "a tag on a list": ("stories: !!seq []\n", 1, "tag"),
-    "a directive": ("%YAML 1.1\n---\nstories: []\n", 2, "directive"),
+    "a directive": ("%YAML 1.1\n---\nstories: []\n", 1, "directive"),
     "two documents": ("stories: []\n---\nstories: []\n", 3, "second document"),
     "a key of many lines": ("? stories\n: []\n", 1, "beginning of its line"),
     "a key that is a list": ("stories: []\n[a]: 1\n", 2, "beginning of its line"),
@@ -158,7 +149,7 @@ INVALID = {
     "an escape character": ("stories: []\r\n\r\nproject: \x1b[31m\r\n", 3, "U+001B"),
     "a line separator": ("stories: []\nproject: a\u2028b\n", 2, "U+2028"),
     "half a character": ("stories: []\nproject: \ud800\n", 2, "U+D800"),
-    "half a character, escaped": ('stories: []\nproject: "\\ud800"\n', 2, "half a character"),
+    "half a character, escaped": ('stories: []\nproject: "\\ud800"\n', 2, "invalid Unicode"),
     "deep nesting": ("stories: []\nx: " + "[" * 13 + "]" * 13 + "\n", 2, "nested"),
     "very deep nesting": ("stories: []\nx: " + "[" * 100_000, 2, "nested"),
     "very deep mappings": ("{a: " * 50_000, 1, "nested"),
@@ -348,7 +339,7 @@ def test_what_is_no_progress_is_not_written_over() -> None:
 @pytest.mark.parametrize("text", ["true", "No", "null", "~", "1.10", "0x1F", "2026-01-01", "- a", "a: b", "a #b", ""])
 def test_texts_stay_texts_for_every_reader(text: str) -> None:
     result = written(None, Progress(project=text, workflow=text))
-    loaded = YAML(typ="safe", pure=True).load(result)
+    loaded = yaml.safe_load(result)
     assert (loaded["project"], loaded["workflow"]) == (text, text)
 
 
@@ -368,3 +359,50 @@ def test_the_template_is_read_as_stories_that_are_not_started() -> None:
 
 def test_every_field_of_a_story_belongs_to_a_status() -> None:
     assert {name for names in SHOWN.values() for name in names} == set(StoryProgress.__struct_fields__)
+
+
+# From one step to the next
+
+
+def _changes(before: Progress) -> st.SearchStrategy[Progress]:
+    """What a text says, with some stories changed and the rest as it is."""
+
+    def changed(progress: Progress, places: set[int], hides: bool) -> Progress:
+        stories = {one.id: one for one in before.stories}
+        for place, one in enumerate(progress.stories):
+            old = before.stories[place % len(before.stories)] if before.stories else None
+            if old is not None and place in places:
+                stories[old.id] = replace(one, id=old.id, last_action="hidden" if hides else one.last_action)
+        return replace(progress, stories=tuple(stories.values()))
+
+    return st.builds(changed, progresses, st.sets(st.integers(0, 4)), st.booleans())
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", STYLES)
+@settings(max_examples=examples(60))
+@given(data=st.data())
+def test_a_kept_file_writes_what_is_written_of_the_whole_text(name: str, data: st.DataObject) -> None:
+    text, file = STYLES[name], ProgressFile()
+    for _ in range(3):
+        before = parse(text)
+        assert file.parse(text) == before
+        wanted = data.draw(_changes(before) | progresses)
+        with suppress(Refusal):
+            expected = written(text, wanted)
+            assert file.written(text, wanted) == expected
+            assert file.parse(expected) == parse(expected)
+            text = expected
+
+
+def test_one_story_among_many_is_written_where_it_stands() -> None:
+    text = template("p", [(f"story-{number}", None) for number in range(50)], "2026-01-01T00:00:00Z")
+    text = text.replace("  - id: story-7\n", "  # the one that matters\n  - id: story-7\n")
+    file, progress = ProgressFile(), parse(text)
+    for place in (7, 0, 49, 7):
+        working = StoryProgress(f"story-{place}", StoryStatus.IN_PROGRESS, current_task="1", last_action="test")
+        stories = (*progress.stories[:place], working, *progress.stories[place + 1 :])
+        progress = replace(progress, stories=stories, iteration=progress.iteration + 1)
+        assert file.written(text, progress) == written(text, progress)
+        text = file.written(text, progress)
+        assert file.parse(text) == parse(text) == progress
