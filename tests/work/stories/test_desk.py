@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.record import Loop
@@ -47,4 +51,30 @@ def test_a_copy_of_a_loop_can_be_changed_without_harm(tmp_path: Path) -> None:
         if isinstance(value, dict | list | set):
             value.clear()
     assert loop == loop_of(journal.history(loop.id))
+    journal.close()
+
+
+def test_an_iteration_starts_few_git_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ground = Ground(tmp_path, {"1-1": ("greet", "wave", "leave")}).made()
+    journal = ground.journal()
+    started: list[str] = []
+    iterations: list[list[str]] = []
+
+    class Counted(subprocess.Popen[Any]):
+        def __init__(self, words: Any, *rest: Any, **more: Any) -> None:
+            started.extend(words[1:2] if words[0] == "git" else ())
+            super().__init__(words, *rest, **more)
+
+    def look(happening: object) -> None:
+        if isinstance(happening, Loop) and happening.state == "MEMORY_LOAD":
+            iterations.append(list(started))
+            started.clear()
+
+    monkeypatch.setattr(subprocess, "Popen", Counted)
+    ground.hear = look
+    context = ground.context(journal)
+    assert drive(context, begin(context)).ended
+    assert "update-ref" in iterations[2]
+    assert "cat-file" not in iterations[2]  # new objects are files, which are read without git
+    assert len(iterations[2]) <= 20, "with an agent, a test, a judge and a commit"
     journal.close()

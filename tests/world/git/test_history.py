@@ -11,6 +11,7 @@ from interlock.errors import InterlockError
 from interlock.world.git import (
     PathChange,
     changed_between,
+    changed_by,
     commit,
     diff,
     files,
@@ -34,6 +35,27 @@ def test_changes_between_two_commits_or_trees(tmp_path: Path) -> None:
     commit(root, "two", author=ADA)
     assert changed_between(root, "HEAD~1", "main") == changes
     assert changed_between(root, "HEAD", "HEAD") == []
+
+
+@pytest.mark.parametrize("how", ["packed", "linked", "a pipe in its place"])
+def test_changes_are_the_same_however_objects_are_stored(tmp_path: Path, how: str) -> None:
+    root = made(tmp_path / "r", {"a": "1", "b/c": "2"})
+    write(root, {"a": "3", "b/c": "4"})
+    second = commit(root, "two", author=ADA)
+    assert second is not None
+    changes = [PathChange("a", "M"), PathChange("b/c", "M")]
+    loose = root / ".git" / "objects" / second[:2] / second[2:]
+    kept = loose.rename(tmp_path / "kept")
+    if how == "linked":
+        loose.symlink_to(kept)
+    else:
+        kept.rename(loose)
+        git("repack", "-adq", cwd=root)
+        assert not loose.exists()
+    if how == "a pipe in its place":
+        loose.parent.mkdir(exist_ok=True)
+        os.mkfifo(loose)
+    assert changed_by(root, second) == changed_between(root, f"{second}~1", second) == changes
 
 
 @pytest.mark.parametrize("revision", ["nowhere", "--output=/tmp/x", "-p", "", "HEAD:a\n", "a..b", "HEAD\0"])

@@ -25,13 +25,23 @@ class FileHashes(msgspec.Struct):
     _known: dict[str, tuple[FileMark, str]] = msgspec.field(default_factory=dict)
 
     def hash(self, path: str) -> str | None:
-        """Return the hash of a file; None if there is none, or it is something else than a file."""
-        mark = self.files.mark(path)
+        """Return the hash of a file; None if it is missing, or is not a regular file."""
+        directory, _, name = path.rpartition("/")
+        return self.hashes(directory, [name])[name]
+
+    def hashes(self, root: str, names: Iterable[str]) -> dict[str, str | None]:
+        """Return `hash` of each file below a directory."""
+        found: dict[str, str | None] = {}
+        mark_of = self.files.mark
+        for name in names:  # kept simple: it is done for every story, several times in an iteration
+            path = f"{root}/{name}"
+            mark, known = mark_of(path), self._known.get(path)
+            found[name] = known[1] if known is not None and known[0] == mark else self._read(path, mark)
+        return found
+
+    def _read(self, path: str, mark: FileMark | None) -> str | None:
         if mark is None or not stat.S_ISREG(mark[0]):
             return None
-        known = self._known.get(path)
-        if known is not None and known[0] == mark:
-            return known[1]
         is_settled = self.files.is_settled(mark)
         content = self.files.read_file(path)
         if content is None:

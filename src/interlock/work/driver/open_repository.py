@@ -19,6 +19,8 @@ class OpenRepository(msgspec.Struct):
     looking: Looking = msgspec.field(default_factory=Looking)
     _open: ExitStack = msgspec.field(default_factory=ExitStack)
     _repository: Repository | None = None
+    last_look: WorkTreeHash | None = None
+    """The work tree as it was when it was looked at last, unless something was let run since."""
 
     def repository(self, context: DriverContext) -> Repository:
         """The repository, open for git until something else is let run."""
@@ -28,9 +30,10 @@ class OpenRepository(msgspec.Struct):
 
     def shut(self) -> None:
         """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in."""
-        self._repository = None
+        self._repository = self.last_look = None
         self._open.close()
 
     def look(self, context: DriverContext, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree as it is now."""
-        return context.ports.look(self.looking, self.repository(context), exclude)
+        self.last_look = context.ports.look(self.looking, self.repository(context), exclude)
+        return self.last_look

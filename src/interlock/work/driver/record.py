@@ -107,9 +107,9 @@ class DriverRecord(msgspec.Struct):
 
 
 def _copied(value: Any) -> Any:
-    if isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(next(iter(value.values()), None), list | set):  # one speaks for all
         return {key: one.copy() if isinstance(one, list | set) else one for key, one in value.items()}
-    return value.copy() if isinstance(value, list | set | Books) else value
+    return value.copy() if isinstance(value, dict | list | set | Books) else value
 
 
 def take_note(record: DriverRecord, entry: Entry, data: Mapping[str, Any]) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -204,21 +203,28 @@ def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
 
 
 def _plain_paths(root: Path) -> Callable[[str], bool]:
-    """Whether a path is that of a file below a root which no link leads to; of others no more is said."""
+    """Return a function that is True for the path of a file below a root to which no link leads."""
     whole = os.path.realpath(root)
-    plain: dict[str, bool] = {}
+    files: dict[str, Collection[str]] = {}
 
     def is_plain(path: str) -> bool:
         directory, _, name = path.rpartition("/")
-        if directory not in plain:
-            above = os.path.join(whole, directory) if directory else whole  # noqa: PTH118
-            plain[directory] = not directory.startswith("/") and os.path.realpath(above) == above
-        try:
-            return plain[directory] and bool(name) and stat.S_ISREG(os.lstat(f"{whole}/{path}").st_mode)
-        except (OSError, ValueError):
-            return False
+        if directory not in files:
+            files[directory] = () if directory.startswith("/") else _files_in(f"{whole}/{directory}".rstrip("/"))
+        return name in files[directory]
 
     return is_plain
+
+
+def _files_in(directory: str) -> Collection[str]:
+    """Return the names of the regular files in a directory; none if a link leads to it."""
+    try:
+        if os.path.realpath(directory) != directory:
+            return ()
+        with os.scandir(directory) as entries:
+            return {one.name for one in entries if one.is_file(follow_symlinks=False)}
+    except (OSError, ValueError):
+        return ()
 
 
 def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
@@ -230,6 +236,7 @@ def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
         known = context.cache.own = Owned(
             progress.stories, tuple(f"{context.root}/{place}" for place in sorted(places))
         )
+    known.stories = progress.stories
     now = stamp(known.places)
     if now is None or now != known.stamp:
         known.stamp, known.files = now, own_files(context.root, progress)
@@ -238,8 +245,10 @@ def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
 
 def _are_same(before: tuple[StoryProgress, ...], after: tuple[StoryProgress, ...]) -> bool:
     """Whether they are the same stories with the same files."""
-    pairs = zip(before, after, strict=False)
-    return len(before) == len(after) and all(a is b or (a.id == b.id and a.file == b.file) for a, b in pairs)
+    if before is after or len(before) != len(after):
+        return before is after
+    differing = [(a, b) for a, b in zip(before, after, strict=True) if a is not b]
+    return all(a.id == b.id and a.file == b.file for a, b in differing)
 
 
 def _found(root: Path) -> Iterator[tuple[str, Path]]:

@@ -60,7 +60,7 @@ class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
         return self.look().tree
 
     def touched(self) -> list[str]:
-        """What is not as it was committed, without the loop's own files."""
+        """The paths that are not as they were committed, without the loop's own files."""
         return named(self.look().changed)
 
     def repository(self) -> Repository:

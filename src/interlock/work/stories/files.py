@@ -151,12 +151,12 @@ def _unblocked(before: Progress, after: Progress) -> list[tuple[str, str]]:
 def guard(step: StoryStep) -> None:
     """Copy the loop's own files and note what they are, before something runs that must not change them."""
     context, loop = step.context, step.loop
-    files = {name: context.cache.seen.hash(f"{context.root}/{name}") for name in own(context, loop.progress)}
-    for name, hash_ in files.items():
-        if hash_ is not None and context.cache.copies.get(name) != hash_:
+    files = context.cache.seen.hashes(str(context.root), own(context, loop.progress))
+    for name, hash_ in files.items() - context.cache.copies.items():
+        if hash_ is not None:
             files[name] = _copied(context, name)
-    changed = {name: hash_ for name, hash_ in files.items() if loop.listed.get(name, "") != hash_}
-    gone = [name for name in loop.listed if name not in files]
+    changed = dict(sorted(files.items() - loop.listed.items()))
+    gone = sorted(loop.listed.keys() - files.keys())
     step.note("guarded", changed=changed, gone=gone)
 
 
@@ -175,8 +175,9 @@ def put_back(step: StoryStep) -> None:
     context, loop = step.context, step.loop
     if not loop.guarded:
         return
-    wanted = {name: loop.guarded.get(name) for name in (*loop.guarded, *own(context, loop.progress))}
-    changed = [name for name, sha256 in wanted.items() if context.cache.seen.hash(f"{context.root}/{name}") != sha256]
+    wanted = {**dict.fromkeys(own(context, loop.progress)), **loop.guarded}
+    found = context.cache.seen.hashes(str(context.root), wanted)
+    changed = sorted(name for name, _ in wanted.items() - found.items())
     if changed:  # a driver that lost its lease is refused here, before it touches what is another's now
         assert step.lease is not None  # only a driver guards files
         context.journal.renew(step.lease, context.settings.number("driver.lease_seconds"))

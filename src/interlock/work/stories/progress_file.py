@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -62,7 +63,7 @@ metrics:
 
 def parse(text: str) -> Progress:
     """Return what a text holds; raise `progress_invalid` with the line that is wrong."""
-    return _progress_of(_read(text))
+    return _parsed(text)[1]
 
 
 def written(text: str | None, progress: Progress) -> str:
@@ -71,8 +72,7 @@ def written(text: str | None, progress: Progress) -> str:
     `parse` reads it back as `progress`, if each story has only the fields of its status.
     """
     text = _NEW if text is None else text
-    document = _read(text)
-    before = _progress_of(document)
+    document, before = _parsed(text)
     return text if before == progress else _Edits(text).made(document, before, progress)
 
 
@@ -160,6 +160,13 @@ def _invalid(what: str, line: int | None) -> Refusal:
     where = f"{FILE}, line {line}" if line else FILE
     hint = "Fix it by hand; nothing was changed."
     return Refusal("progress_invalid", f"{where}: {what}.", hint, {"line": line})
+
+
+@lru_cache(maxsize=2)
+def _parsed(text: str) -> tuple[_Mapping, Progress]:
+    """Return the nodes of a text and what it holds. What is written at one step is read at the next."""
+    document = _read(text)
+    return document, _progress_of(document)
 
 
 def _read(text: str) -> _Mapping:
@@ -590,8 +597,7 @@ class ProgressFile(msgspec.Struct):
     def parse(self, text: str) -> Progress:
         """Return what `parse` returns."""
         if text != self._text:
-            document = _read(text)
-            held = _progress_of(document)
+            document, held = _parsed(text)
             self._text, self._held, self._wanted, self._pieces = text, held, held, _Pieces.of(text, document)
         return self._held
 
@@ -616,11 +622,10 @@ class ProgressFile(msgspec.Struct):
         places = [place for place, (old, new) in pairs if old is not new and old != new] or [0]
         part = pieces.head + "".join(pieces.stories[place] for place in places) + pieces.tail
         made = written(part, replace(progress, stories=tuple(after[place] for place in places)))
-        document = _read(made)
+        document, held = _parsed(made)
         new = _Pieces.of(made, document)
         if new is None or len(new.stories) != len(places) or new.keys != pieces.keys:
             return None
-        held = _progress_of(document)
         texts, stories = list(pieces.stories), list(self._held.stories)
         for place, text, story in zip(places, new.stories, held.stories, strict=True):
             texts[place], stories[place] = text, story

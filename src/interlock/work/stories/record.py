@@ -101,8 +101,11 @@ class Loop(DriverRecord):
 
     def set_story(self, id_: str, **values: Any) -> None:
         """Change what is said of one story."""
-        stories = tuple(replace(one, **values) if one.id == id_ else one for one in self.progress.stories)
-        self.progress = replace(self.progress, stories=stories)
+        stories = self.progress.stories
+        place = next((place for place, one in enumerate(stories) if one.id == id_), None)
+        if place is not None:
+            changed = replace(stories[place], **values)
+            self.progress = replace(self.progress, stories=(*stories[:place], changed, *stories[place + 1 :]))
 
     def set_iteration(self, **values: Any) -> None:
         self.progress = replace(self.progress, current_iteration=replace(self.progress.current_iteration, **values))

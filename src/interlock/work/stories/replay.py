@@ -246,9 +246,10 @@ def _read_back(loop: Loop, data: Data) -> None:
 
 def _guarded(loop: Loop, data: Data) -> None:
     before = {} if "files" in data else loop.listed  # where all are told, none is as it was
-    told = data["files"] if "files" in data else data["changed"]
-    loop.listed = {name: one for name, one in {**before, **told}.items() if name not in data.get("gone", ())}
-    loop.guarded = dict(loop.listed)
+    loop.listed = {**before, **(data["files"] if "files" in data else data["changed"])}
+    for name in data.get("gone", ()):
+        loop.listed.pop(name, None)
+    loop.guarded = loop.listed  # neither is changed in place once it is told
 
 
 def _released(loop: Loop, data: Data) -> None:

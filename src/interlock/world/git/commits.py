@@ -10,6 +10,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.locks import end_dead_locks, locked
 from interlock.world.git.looking import Looking
+from interlock.world.git.objects import tree_of
 from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import PathStatus, branch_of, head_of, operation_of, statuses
 from interlock.world.git.trees import below, take_up
@@ -84,7 +85,7 @@ def commit(
             return None
         take_up(repository, changed)
         tree = repository.line("write-tree") if paths is None else _tree_of(repository, head, changed)
-        if tree == (repository.line("rev-parse", f"{head}^{{tree}}") if head else _empty_tree(repository)):
+        if tree == (tree_of(repository, head) if head else _empty_tree(repository)):
             return None
         made = commit_tree(repository, tree, head, message, author)
         lock.write(repository.index, made)

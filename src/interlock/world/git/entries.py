@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from functools import lru_cache
 
 __all__ = ["NEEDS_GIT", "entries_only", "has_unseen_entries"]
 
@@ -20,6 +21,7 @@ _SKIPPED = 0x40
 """In the first byte of the extended flags."""
 
 
+@lru_cache(maxsize=2)  # a driver reads the user's index and its own again and again, and they seldom change
 def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes]]:
     """Return the index without stat data and extensions, and the names of the extensions.
 

@@ -53,9 +53,10 @@ def files(root: GitRoot) -> list[str]:
         whole = repository.work_tree
         below = (root.absolute() if isinstance(root, Path) else whole).relative_to(whole)
         names = repository.run(*listing).split(b"\0")
-        prefix = b"" if below == Path() else os.fsencode(f"{below}/")
-        found = (os.fsdecode(name.removeprefix(prefix)) for name in names if name and name.startswith(prefix))
-        return list(dict.fromkeys(found))
+        if below != Path():
+            prefix = os.fsencode(f"{below}/")
+            names = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        return [os.fsdecode(name) for name in dict.fromkeys(names) if name]
 
 
 def merged_at(directory: Path, commit: str, branch: str) -> float | None:

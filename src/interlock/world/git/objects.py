@@ -2,14 +2,17 @@
 
 Git names an object by the hash of its content, but does not check the hash when it reads the object, so a program that
 writes into the object store can replace the content. Everything that people are shown, and everything that is verified
-or compared, is read here: content that does not match its hash is refused.
+or compared, is read here: content that does not match its hash is refused. An object that is a small file of its own,
+as every new one is, is read without git; whatever is unusual about it is left to git.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -35,6 +38,8 @@ __all__ = [
 GITLINK, LINK, _TREE = "160000", "120000", "040000"
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _AT_ONCE = 1 << 26
+_LOOSE = 1 << 20
+"""The most bytes of an object that is read without git."""
 
 
 class GitObject(msgspec.Struct, frozen=True):
@@ -99,22 +104,53 @@ def sizes(repository: Repository, names: Iterable[str]) -> dict[str, tuple[str, 
 
 def _groups(repository: Repository, names: Iterable[str]) -> Iterator[dict[str, GitObject]]:
     """Yield the objects in groups that fit into memory."""
+    others: list[str] = []
+    for name in dict.fromkeys(names):
+        if (loose := _loose(repository, name)) is None:
+            others.append(name)
+        else:
+            yield {name: loose}
     group: list[str] = []
     total = 0
-    for name, (kind, size) in sizes(repository, names).items():
+    for name, (kind, size) in sizes(repository, others).items():
         if size > _AT_ONCE:
             yield {name: _streamed(repository, name, kind, size)}
             continue
         if total + size > _AT_ONCE:
-            yield _read(repository, group)
+            yield _asked(repository, group)
             group, total = [], 0
         group.append(name)
         total += size
     if group:
-        yield _read(repository, group)
+        yield _asked(repository, group)
 
 
-def _read(repository: Repository, names: list[str]) -> dict[str, GitObject]:
+def _loose(repository: Repository, name: str) -> GitObject | None:
+    """Return an object that is a small file of its own, if its content matches its hash; None if git has to say."""
+    path = f"{repository.common}/objects/{name[:2]}/{name[2:]}"
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123
+            packed = file.read(_LOOSE) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+        whole = zlib.decompressobj().decompress(packed, _LOOSE)
+    except (OSError, zlib.error):
+        return None
+    if hashlib.new(repository.algorithm, whole).hexdigest() != name:  # cut off, or not what git wrote
+        return None
+    head, _, content = whole.partition(b"\0")
+    kind, _, size = head.decode("ascii", "replace").partition(" ")
+    return GitObject(kind, len(content), content) if size == str(len(content)) else None
+
+
+def _small(repository: Repository, names: Iterable[str]) -> dict[str, GitObject]:
+    """Return objects that fit into memory together."""
+    loose = {name: _loose(repository, name) for name in names}
+    found = {name: one for name, one in loose.items() if one is not None}
+    others = [name for name in loose if name not in found]
+    return found | _asked(repository, others) if others else found
+
+
+def _asked(repository: Repository, names: list[str]) -> dict[str, GitObject]:
     answer = repository.run("cat-file", "--batch", feed="".join(f"{name}\n" for name in names).encode("ascii"))
     found: dict[str, GitObject] = {}
     place = 0
@@ -161,13 +197,19 @@ def tree_of(repository: Repository, revision: str) -> str:
     if _HASH.fullmatch(revision) is None:
         answer = repository.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{}}")
         name = answer.output.decode("ascii").strip() if answer.status == 0 else ""
-    known = repository.ask("cat-file", "-t", name).output.strip() if _HASH.fullmatch(name) else b""
+    known = _kind(repository, name) if _HASH.fullmatch(name) else b""
     if known == b"tag":
         return tree_of(repository, f"{name}^{{}}")
     if known not in (b"commit", b"tree"):
         message = f"There is no commit or tree {revision[:200]!r} in {repository.root or repository.common}."
         raise InterlockError("git_failed", message, "Name one that is there; `git log` lists them.")
     return name if known == b"tree" else _commit(repository, name)[0]
+
+
+def _kind(repository: Repository, name: str) -> bytes:
+    """Return the type of an object; empty if there is no such object."""
+    loose = _loose(repository, name)
+    return repository.ask("cat-file", "-t", name).output.strip() if loose is None else loose.kind.encode()
 
 
 def _commit(repository: Repository, name: str) -> tuple[str, list[str]]:
@@ -188,12 +230,12 @@ def differences(repository: Repository, old: str | None, new: str | None) -> lis
     level = [(b"", old, new)] if old != new else []
     while level:
         names = list(dict.fromkeys(name for _, *pair in level for name in pair if name is not None))
-        trees = {name: _entries(repository, name, one) for name, one in _read(repository, names).items()}
+        trees = {name: _entries(repository, name, one.bytes) for name, one in _small(repository, names).items()}
         below: list[tuple[bytes, str | None, str | None]] = []
         for prefix, left, right in level:
             before, after = trees.get(left or "", {}), trees.get(right or "", {})
-            for name in before.keys() | after.keys():
-                one, other = before.get(name), after.get(name)
+            for name in dict(before.items() ^ after.items()):
+                one, other = _entry(before.get(name)), _entry(after.get(name))
                 if one == other:
                     continue
                 inner = [each.hash if each is not None and each.mode == _TREE else None for each in (one, other)]
@@ -211,19 +253,17 @@ def files_of(repository: Repository, tree: str) -> dict[bytes, TreeEntry]:
     return {one.path: one.new for one in differences(repository, None, tree) if one.new is not None}
 
 
-def _entries(repository: Repository, tree: str, found: GitObject) -> dict[bytes, TreeEntry]:
-    content, width = found.bytes, hashlib.new(repository.algorithm).digest_size
-    entries: dict[bytes, TreeEntry] = {}
-    place = 0
-    try:
-        while place < len(content):
-            space, end = content.index(b" ", place), content.index(b"\0", place)
-            mode = _canonical(int(content[place:space], 8))
-            place = end + 1 + width
-            entries[content[space + 1 : end]] = TreeEntry(mode, content[end + 1 : place].hex())
-    except ValueError:
-        raise _broken(repository, tree, "is not a valid tree") from None
-    return entries
+def _entries(repository: Repository, tree: str, content: bytes) -> dict[bytes, tuple[bytes, bytes]]:
+    """The entries of a tree by their names, each with its mode and its hash as they are there."""
+    width = hashlib.new(repository.algorithm).digest_size
+    found = re.findall(rb"(?s)([0-7]+) ([^\0]+)\0(.{%d})" % width, content)
+    if sum(len(mode) + len(name) + 2 + width for mode, name, _ in found) != len(content):
+        raise _broken(repository, tree, "is not a valid tree")
+    return {name: (mode, hash_) for mode, name, hash_ in found}
+
+
+def _entry(found: tuple[bytes, bytes] | None) -> TreeEntry | None:
+    return TreeEntry(_canonical(int(found[0], 8)), found[1].hex()) if found is not None else None
 
 
 def _canonical(mode: int) -> str:

@@ -54,6 +54,13 @@ _RAW = "* -text -ident -filter !eol !working-tree-encoding\n"
 """Attributes by which every file is stored and written exactly as it is."""
 
 
+class _KnownIndex(msgspec.Struct):
+    """The user's index as it was copied last, and its entries; both are empty if git had to be asked."""
+
+    content: bytes = b""
+    entries: bytes = b""
+
+
 class Repository(msgspec.Struct, frozen=True):
     """A repository that git can be asked about and told to change."""
 
@@ -62,6 +69,7 @@ class Repository(msgspec.Struct, frozen=True):
     common: Path
     private: Path
     settings: tuple[GitSetting, ...]
+    known_index: _KnownIndex = msgspec.field(default_factory=_KnownIndex)
 
     @property
     def work_tree(self) -> Path:
@@ -210,9 +218,9 @@ def _make(repository: Repository, private: Path) -> None:
     shared = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs/refs", "info/exclude", "info/attributes")
     for name in shared:
         if name != "reftable" or (repository.common / name).exists():
-            (private / name).symlink_to(repository.common / name)
+            os.symlink(f"{repository.common}/{name}", f"{private}/{name}")  # noqa: PTH211 done before every call
     for name in ("logs/HEAD", "info/sparse-checkout"):
-        (private / name).symlink_to(repository.git_directory / name)
+        os.symlink(f"{repository.git_directory}/{name}", f"{private}/{name}")  # noqa: PTH211
     (private / "config").write_text(_configuration(repository.settings), encoding="utf-8", errors="surrogateescape")
     _take_over(repository, private)
 
@@ -224,27 +232,39 @@ def _take_over(repository: Repository, private: Path) -> None:
     except OSError as error:
         message = f"{repository.git_directory} is no git directory: {error.strerror}."
         raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
-    for path in private.glob("sharedindex.*"):
+    for path in _shared_indexes(private):
         path.unlink()
-    for path in repository.git_directory.glob("sharedindex.*"):
+    for path in _shared_indexes(repository.git_directory):
         (private / path.name).symlink_to(path)
     if private.name == "plain":
         take_index(repository)
 
 
+def _shared_indexes(directory: Path) -> list[Path]:
+    return [directory / name for name in os.listdir(directory) if name.startswith("sharedindex.")]  # noqa: PTH208
+
+
 def take_index(repository: Repository) -> None:
     """Copy the user's index, and make the private index from its entries."""
     source, users, ours = repository.git_directory / "index", repository.users_index, repository.index
+    known = repository.known_index
+    if known.content and source.is_file() and source.read_bytes() == known.content:
+        ours.write_bytes(known.entries)
+        return
+    known.content = b""
     for path in (users, ours):
         path.unlink(missing_ok=True)
     if not source.is_file():
         return
     shutil.copy2(source, users)
+    content = users.read_bytes()
     try:
-        entries, extensions = entries_only(users.read_bytes(), repository.algorithm)
+        entries, extensions = entries_only(content, repository.algorithm)
         if extensions & NEEDS_GIT:
             repository.run("update-index", "--no-split-index", "--force-write-index", index=users)
             entries, _ = entries_only(users.read_bytes(), repository.algorithm)
+        else:
+            known.content, known.entries = content, entries
     except (ValueError, IndexError, struct.error) as error:
         message = f"The index of {repository.root or repository.common} cannot be read: {error}."
         raise InterlockError("git_failed", message, "Look at it with `git status`.") from None

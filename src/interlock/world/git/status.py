@@ -8,6 +8,7 @@ import shutil
 import struct
 from collections.abc import Collection
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -173,14 +174,18 @@ def statuses(repository: Repository, index: Path | None = None, exclude: Collect
     _ = repository.work_tree
     words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
     listed = repository.run(*words, index=index, environment={"GIT_OPTIONAL_LOCKS": "1"})
-    left_out = {os.fsencode(path) for path in exclude}
-    records = (one for one in listed.split(b"\0") if one and not (left_out and _path_of(one) in left_out))
+    left_out = _encoded(tuple(exclude))
+    records = [one for one in listed.split(b"\0") if one]
+    if left_out:  # a record ends with its path, which has eight fields before it or is not tracked
+        records = [
+            one for one in records if (one[2:] if one.startswith(b"?") else one.split(b" ", 8)[-1]) not in left_out
+        ]
     return [_status(repository, record) for record in records]
 
 
-def _path_of(record: bytes) -> bytes:
-    """The path of what git says most: that a file differs, or is not tracked."""
-    return record[2:] if record[:1] == b"?" else record.split(b" ", 8)[-1]
+@lru_cache(maxsize=4)
+def _encoded(paths: tuple[str, ...]) -> frozenset[bytes]:
+    return frozenset(map(os.fsencode, paths))
 
 
 def _status(repository: Repository, record: bytes) -> PathStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from interlock.errors import InterlockError
@@ -28,7 +29,12 @@ def tree_hash(root: GitRoot, *, exclude: Sequence[str] = ()) -> str:
 
 
 def below(places: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a path is one of those places, or below one; as fast for many places as for one."""
+    """Return a function that is True for a path that is one of those places, or below one."""
+    return _below(tuple(places))
+
+
+@lru_cache(maxsize=4)
+def _below(places: tuple[str, ...]) -> Callable[[str], bool]:
     names = {name for place in places for name in (place, place.rstrip("/"))}
 
     def is_below(path: str) -> bool:
