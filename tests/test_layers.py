@@ -469,6 +469,13 @@ def _effects(tree: ast.Module) -> list[str]:
     return found
 
 
+def test_stories_write_their_files_through_the_ports() -> None:
+    direct = {"interlock.world.files", "interlock.world.folder"}
+    stories = [name for name in MODULES if name.startswith("interlock.work.stories.")]
+    imports = [(name, node) for name in stories for node in _nodes(name)]
+    assert [name for name, node in imports if isinstance(node, ast.ImportFrom) and node.module in direct] == []
+
+
 def test_drivers_reach_the_world_through_their_ports() -> None:
     drivers = [name for name in MODULES if name.startswith(tuple(f"interlock.work.{one}." for one in DRIVERS))]
     effects = {name: found for name in drivers if (found := _effects(_tree(name)))}

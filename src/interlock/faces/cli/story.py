@@ -110,6 +110,7 @@ def _show(call: CommandCall, loop: LoopView, unsent: int, stories: Sequence[dict
 def _init(call: CommandCall) -> None:
     """A `progress.txt` from the story files and the `prd.json` that there are."""
     from interlock.journal.ids import time_text
+    from interlock.work.driver.ports import real_ports
     from interlock.work.stories.context import known_stories, write_text
     from interlock.work.stories.progress import FILE
     from interlock.work.stories.progress_file import template
@@ -123,7 +124,7 @@ def _init(call: CommandCall) -> None:
         return
     if (root / FILE).exists():
         raise UsageError("file_exists", f"{root / FILE} exists already.", "Edit it, or --print shows a new one.")
-    write_text(root / FILE, text)
+    write_text(real_ports().files, root / FILE, text)
     said = f"{FILE} with {len(stories)} stories. `ralph story run` begins with the first."
     call.output.result({"file": str(root / FILE), "stories": len(stories)}, lambda: call.output.text(said))
 

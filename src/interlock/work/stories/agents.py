@@ -162,7 +162,7 @@ def _prompt(step: StoryStep, story: Story, task: Subtask, guide: str) -> str:
 def _exhausted(step: StoryStep, made: OpenRun) -> Event:
     """The context is used up: a summary for the next agent, the work committed as it is, a fresh start."""
     text = f"# Where the work stands ({made.percent:.0f} % of the context used)\n\n{made.said[-8000:]}\n"
-    write_text(log_path(step, "summary").with_suffix(".md"), text)
+    write_text(step.context.ports.files, log_path(step, "summary").with_suffix(".md"), text)
     commit = commit_aside(step, made.percent)
     step.context.tell("<promise>CONTEXT_EXHAUSTED</promise>")
     failure = f"the agent's context was used up ({made.percent:.0f} %)"

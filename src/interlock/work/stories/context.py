@@ -17,6 +17,7 @@ from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.file_hashes import stamp
 from interlock.work.driver.notes import noted
+from interlock.work.driver.ports import Files
 from interlock.work.formats.quoting import shown
 from interlock.work.stories.loop_cache import LoopCache, Owned
 from interlock.work.stories.prd import PRD, parse_prd
@@ -25,7 +26,6 @@ from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.chosen import ChosenAgent
-from interlock.world.files import write_bytes
 from interlock.world.memory import Memory
 
 __all__ = [
@@ -127,9 +127,9 @@ def read_text(path: Path) -> str | None:
         ) from None
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(files: Files, path: Path, text: str) -> None:
     """Replace a file as a whole: whoever reads it sees the old text or the new one."""
-    write_bytes(path, text.encode("utf-8", "surrogateescape"))
+    files.write_bytes(path, text.encode("utf-8", "surrogateescape"))
 
 
 def note(

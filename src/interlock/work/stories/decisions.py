@@ -7,6 +7,7 @@ from pathlib import Path
 from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind
+from interlock.work.driver.ports import real_ports
 from interlock.work.stories.context import StoryContext, own_files, read_text, write_text
 from interlock.work.stories.loop import begin
 from interlock.work.stories.progress import FILE
@@ -57,5 +58,5 @@ def unblock_story(journal: Journal, actor: Actor, root: Path, story: str) -> Loo
     text = read_text(path) if open_loop(journal) is None else None
     if text is None or actor.kind != ActorKind.HUMAN:
         return unblock(journal, actor, story)
-    write_text(path, unblocked(text, story))
+    write_text(real_ports().files, path, unblocked(text, story))
     return path

@@ -27,8 +27,6 @@ from interlock.work.stories.progress import FILE, Progress, StoryStatus
 from interlock.work.stories.progress_file import written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
-from interlock.world.files import sweep, write_bytes
-from interlock.world.folder import Folder
 
 __all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
@@ -42,7 +40,7 @@ _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
 def sweep_up(context: StoryContext, loop: Loop) -> None:
     """Take away what a driver that died was about to write: it would be taken for an agent's work, and committed."""
     for place in {(context.root / name).parent for name in own_files(context.root, loop.progress)}:
-        sweep(place)
+        context.ports.files.sweep(place)
 
 
 def settle(step: StoryStep) -> bool:
@@ -65,7 +63,7 @@ def project(step: StoryStep, then: Loop | None = None) -> None:
     text = None if current is None else _text_of(context, loop, current)
     if text is not None:
         step.note("projected", sha256=sha256_of(text), file=FILE)
-        write_text(context.progress, text)
+        write_text(context.ports.files, context.progress, text)
 
 
 def _current(context: StoryContext, loop: Loop) -> str | None:
@@ -104,7 +102,7 @@ def move(transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> 
     if text is None:
         return None
     transaction.append(loop.id, noted("projected", sha256=sha256_of(text), file=FILE), lease=lease)
-    return partial(write_text, context.progress, text)
+    return partial(write_text, context.ports.files, context.progress, text)
 
 
 # What people edit
@@ -165,7 +163,8 @@ def _copied(context: StoryContext, name: str) -> str | None:
     content = _content(context.root / name)
     if content is None:
         return None
-    write_bytes(_copy(context, name), content, is_durable=False)  # it is told by its hash whether it is whole
+    copy = _copy(context, name)
+    context.ports.files.write_bytes(copy, content, is_durable=False)  # its hash tells whether it is whole
     context.cache.copies[name] = _hash(content)
     return context.cache.copies[name]
 
@@ -190,7 +189,7 @@ def put_back(step: StoryStep) -> None:
 
 def _reject(step: StoryStep, name: str) -> None:
     context = step.context
-    kept = Folder(context.state_directory).take_in(context.root / name, name)
+    kept = context.ports.folder(context.state_directory).take_in(context.root / name, name)
     if kept is None:
         where, message = None, f"{name} was taken away while it was guarded; it is back"
     else:
@@ -206,9 +205,9 @@ def _restore(context: StoryContext, loop: Loop, name: str, wanted: str | None) -
         return
     content = _content(_copy(context, name))
     if content is not None and _hash(content) == wanted:
-        write_bytes(context.root / name, content)
+        context.ports.files.write_bytes(context.root / name, content)
     elif name == FILE:
-        write_text(context.progress, written(None, loop.progress))
+        write_text(context.ports.files, context.progress, written(None, loop.progress))
     else:
         context.tell(f"{name}: its copy is gone, too. Put it back with `git checkout -- {name}`.")
 

@@ -104,7 +104,7 @@ def _story_context(step: ThreadStep, context: DriverContext | None = None) -> St
 
 def _write_story(step: ThreadStep) -> None:
     """Give the loop its work: the spec as a story, or what failed as a story that mends it."""
-    thread, root = step.thread, step.root
+    thread, root, files = step.thread, step.root, step.context.ports.files
     path = root / FILE
     text = read_text(path)
     if text is not None and not thread.feedback:
@@ -114,13 +114,12 @@ def _write_story(step: ThreadStep) -> None:
     number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
     id_ = f"fix-{number}" if text is not None else "story-1-1"
     file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
+    write_text(files, root / file, _story(step, thread.feedback))
     if progress is None:
-        sheet = template(thread.title, [(id_, file)], thread.updated)
+        write_text(files, path, template(thread.title, [(id_, file)], thread.updated))
     else:
         fresh = StoryProgress(id_, StoryStatus.NOT_STARTED, file)
-        sheet = written(text, replace(progress, stories=(*progress.stories, fresh)))
-    for name, content in ((file, _story(step, thread.feedback)), (FILE, sheet)):
-        step.context.ports.files.write_bytes(root / name, content.encode("utf-8", "surrogateescape"))
+        write_text(files, path, written(text, replace(progress, stories=(*progress.stories, fresh))))
 
 
 def _story(step: ThreadStep, feedback: str) -> str:
