@@ -40,6 +40,8 @@ PURE = {
     "enum",
     "functools",
     "graphlib",
+    "_sha2",
+    "_sha256",
     "hashlib",
     "heapq",
     "html",

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exhaustive import examples
-from interlock.journal import Entry, Journal, Sought, projection, search
+from interlock.journal import Entry, Journal, Sought, projection, reading, search
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
 
@@ -135,7 +135,7 @@ def test_what_stands_is_counted_from_an_index_alone(sqlite_journal: Journal) -> 
     assert sqlite_journal.standing_counts() == {"session": {"idle": 3}}
     with sqlite_journal._store.read() as sql:
         seen = _Explained(sql)
-        search.count_standing(seen)
+        reading.count_standing(seen)
         assert [line for line in seen.plans if "COVERING INDEX instances_standing" in line], seen.plans
 
 

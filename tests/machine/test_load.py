@@ -280,10 +280,10 @@ def forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     copy = tmp_path / "forms.json"
     copy.write_bytes(load.FORMS.read_bytes())
     monkeypatch.setattr(load, "FORMS", copy)
-    for cached in (load.load_shipped, load._shipped_forms):
+    for cached in (load.load_shipped, load._written_forms):
         cached.cache_clear()
     yield copy
-    for cached in (load.load_shipped, load._shipped_forms):
+    for cached in (load.load_shipped, load._written_forms):
         cached.cache_clear()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import msgspec
 
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot
@@ -15,6 +13,7 @@ __all__ = [
     "Entry",
     "Instance",
     "Recorded",
+    "decode_evidence",
     "decode_snapshot",
     "encode",
     "hash_of",
@@ -39,6 +38,11 @@ def encode(value: object) -> str:
 def decode_snapshot(text: str) -> Snapshot:
     """The snapshot that an instance's `data` holds."""
     return _snapshots.decode(text)
+
+
+def decode_evidence(text: str) -> Evidence:
+    """The evidence that an entry holds."""
+    return _evidence.decode(text)
 
 
 class Birth(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -88,7 +92,9 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def hash_of(fields: tuple[object, ...]) -> str:
     """The hash of an entry: of all its fields but the last, which is the hash."""
-    return hashlib.sha256(_encoder.encode(fields)).hexdigest()
+    from hashlib import sha256  # it loads OpenSSL, and most commands write nothing
+
+    return sha256(_encoder.encode(fields)).hexdigest()
 
 
 class Instance(msgspec.Struct, frozen=True):

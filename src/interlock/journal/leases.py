@@ -21,7 +21,9 @@ __all__ = [
     "Lease",
     "acquire",
     "check_lease",
-    "held",
+    "find_held",
+    "find_lease",
+    "holder_of",
     "is_held",
     "lease_time",
     "lost",
@@ -122,21 +124,34 @@ def release(sql: Sql, lease: Lease) -> None:
     sql.rows("UPDATE leases SET holder = NULL, expires = 0 WHERE resource = ? AND epoch = ?", values)
 
 
-def is_held(sql: Sql, resource: str, now: int, is_alive: Callable[[Holder], bool | None]) -> bool | None:
-    """Whether a lease has a holder that lives, or that cannot be seen and is in time; None where nobody ever had it."""
-    found = sql.rows("SELECT holder, expires FROM leases WHERE resource = ?", (resource,))
-    if not found or found[0][0] is None:
-        return False if found else None
-    alive = is_alive(_holders.decode(found[0][0]))
-    return bool(found[0][1] > now) if alive is None else alive
+LeaseRow = tuple[int, str | None, int]
+"""The epoch of a lease, its holder as JSON, and when it expires."""
 
 
-def held(sql: Sql, resource: str, now: int, is_alive: Callable[[Holder], bool | None]) -> Lease | None:
-    """The lease that somebody has, as `is_held` says; None where nobody does."""
-    if not is_held(sql, resource, now, is_alive):
-        return None
-    [(epoch, holder)] = sql.rows("SELECT epoch, holder FROM leases WHERE resource = ?", (resource,))
-    return Lease(resource, epoch, _holders.decode(holder))
+def find_lease(sql: Sql, resource: str) -> LeaseRow | None:
+    """The lease of a resource; None where nobody ever had it."""
+    found = sql.rows("SELECT epoch, holder, expires FROM leases WHERE resource = ?", (resource,))
+    return (found[0][0], found[0][1], found[0][2]) if found else None
+
+
+def find_held(sql: Sql) -> dict[str, LeaseRow]:
+    """Every lease that was not given back, by its resource; its holder may be gone."""
+    rows = sql.rows("SELECT resource, epoch, holder, expires FROM leases WHERE holder IS NOT NULL")
+    return {row[0]: (row[1], row[2], row[3]) for row in rows}
+
+
+def is_held(found: LeaseRow, now: int, is_alive: Callable[[Holder], bool | None]) -> bool:
+    """True if a lease has a holder that lives, or that cannot be seen and is in time."""
+    _, holder, expires = found
+    if holder is None:
+        return False
+    alive = is_alive(_holders.decode(holder))
+    return expires > now if alive is None else alive
+
+
+def holder_of(found: LeaseRow) -> Holder:
+    """The holder of a lease that is held."""
+    return _holders.decode(found[1] or "")
 
 
 def lost(sql: Sql, prefix: str, now: int, is_alive: Callable[[Holder], bool | None]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
 import msgspec
@@ -14,6 +13,7 @@ from interlock.journal.store import Sql
 from interlock.machine import Machine
 from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
+from interlock.machine.hashing import sha256_hex
 
 __all__ = ["Machines", "named_version"]
 
@@ -43,7 +43,7 @@ class Machines:
         if digest not in self._by_digest:
             found = sql.rows("SELECT definition FROM machines WHERE digest = ?", (digest,))
             definition = found[0][0] if found else ""
-            if hashlib.sha256(definition.encode()).hexdigest() != digest:
+            if sha256_hex(definition.encode()) != digest:
                 message = f"The definition of the machine {digest[:12]} is missing or was changed."
                 raise Tampered("journal_tampered", message, "Run `ralph journal verify`.")
             form = msgspec.json.decode(definition, type=MachineForm)

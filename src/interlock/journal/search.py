@@ -14,7 +14,7 @@ import msgspec
 from interlock.journal.entry import Entry
 from interlock.journal.store import Sql
 
-__all__ = ["WINDOW", "SearchPage", "Sought", "count_standing", "find_entries", "find_entry"]
+__all__ = ["WINDOW", "SearchPage", "Sought", "find_entries", "find_entry"]
 
 WINDOW: Final = 20_000
 """So many entries are looked through at once."""
@@ -127,12 +127,3 @@ def find_entry(sql: Sql, seq: int) -> tuple[str, Entry] | None:
     """An entry by its number, with its machine."""
     rows = sql.rows(f"SELECT i.machine, {_ENTRY} {_FROM} WHERE {_JOINED} AND e.seq = ?", (seq,))
     return (rows[0][0], Entry(*rows[0][1:])) if rows else None
-
-
-def count_standing(sql: Sql) -> dict[str, dict[str, int]]:
-    """How many instances that have not ended are in each state of each machine."""
-    statement = "SELECT machine, state, count(*) FROM instances WHERE outcome IS NULL GROUP BY machine, state"
-    found: dict[str, dict[str, int]] = {}
-    for machine, state, number in sql.rows(statement):
-        found.setdefault(machine, {})[state] = int(number)
-    return found

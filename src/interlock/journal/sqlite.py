@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -64,12 +65,14 @@ class SqliteStore:
             _make_private(path)
         with translated(self._place):
             vfs = _IN_MEMORY if path is None else None
+            self._reader = _connect(self._place, busy_milliseconds, vfs)
             self._write = _WriteConnection(self._place, busy_milliseconds, self._committed, vfs)
             try:
-                _prepare(self._write, now, created)
-                self._reader = _connect(self._place, busy_milliseconds, vfs)
+                if not _is_prepared(self._reader, self._place):
+                    _prepare(self._write, now, created)
             except BaseException:
-                self._write.database.close()
+                self._write.close()
+                self._reader.close()
                 raise
         self._writer = Writer(self._write)
 
@@ -90,7 +93,7 @@ class SqliteStore:
         self._writer.close()
         with self._reading:
             self._reader.close()
-        self._write.database.close()
+        self._write.close()
 
 
 class _Read:
@@ -164,21 +167,32 @@ class _InTransaction(_Sql):
 
 
 class _WriteConnection:
-    """The connection that the writer begins, commits and rolls back."""
+    """The connection that the writer begins, commits and rolls back; opened for the first write, as most only read."""
 
     def __init__(
         self, path: Path, busy_milliseconds: int, committed: threading.Condition, vfs: str | None = None
     ) -> None:
         self.path = path
-        self.database = _connect(path, busy_milliseconds, vfs)
-        self.sql = _Sql(self.database, path)
-        self._inside = _InTransaction(self.database, path)
+        self._connect = partial(_connect, path, busy_milliseconds, vfs)
         self._committed = committed
         self._identity = _identity(path)
         self._seen = -1
 
+    @cached_property
+    def database(self) -> apsw.Connection:
+        with translated(self.path):
+            return self._connect()
+
+    @cached_property
+    def _inside(self) -> _InTransaction:
+        return _InTransaction(self.database, self.path)
+
+    def close(self) -> None:
+        if "database" in self.__dict__:
+            self.database.close()
+
     def begin(self) -> Sql:
-        self.sql.rows("BEGIN IMMEDIATE")
+        _Sql(self.database, self.path).rows("BEGIN IMMEDIATE")
         if _identity(self.path) != self._identity:
             message = f"{self.path} was removed or replaced while it was open."
             raise JournalError("journal_unopenable", message, "Put it back if you can, then start again.")
@@ -200,7 +214,7 @@ class _WriteConnection:
         self._inside.memory.clear()
         # A full disk or a failed write may have rolled back already.
         if self.database.in_transaction:
-            self.sql.rows("ROLLBACK")
+            _Sql(self.database, self.path).rows("ROLLBACK")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -265,12 +279,16 @@ def _use_wal(database: apsw.Connection, busy_milliseconds: int) -> None:
             time.sleep(_RETRY_SECONDS)
 
 
+def _is_prepared(database: apsw.Connection, path: Path) -> bool:
+    """True if the file has our newest schema; it takes no lock."""
+    sql = _Sql(database, path)
+    [(tables,)] = sql.rows("SELECT count(*) FROM sqlite_schema")
+    [(application,)] = sql.rows("PRAGMA application_id")
+    return application == _APPLICATION_ID and bool(tables) and is_newest(sql)
+
+
 def _prepare(connection: _WriteConnection, now: Callable[[], int], created: Created | None) -> None:
-    """Make sure that the file has our schema; take no lock where it has."""
-    [(tables,)] = connection.sql.rows("SELECT count(*) FROM sqlite_schema")
-    [(application,)] = connection.sql.rows("PRAGMA application_id")
-    if application == _APPLICATION_ID and tables and is_newest(connection.sql):
-        return
+    """Bring the file to our newest schema."""
     sql = connection.begin()
     try:
         _refuse_stranger(connection.database, connection.path)

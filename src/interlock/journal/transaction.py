@@ -21,7 +21,18 @@ from interlock.journal.entry import (
     hash_of,
 )
 from interlock.journal.ids import Source, is_suffix, make_id, milliseconds_of, time_text
-from interlock.journal.leases import Holder, Lease, acquire, check_lease, is_held, lease_time, lost, prolong, vacate
+from interlock.journal.leases import (
+    Holder,
+    Lease,
+    acquire,
+    check_lease,
+    find_lease,
+    is_held,
+    lease_time,
+    lost,
+    prolong,
+    vacate,
+)
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_current
 from interlock.journal.reading import (
@@ -159,8 +170,9 @@ class Transaction:
         vacate(self._sql, resource)
 
     def is_held(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool | None:
-        """Whether somebody holds a lease, alive or in time; None where nobody ever did."""
-        return is_held(self._sql, resource, self._lease_time(), is_alive)
+        """True if somebody holds a lease, alive or in time; None where nobody ever did."""
+        found = find_lease(self._sql, resource)
+        return None if found is None else is_held(found, self._lease_time(), is_alive)
 
     def is_lost(self, resource: str, is_alive: Callable[[Holder], bool | None]) -> bool:
         """Whether whoever holds a lease is gone; one that nobody holds is not lost."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import msgspec
 
 from interlock.errors import InvalidMachine
 from interlock.machine.form import MachineForm
+from interlock.machine.hashing import sha256_hex
 from interlock.machine.model import Machine
 
 __all__ = ["compile_machine"]
@@ -26,7 +25,7 @@ def compile_machine(form: MachineForm, *, is_known: bool = False) -> Machine:
     limits: dict[str, int | str] = {f"{name}.limit": counter.limit for name, counter in form.counters.items()}
     return Machine(
         form=form,
-        digest=hashlib.sha256(msgspec.json.encode(form, order="sorted")).hexdigest(),
+        digest=sha256_hex(msgspec.json.encode(form, order="sorted")),
         proofs={**form.gates, **form.receipts},
         settings={**limits, **{name: setting.default for name, setting in form.settings.items()}},
         observes=form.enforcement == "observe",

@@ -3,7 +3,6 @@
 # Annotations are not postponed here: msgspec would compile each of them when the type is first decoded.
 
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
+from interlock.machine.hashing import sha256_hex
 from interlock.machine.model import Machine
 
 __all__ = [
@@ -54,8 +54,8 @@ def load_shipped(name: str) -> Machine:
     only if it was made of this very definition.
     """
     text = read_text(definition_path(name))
-    made = _shipped_forms().get(name)
-    if made is not None and made.sha256 == sha256(text.encode()).hexdigest():
+    made = _shipped_form(name)
+    if made is not None and made.sha256 == sha256_hex(text.encode()):
         return compile_machine(made.form, is_known=True)
     return compile_machine(parse(text, where=str(definition_path(name))))
 
@@ -67,10 +67,19 @@ class ShippedForm(msgspec.Struct, frozen=True):
     form: MachineForm
 
 
-@cache
-def _shipped_forms() -> dict[str, ShippedForm]:
+def _shipped_form(name: str) -> ShippedForm | None:
+    written = _written_forms().get(name)
     try:
-        return msgspec.json.decode(FORMS.read_bytes(), type=dict[str, ShippedForm])
+        return None if written is None else msgspec.json.decode(written, type=ShippedForm)
+    except msgspec.MsgspecError:
+        return None
+
+
+@cache
+def _written_forms() -> dict[str, msgspec.Raw]:
+    """What `FORMS` holds, each as it is written: a command needs a few of them."""
+    try:
+        return msgspec.json.decode(FORMS.read_bytes(), type=dict[str, msgspec.Raw])
     except (OSError, msgspec.MsgspecError):
         return {}
 
@@ -78,7 +87,7 @@ def _shipped_forms() -> dict[str, ShippedForm]:
 def shipped_forms() -> dict[str, ShippedForm]:
     """What `make generate` writes into `FORMS`."""
     texts = {name: read_text(definition_path(name)) for name in SHIPPED + INTERNAL}
-    return {name: ShippedForm(sha256(text.encode()).hexdigest(), parse(text)) for name, text in texts.items()}
+    return {name: ShippedForm(sha256_hex(text.encode()), parse(text)) for name, text in texts.items()}
 
 
 def load_file(path: Path) -> Machine:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.machine.form import State
+from interlock.machine.expand import sources
+from interlock.machine.form import State, TransitionForm
 from interlock.machine.load import load_shipped
 from interlock.machine.model import Machine, Rule
 from interlock.machine.values import ActorKind, Evidence, Snapshot
 
-__all__ = ["left_to_person", "only_gate", "onward_event", "shipped_state", "target_of"]
+__all__ = ["left_to_person", "only_gate", "onward_event", "rows_from", "shipped_state", "target_of"]
 
 
 def shipped_state(machine: str, state: str) -> State:
@@ -27,9 +28,14 @@ def target_of(machine: Machine, state: str, event: str, kind: ActorKind = ActorK
     return next((rule.transition.to for rule in rules if rule.transition is not None), None)
 
 
+def rows_from(machine: Machine, state: str) -> list[TransitionForm]:
+    """The rows that lead out of a state, without making the machine's whole table."""
+    return [row for row in machine.form.transitions if state in sources(machine.form, row)]
+
+
 def only_gate(machine: Machine, state: str) -> str | None:
     """The event that passes the gate of a state; None without a gate, or if several ways lead through it."""
-    events = {row.on for row, _ in machine.outgoing.get(state, ()) if row.gate}
+    events = {row.on for row in rows_from(machine, state) if row.gate}
     return events.pop() if len(events) == 1 else None
 
 

@@ -103,8 +103,10 @@ def _targets(form: MachineForm, edges: list[Transition]) -> dict[str, frozenset[
 
 
 def facts_of(form: MachineForm, rules: Mapping[Key, tuple[Rule, ...]]) -> dict[Key, frozenset[str]]:
-    """The facts that the conditions of each key name; none, no entry."""
+    """The facts that the conditions of each key name; none, no entry. Without facts, no condition is parsed."""
     facts: dict[Key, frozenset[str]] = {}
+    if not form.facts:
+        return facts
     for key, here in rules.items():
         named = {name for rule in here if rule.condition for name in rule.condition.names & form.facts.keys()}
         if named:

@@ -6,13 +6,13 @@ of one that cannot be seen from here, only time tells.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 
 import msgspec
 from msgspec.structs import replace
 
+from interlock.machine.hashing import sha256_hex
 from interlock.world.ancestry import (
     DRIVER,
     INITIAL_NAMESPACE,
@@ -132,7 +132,7 @@ def _is_running(pid: int, began: str) -> bool | None:
 def _machine() -> str:
     """A hash of the machine's id, its host name and the installation."""
     text = "\n".join((_machine_id(), host(), installation_id(os.environ)))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256_hex(text.encode())[:16]
 
 
 def _machine_id() -> str:

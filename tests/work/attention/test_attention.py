@@ -10,7 +10,8 @@ import pytest
 
 from interlock.journal import Journal, open_journal
 from interlock.machine import load_shipped
-from interlock.work.attention import Attention, WaitingItem, attention
+from interlock.work.attention.overview import attention
+from interlock.work.attention.values import Attention, WaitingItem
 from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller, create, update

@@ -10,7 +10,7 @@ import pytest
 from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.journal.ids import time_text
-from interlock.work.attention import attention
+from interlock.work.attention.overview import attention
 from interlock.work.budget import standing
 from interlock.work.driver.agent_run import AgentRequest, end_orphaned_runs, run_agent
 from interlock.work.driver.notes import noted

@@ -9,7 +9,8 @@ from sys import executable
 import pytest
 
 from interlock.errors import InterlockError
-from interlock.work.attention import attention, tree
+from interlock.work.attention.overview import attention
+from interlock.work.attention.tree import tree
 from interlock.work.driver.agent_failures import Wait, clock, wait_for
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.orchestration.loop import drive

@@ -19,7 +19,7 @@ from faces.journals import settle
 from faces.programs import HOOK, RALPH, SECONDS, clean_environment
 from interlock.errors import Refusal
 from interlock.journal import Journal
-from interlock.work.attention import attention
+from interlock.work.attention.overview import attention
 from interlock.work.budget import RUNS_OF_AGENTS, standing
 from interlock.work.gates.audit import audit
 from interlock.work.inspection.record_caches import RecordCaches

@@ -9,7 +9,7 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.machine import load_shipped
-from interlock.work.attention import attention
+from interlock.work.attention.overview import attention
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
 from interlock.work.tickets.circles import circles

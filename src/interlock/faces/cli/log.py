@@ -41,7 +41,7 @@ def _log(call: CommandCall) -> None:
         if journal is None and call.arguments.instance:
             raise unknown_instance(call.arguments.instance)
         entries = _last(journal, call) if journal else []
-        machines = {one.id: one.machine for one in journal.instances()} if journal else {}
+        machines = journal.machine_names(list({one.instance for one in entries})) if journal else {}
     call.output.result([entry_data(entry) for entry in entries], lambda: _show(call, entries, machines))
 
 

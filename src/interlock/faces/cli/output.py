@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from interlock.errors import InterlockError
@@ -101,14 +101,19 @@ class Output:
 
     def print(self, line: Text | None = None, *, wraps: bool = False) -> None:
         """A line for people, in colours where stdout is a terminal; with `wraps`, broken between words there."""
-        line = line or Text()
-        width = self.width
-        if width is None:
-            self.stdout.write(f"{line.plain}\n")
+        width = self.width if wraps else None
+        self.print_all([line or Text()] if width is None or line is None else line.wrapped(width))
+
+    def print_all(self, lines: Iterable[Text]) -> None:
+        """Lines for people, in colours where stdout is a terminal; each is written when it is there."""
+        write = self.stdout.write
+        if self.width is None:
+            for line in lines:
+                write(f"{line.plain}\n")
             return
         codes = ansi(os.environ)
-        for part in line.wrapped(width) if wraps else (line,):
-            self.stdout.write(f"{part.rendered(codes)}\n")
+        for line in lines:
+            write(f"{line.rendered(codes)}\n")
 
     def message(self, text: str) -> None:
         self.stderr.write(text + "\n")

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from interlock.faces.cli.place import Workspace
-    from interlock.work.attention import Attention, StuckItem, Tree, WaitingItem, WorkNode
+    from interlock.work.attention.tree import Tree, WorkNode
+    from interlock.work.attention.values import Attention, StuckItem, WaitingItem
 
 __all__ = ["VERBS"]
 
@@ -21,14 +22,13 @@ __all__ = ["VERBS"]
 def _status(call: CommandCall) -> None:
     from interlock.faces.cli.session import bring_up_to_date
     from interlock.faces.cli.status_page import StatusPage
-    from interlock.work.attention import attention, tree
+    from interlock.work.attention.overview import overview
     from interlock.work.inspection.record_caches import RecordCaches
 
     watch = RecordCaches()
     with readable(call, warns=False) as place:
         bring_up_to_date(call, place.journal)
-        seen = attention(place.journal, watch, place.settings, place.work_tree)
-        under_way = tree(place.journal, watch, seen.waiting)
+        seen, under_way = overview(place.journal, watch, place.settings, place.work_tree)
         advice = _advice(place, seen, under_way)
         now, is_new = place.journal.now(), not place.journal.head()
     data = _data(seen, under_way, advice)
@@ -38,10 +38,10 @@ def _status(call: CommandCall) -> None:
 
 def _advice(place: Workspace, seen: Attention, under_way: Tree) -> tuple[tuple[str, str], ...]:
     """What to type where nothing waits and nobody is at work: commands, each with what it does."""
-    from interlock.work.tickets.upcoming import next_ticket
-
     if seen.waiting or under_way.roots:
         return ()
+    from interlock.work.tickets.upcoming import next_ticket
+
     found = next_ticket(place.journal, place.machines("ticket"))
     if found.ticket is not None:
         return ((f"ralph work {found.ticket.number}", f"leads it as far as it goes: {found.ticket.title}"),)

@@ -14,7 +14,8 @@ from interlock.faces.cli.styled import Text
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
-    from interlock.work.attention import Attention, Spending, StuckItem, Tree, WaitingItem, WorkNode
+    from interlock.work.attention.tree import Tree, WorkNode
+    from interlock.work.attention.values import Attention, Spending, StuckItem, WaitingItem
 
 __all__ = ["StatusPage"]
 
@@ -57,10 +58,7 @@ class StatusPage:
         )
         told = [lines for section in sections if (lines := list(section))]
         for place, lines in enumerate(told):
-            if place:
-                output.print()
-            for line in lines:
-                output.print(line)
+            output.print_all([Text(), *lines] if place else lines)
 
     # What waits
 

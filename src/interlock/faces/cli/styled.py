@@ -72,7 +72,7 @@ class Text:
     @property
     def plain(self) -> str:
         """The text without its styles."""
-        return "".join(text for text, _ in self._pieces)
+        return "".join([text for text, _ in self._pieces])
 
     @property
     def cell_len(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from interlock.faces.cli.looks import shade
@@ -178,13 +178,12 @@ def _diff_style(line: str) -> str:
 
 def show_list(output: Output, rows: Sequence[dict[str, Any]], machine: Machine) -> None:
     """The threads, a line each; what cannot be read is said so."""
-    for row in rows:
-        if row.get("corrupt"):
-            output.print(Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red"))
-            continue
-        mark = "▸" if row["is_active"] else " "
-        state = row["state"]
-        line = Text(f"{mark} {row['id'][-8:]}  ").append(
-            f"{machine.label(state):<16}", shade(machine.states.get(state))
-        )
-        output.print(line.append(f"  {one_line(row['title'])}"))
+    states = {name: (f"{machine.label(name):<16}", shade(state)) for name, state in machine.states.items()}
+    output.print_all(_row(row, states) for row in rows)
+
+
+def _row(row: dict[str, Any], states: Mapping[str, tuple[str, str]]) -> Text:
+    if row.get("corrupt"):
+        return Text(f"✗ {one_line(row['id'])}  {one_line(row['corrupt'])}", "red")
+    line = Text(f"{'▸' if row['is_active'] else ' '} {row['id'][-8:]}  ")
+    return line.append(*states[row["state"]]).append(f"  {one_line(row['title'])}")

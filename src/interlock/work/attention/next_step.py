@@ -6,21 +6,21 @@ what is told of a state that may be over, such as a notification.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from interlock.journal import Instance, Journal
 from interlock.journal.entry import decode_snapshot
 from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.machine.commands import Handoff
 from interlock.machine.leading import led
-from interlock.machine.states import left_to_person, only_gate, onward_event, shipped_state
+from interlock.machine.states import left_to_person, only_gate, onward_event, rows_from, shipped_state
 from interlock.work.attention.values import WaitingFor, WaitKind
 from interlock.work.driver.agent_failures import hindrance_of, remedy, waiting_text
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
-from interlock.work.threads.record import Thread
 from interlock.work.threads.upcoming import next_command
 from interlock.work.ticket_driver.stages import StageKind, stage_of, too_large
 from interlock.work.tickets.advice import command_of, possible
@@ -30,9 +30,13 @@ from interlock.work.tickets.locks import spoken
 from interlock.work.tickets.move_checks import MoveRequest
 from interlock.work.tickets.pipeline import distance, escalated
 from interlock.work.tickets.threads import PLACES, THREAD, open_thread
-from interlock.work.tickets.ticket_table import TICKETS, TicketRow, by_ids, card_of
+from interlock.work.tickets.ticket_table import TICKETS, TicketRow, by_ids, card_of, find_line, know_lines
 
-__all__ = ["agent_problem", "command_in", "limit_text", "waits_for"]
+if TYPE_CHECKING:
+    from interlock.journal.look import Look
+    from interlock.work.threads.record import Thread
+
+__all__ = ["agent_problem", "command_in", "limit_text", "read_ahead", "waits_for"]
 
 _MOST_LINES: Final = 4
 _LATEST: Final = 8
@@ -60,6 +64,17 @@ def waits_for(journal: Journal, watch: RecordCaches, settings: Settings, instanc
             agent = watch.sessions.of(journal, instance).agent or "an agent"
             return WaitingFor(WaitKind.WORK, f"{agent} works in it", instance.updated)
     return _ended(instance)
+
+
+def read_ahead(look: Look, watch: RecordCaches, instances: Sequence[Instance]) -> None:
+    """Read in a few statements what `waits_for` and `called` ask the journal for each of these."""
+    tickets = [one for one in instances if one.machine == "ticket"]
+    look.read_children([one.id for one in tickets], THREAD)
+    look.read_instances({one.parent for one in instances if one.parent is not None})
+    look.read_newest_children([one.id for one in instances if one.machine in _DRIVEN], "session")
+    latest = {one.id: max(0, one.version - _LATEST) for one in tickets}
+    look.read_histories(latest | watch.threads.unread(one for one in instances if one.machine == THREAD))
+    know_lines(look, [one.id for one in tickets])
 
 
 def command_in(machine: Machine, instance: Instance, number: int | None = None, came_from: str | None = None) -> str:
@@ -181,7 +196,7 @@ def _at_gate(machine: Machine, instance: Instance, thread: Thread, gate: str) ->
     """A thread at a gate: what a person passes it for, or what is missing before they can."""
     end, reason = instance.id[-6:], thread.reason.strip()
     why, command = _with_reason(f"{gate} is yours", reason), f"ralph thread {gate} {end}"
-    rows = [row for row, _ in machine.outgoing[instance.state] if row.on == gate]
+    rows = [row for row in rows_from(machine, instance.state) if row.on == gate]
     wrong = _faults(thread) if any(row.gate == "finalize" for row in rows) else []
     if wrong:
         why, command = f"the spec is yours to write: {' '.join(wrong)}", f"ralph thread spec {end} --edit"
@@ -201,8 +216,10 @@ def _faults(thread: Thread) -> list[str]:
 
 
 def _line(journal: Journal, ticket: Instance) -> TicketRow:
-    with journal.projected(TICKETS) as sql:
-        return by_ids(sql, [ticket.id])[ticket.id]
+    with journal.look(TICKETS):
+        line = journal.ask(find_line, ticket.id)
+    assert line is not None  # every ticket has a number
+    return line
 
 
 def _ticket(journal: Journal, watch: RecordCaches, settings: Settings, ticket: Instance) -> WaitingFor:

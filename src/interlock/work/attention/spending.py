@@ -6,7 +6,7 @@ from typing import Final
 
 from interlock.journal import Instance, Journal
 from interlock.work.attention.values import Spending
-from interlock.work.attention.waiting import open_states
+from interlock.work.attention.waiting import standing_in
 from interlock.work.budget import limits_of, standing
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
@@ -60,12 +60,11 @@ def _loops(journal: Journal, watch: RecordCaches, settings: Settings, day: str) 
 
 def _threads(journal: Journal, watch: RecordCaches, day: str) -> Spending | None:
     """The threads' own agents; what their loops and runs use is counted there."""
-    used = [
-        one
-        for instance in _touched(journal, "thread", day)
-        for one in watch.threads.of(journal, instance).iterations
-        if one.at[:10] == day
-    ]
+    touched = _touched(journal, "thread", day)
+    with journal.look() as look:
+        look.read_histories(watch.threads.unread(touched))
+        threads = [watch.threads.of(journal, instance) for instance in touched]
+    used = [one for thread in threads for one in thread.iterations if one.at[:10] == day]
     if not used:
         return None
     seconds, usd, tokens = (sum(getattr(one, name) for one in used) for name in ("seconds", "cost_usd", "tokens"))
@@ -84,6 +83,6 @@ def _runs(journal: Journal, watch: RecordCaches, day: str) -> Spending | None:
 
 def _touched(journal: Journal, machine: str, day: str) -> list[Instance]:
     """The instances that something happened to on a day: open ones and the newest are looked at."""
-    _, standing = journal.standing(machine, open_states(journal.current(machine)), _MOST)
+    _, standing = standing_in(journal, machine, _MOST)
     known = {one.id: one for one in (*standing, *journal.recent(machine, _MOST))}
     return [one for one in known.values() if one.updated[:10] >= day]

@@ -9,9 +9,9 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
-from interlock.work.attention.next_step import limit_text
+from interlock.work.attention.next_step import limit_text, read_ahead
 from interlock.work.attention.values import WaitingItem
-from interlock.work.attention.waiting import open_states
+from interlock.work.attention.waiting import standing_in
 from interlock.work.attention.working import driver_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
@@ -72,10 +72,11 @@ def tree(journal: Journal, watch: RecordCaches, waiting: Iterable[WaitingItem] =
 
     What is told of as waiting is not counted among the rest.
     """
-    with watch.lock:
+    with watch.lock, journal.look(TICKETS) as look:
         found = _with_those_above(journal, _open(journal) | _limited(journal))
         held = _held(journal, found)
         found |= {one: journal.instance(one) for one in held if one not in found}
+        read_ahead(look, watch, list(found.values()))
         children: dict[str | None, list[Instance]] = {}
         for one in sorted(found.values(), key=lambda each: each.id):
             children.setdefault(one.parent if one.parent in found else None, []).append(one)
@@ -91,9 +92,8 @@ def tree(journal: Journal, watch: RecordCaches, waiting: Iterable[WaitingItem] =
 def _open(journal: Journal) -> dict[str, Instance]:
     found: dict[str, Instance] = {}
     for name in _BELOW:
-        machine = journal.current(name)
         for human in (False, True):
-            _, some = journal.standing(name, open_states(machine, human=human), _MOST)
+            _, some = standing_in(journal, name, _MOST, human=human)
             found |= {one.id: one for one in some}
     return found
 
@@ -176,8 +176,7 @@ def _holder(line: TicketRow, below: Sequence[WorkNode]) -> str:
 
 
 def _rest(journal: Journal, told: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    counts = journal.standing_counts()
-    found: dict[str, dict[str, int]] = {name: dict(counts[name]) for name in _KINDS if name in counts}
+    found = {name: dict(journal.state_counts(name)) for name in _KINDS}
     for machine, state in told:
         if state in found.get(machine, ()):
             found[machine][state] -= 1

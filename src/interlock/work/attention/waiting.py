@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from interlock.journal import Instance, Journal
 from interlock.machine import Machine
 from interlock.machine.states import shipped_state
-from interlock.work.attention.next_step import agent_problem, waits_for
+from interlock.work.attention.next_step import agent_problem, read_ahead, waits_for
 from interlock.work.attention.values import WaitingItem
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import called
@@ -17,7 +17,10 @@ from interlock.work.settings.accepted import standing
 from interlock.work.settings.values import Settings
 from interlock.work.tickets.ticket_table import TICKETS, by_ids
 
-__all__ = ["open_states", "waiting"]
+if TYPE_CHECKING:
+    from interlock.journal.look import Look
+
+__all__ = ["open_states", "standing_in", "waiting"]
 
 _MOST: Final = 20
 """So many of each kind are listed."""
@@ -26,11 +29,13 @@ _MOST: Final = 20
 def waiting(
     journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None
 ) -> tuple[tuple[WaitingItem, ...], int]:
-    """What waits, and how many more there are of it."""
-    threads, unlisted = _threads(journal)
-    tickets, more = _tickets(journal, {one.parent for one in threads})
-    asked = (*threads, *tickets, *_last(journal, "story"), *_last(journal, "orchestrator"))
-    found = [*_settings(journal, root), *_items(journal, watch, settings, asked)]
+    """What waits, and how many more there are of it. Part of a look."""
+    with journal.look(TICKETS) as look:
+        threads, unlisted = _threads(journal)
+        tickets, more = _tickets(journal, look, {one.parent for one in threads})
+        asked = (*threads, *tickets, *_last(journal, "story"), *_last(journal, "orchestrator"))
+        read_ahead(look, watch, asked)
+        found = [*_settings(journal, root), *_items(journal, watch, settings, asked)]
     return tuple(sorted(found, key=_rank)), unlisted + more
 
 
@@ -56,6 +61,13 @@ def open_states(machine: Machine, *, human: bool | None = None) -> list[str]:
     ]
 
 
+def standing_in(journal: Journal, machine: str, most: int, *, human: bool | None = None) -> tuple[int, list[Instance]]:
+    """The number of open instances of a machine, and the newest; a machine that has none is not loaded."""
+    if not journal.state_counts(machine):
+        return 0, []
+    return journal.standing(machine, open_states(journal.current(machine), human=human), most)
+
+
 def _settings(journal: Journal, root: Path | None) -> Iterator[WaitingItem]:
     if standing(journal, root).is_waiting:
         why = "ralph.toml says something that nobody has accepted; until then the settings before it are in force"
@@ -64,6 +76,8 @@ def _settings(journal: Journal, root: Path | None) -> Iterator[WaitingItem]:
 
 def _threads(journal: Journal) -> tuple[list[Instance], int]:
     """Open threads, and how many more there are in states that no driver leaves."""
+    if not journal.state_counts("thread"):
+        return [], 0
     states = open_states(journal.current("thread"))
     driven = [one for one in states if shipped_state("thread", one).driven]
     count, asking = journal.standing("thread", [one for one in states if one not in driven], _MOST)
@@ -71,28 +85,29 @@ def _threads(journal: Journal) -> tuple[list[Instance], int]:
     return [*asking, *others], count - len(asking)
 
 
-def _tickets(journal: Journal, told: set[str | None]) -> tuple[list[Instance], int]:
+def _tickets(journal: Journal, look: Look, told: set[str | None]) -> tuple[list[Instance], int]:
     """Tickets that wait for a person, how many more there are; not those whose thread is told of."""
     found: list[str] = []
     more = 0
-    with journal.projected(TICKETS) as sql:
-        for state in reversed(open_states(journal.current("ticket"), human=True)):
-            [(count,)] = sql.rows("SELECT count(*) FROM tickets WHERE state = ?", (state,))
-            shown = f"SELECT id FROM tickets WHERE state = ? ORDER BY rank, number LIMIT {_MOST}"
-            some = [row[0] for row in sql.rows(shown, (state,))]
-            more += count - len(some)
-            found += some
-        outside = f"SELECT id FROM tickets WHERE outside IS NOT NULL ORDER BY number LIMIT {_MOST}"
-        moved = [row[0] for row in sql.rows(outside)]
+    for state in reversed(open_states(journal.current("ticket"), human=True)):
+        [(count,)] = look.sql.rows("SELECT count(*) FROM tickets WHERE state = ?", (state,))
+        shown = f"SELECT id FROM tickets WHERE state = ? ORDER BY rank, number LIMIT {_MOST}"
+        some = [row[0] for row in look.sql.rows(shown, (state,))]
+        more += count - len(some)
+        found += some
+    outside = f"SELECT id FROM tickets WHERE outside IS NOT NULL ORDER BY number LIMIT {_MOST}"
+    moved = [row[0] for row in look.sql.rows(outside)]
     parents = dict.fromkeys(one.parent for one in journal.recent("session", _MOST) if one.parent is not None)
+    look.read_newest_children(parents, "session")
     hindered = [one for one in parents if agent_problem(journal, one) is not None]
-    with journal.projected(TICKETS) as sql:
-        found += by_ids(sql, hindered)
-    return [journal.instance(one) for one in dict.fromkeys([*moved, *(one for one in found if one not in told)])], more
+    found += by_ids(look.sql, hindered)
+    listed = dict.fromkeys([*moved, *(one for one in found if one not in told)])
+    look.read_instances(listed)
+    return [journal.instance(one) for one in listed], more
 
 
 def _last(journal: Journal, machine: str) -> list[Instance]:
     """The open ones that work for no thread, and the newest, which may have ended for want of a person."""
-    _, found = journal.standing(machine, open_states(journal.current(machine)), _MOST)
+    _, found = standing_in(journal, machine, _MOST)
     known = {one.id: one for one in (*found, *journal.recent(machine, 1))}
     return [one for one in known.values() if one.parent is None]

@@ -9,16 +9,14 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.attention.next_step import limit_text
 from interlock.work.attention.values import StuckItem, WorkingItem
-from interlock.work.attention.waiting import open_states
+from interlock.work.attention.waiting import open_states, standing_in
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.formats.times import text_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
 from interlock.work.sessions.summary import summary_of
-from interlock.work.stories.stuck import standstill
 from interlock.work.tickets.circles import circles
-from interlock.work.tickets.dashboard import STUCK_HOURS
-from interlock.work.tickets.pipeline import escalated
+from interlock.work.tickets.pipeline import STUCK_HOURS, escalated
 from interlock.work.tickets.ticket_table import TICKETS, TicketRow, by_ids
 
 __all__ = ["driver_of", "stuck", "working"]
@@ -30,11 +28,11 @@ _DRIVEN: Final = ("thread", "story", "orchestrator")
 
 def working(journal: Journal, watch: RecordCaches, now: float) -> tuple[tuple[WorkingItem, ...], int]:
     """Agents at work, the newest first, then what is driven without one; and how many more agents there are."""
-    count, sessions = journal.standing("session", open_states(journal.current("session")), _MOST)
+    count, sessions = standing_in(journal, "session", _MOST)
     found = [_agent(journal, watch, one, now) for one in sessions]
     busy = {one.parent for one in sessions}
     for machine in _DRIVEN:
-        _, instances = journal.standing(machine, open_states(journal.current(machine)), _MOST)
+        _, instances = standing_in(journal, machine, _MOST)
         found += [one for each in instances if each.id not in busy for one in _alone(journal, watch, each)]
     return tuple(found), count - len(sessions)
 
@@ -91,6 +89,8 @@ def _silent(busy: Sequence[WorkingItem]) -> Iterator[StuckItem]:
 
 def _standing_still(journal: Journal, watch: RecordCaches, busy: Sequence[WorkingItem]) -> Iterator[StuckItem]:
     for id_ in dict.fromkeys(one.of.id for one in busy if one.of is not None and one.of.machine == "story"):
+        from interlock.work.stories.stuck import standstill  # few have a story loop at work
+
         instance = journal.instance(id_)
         loop = watch.loops.of(journal, instance)
         facts = standstill(loop.base, loop.facts) if loop.story else ()

@@ -76,6 +76,11 @@ class RecordCache(Generic[T]):
         self._most = most
         self._known: dict[str, tuple[int, T]] = {}
 
+    def unread(self, instances: Iterable[Instance]) -> dict[str, int]:
+        """Return those of these instances that have entries which are not in their record, with its version."""
+        versions = {one: self._known.get(one.id, (0, None))[0] for one in instances}
+        return {one.id: version for one, version in versions.items() if version < one.version}
+
     def of(self, journal: Journal, instance: Instance) -> T:
         """Return the record of an instance, with all its entries so far. It is shared: take from it what is needed."""
         version, record = self._known.pop(instance.id, (0, None))

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from interlock.journal import Holder, Journal, Lease
-from interlock.world.processes import Process, is_alive, this_process
+
+if TYPE_CHECKING:
+    from interlock.world.processes import Process
 
 __all__ = ["current_driver", "is_driven", "is_present", "lease_name", "process_holder"]
 
 
 def process_holder(process: Process | None = None, name: str = "ralph") -> Holder:
     """A process as the holder of a lease, by default this one."""
+    from interlock.world.processes import this_process
+
     one = process or this_process()
     return Holder(one.host, one.boot, one.pid, one.started, name, one.namespace, one.machine)
 
 
 def is_present(holder: Holder) -> bool | None:
-    """Whether the holder of a lease lives; None where only time can tell."""
+    """True if the holder of a lease lives; None where only time can tell."""
+    from interlock.world.processes import Process, is_alive  # most look at leases that nobody holds
+
     return is_alive(Process(holder.host, holder.boot, holder.pid, holder.started, holder.namespace, holder.machine))
 
 

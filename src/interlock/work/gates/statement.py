@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import msgspec
 
 from interlock.journal.entry import encode
+from interlock.machine.hashing import sha256_hex
 
 __all__ = ["VERSION", "Approval", "Head", "Statement", "digest_of"]
 
@@ -55,4 +54,4 @@ class Approval(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 def digest_of(text: str) -> str:
     """The hash by which a text is approved."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256_hex(text.encode("utf-8", "surrogatepass"))

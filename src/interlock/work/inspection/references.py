@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.tickets.numbers import find_ticket, known_ticket, number_of
-from interlock.work.tickets.ticket_table import TICKETS, by_ids
+from interlock.work.tickets.ticket_table import TICKETS, find_line
 
 if TYPE_CHECKING:
     from interlock.journal import Instance, Journal
@@ -57,8 +57,8 @@ def called(journal: Journal, watch: RecordCaches, instance: Instance) -> Referen
     number: int | None = None
     match instance.machine:
         case "ticket":
-            with journal.projected(TICKETS) as sql:
-                line = by_ids(sql, [instance.id]).get(instance.id)
+            with journal.look(TICKETS):
+                line = journal.ask(find_line, instance.id)
             number, title = (line.number, line.title) if line is not None else (None, "")
         case "thread":
             with watch.lock:

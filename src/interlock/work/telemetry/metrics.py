@@ -8,7 +8,7 @@ from typing import Final
 
 from interlock import __version__
 from interlock.journal import Journal
-from interlock.work.attention import asking
+from interlock.work.attention.overview import asking
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
 from interlock.work.telemetry.counters import counted

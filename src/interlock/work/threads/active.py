@@ -8,13 +8,13 @@ from typing import Final
 
 from interlock.errors import NotFound, Refusal
 from interlock.journal import Instance, Journal
-from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.store import ThreadFiles
 from interlock.world.folder import Folder
 from interlock.world.repository import WORK_TREES
 
-__all__ = ["ACTIVE", "active_thread", "decided_thread", "named_thread"]
+__all__ = ["ACTIVE", "MACHINE", "active_thread", "decided_thread", "named_thread"]
 
+MACHINE: Final = "thread"
 ACTIVE: Final = "active"
 """The name that a thread takes when a person begins or chooses it."""
 _LISTED: Final = 10
@@ -67,6 +67,8 @@ def _of_work_tree(journal: Journal, state_directory: Path, work_tree: Path | Non
 
 def _ambiguous(journal: Journal, why: str, candidates: Iterable[Instance]) -> Refusal:
     found = list(candidates)
+    from interlock.work.threads.reading import read_thread
+
     lines = [f"…{one.id[-8:]} {read_thread(journal, one.id).title!r} ({one.state})" for one in found[:_LISTED]]
     more = [f"{len(found) - _LISTED} more"] if len(found) > _LISTED else []
     hint = "Name it after the verb, or choose it with `ralph thread use ID`."

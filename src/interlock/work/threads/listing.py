@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from interlock.journal import Journal
-from interlock.work.threads.active import active_thread
-from interlock.work.threads.record import Thread
+from interlock.journal.entry import decode_evidence, decode_snapshot
+from interlock.journal.reading import read_begun
+from interlock.work.threads.active import MACHINE, active_thread
 from interlock.work.threads.store import ThreadFiles
 from interlock.world.folder import Folder
 
@@ -17,21 +19,22 @@ __all__ = ["listed"]
 def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
     """Every thread, the one that changed last first; then what is no thread of this journal, with what it is.
 
-    The journal says all of it in two queries. The files of its threads are not read: they follow from it.
+    The journal says all of it in one query. The files of its threads are not read: they follow from it.
     """
     active = active_thread(journal, state_directory)
-    known = {one.id: one for one in journal.instances("thread")}
-    first = journal.first_entries(list(known))
+    active_id = active.id if active is not None else None
+    known = {row[0]: row for row in journal.ask(read_begun, MACHINE)}
+    newest = sorted(known.values(), key=lambda row: (row[2], row[0]), reverse=True)
     rows: list[dict[str, Any]] = [
         {
-            "id": one.id,
-            "title": str(first[one.id].decoded_evidence().data.get("title", "")),
-            "state": one.state,
-            "mode": str(one.snapshot.settings.get("mode", Thread().mode)),
-            "updated_at": one.updated,
-            "is_active": active is not None and one.id == active.id,
+            "id": id_,
+            "title": str(decode_evidence(evidence).data.get("title", "")),
+            "state": state,
+            "mode": _mode(decode_snapshot(data).settings),
+            "updated_at": updated,
+            "is_active": id_ == active_id,
         }
-        for one in sorted(known.values(), key=lambda one: (one.updated, one.id), reverse=True)
+        for id_, state, updated, data, evidence in newest
     ]
     found = ThreadFiles(Folder(state_directory)).list_threads(beside=known)
     broken = [{"id": one.id, "corrupt": one.error.message} for one in found.unreadable]
@@ -40,3 +43,11 @@ def listed(journal: Journal, state_directory: Path) -> list[dict[str, Any]]:
         for one in found.threads
     ]
     return rows + broken + strange
+
+
+def _mode(settings: Mapping[str, Any]) -> str:
+    if "mode" in settings:
+        return str(settings["mode"])
+    from interlock.work.threads.record import Thread
+
+    return Thread().mode

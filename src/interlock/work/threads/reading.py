@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from interlock.errors import NotFound
 from interlock.journal import Instance, Journal
+from interlock.work.threads.active import MACHINE
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import thread_of
 
 __all__ = ["MACHINE", "find_thread", "read_thread"]
-
-MACHINE = "thread"
 
 
 def find_thread(journal: Journal, reference: str) -> Instance:

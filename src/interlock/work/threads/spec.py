@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -39,12 +40,10 @@ _BOX: Final = re.compile(r"\[[ xX]\](?:[ \t]+(.*))?")
 _RULE: Final = re.compile(r"[ \t]*([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}[ \t]")
 _VERIFY: Final = re.compile(r"verify[ \t]*:[ \t]*(.*)", re.IGNORECASE)
-_WORD: Final = re.compile(r"[^\s`'\"()\[\]{}<>|;&,=*?]+")
-_TEST_NAME: Final = re.compile(
-    r"(?:test_.+|.+_test|.+_spec|.+[.-]test|.+[.-]spec|conftest|.+Tests?)\.[A-Za-z][A-Za-z0-9]{0,7}"
-)
+_WORD: Final = r"[^\s`'\"()\[\]{}<>|;&,=*?]+"
+_TEST_NAME: Final = r"(?:test_.+|.+_test|.+_spec|.+[.-]test|.+[.-]spec|conftest|.+Tests?)\.[A-Za-z][A-Za-z0-9]{0,7}"
 _TEST_PLACES: Final = frozenset({"test", "tests", "spec", "specs", "__tests__", "e2e"})
-_FILE_NAME: Final = re.compile(r"[^.].*\.[A-Za-z][A-Za-z0-9]{0,7}")
+_FILE_NAME: Final = r"[^.].*\.[A-Za-z][A-Za-z0-9]{0,7}"
 _MAX_PATH: Final = 500
 _SHOWN: Final = 80
 
@@ -57,7 +56,7 @@ class SpecCriterion(msgspec.Struct, frozen=True):
     command: str | None = None
 
 
-class Spec(msgspec.Struct, frozen=True):
+class Spec(msgspec.Struct, frozen=True, dict=True):
     """What a spec says."""
 
     title: str
@@ -67,14 +66,23 @@ class Spec(msgspec.Struct, frozen=True):
     promise: str | None
     """As it is written: what an agent is told to say."""
     criteria: tuple[SpecCriterion, ...]
-    protected: tuple[str, ...]
-    """Paths relative to the root, `/` at the end for a directory: those listed, then the test files that are named."""
-    named: tuple[str, ...]
-    """Those of them that nobody listed: where one is not there yet, an agent may be meant to write it."""
+    listed: tuple[str, ...]
+    """Protected paths relative to the root, `/` at the end for a directory."""
     oddities: tuple[str, ...]
     """What was written as if it meant something and could not be understood, a sentence each."""
     sha256: str
     """Of the whole text: the revision, as it is approved."""
+
+    @cached_property
+    def named(self) -> tuple[str, ...]:
+        """The test files that criteria name and nobody listed: one that is not there may be an agent's to write."""
+        found = dict.fromkeys(path for one in self.criteria for path in _tests_in(one))
+        return tuple(path for path in found if path not in self.listed)
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """All protected paths: those listed, then those named."""
+        return (*self.listed, *self.named)
 
     @property
     def claim(self) -> str | None:
@@ -94,15 +102,12 @@ def parse_spec(text: str) -> Spec:
             reader.read_criteria(page.body(section))
     criteria = tuple(_numbered(reader.drafts))
     promises = list(_promises(page))
-    named = dict.fromkeys(path for one in criteria for path in _tests_in(one))
-    listed = dict.fromkeys(reader.protected)
     return Spec(
         title=next((one.name for one in page.sections if one.level == 1 and one.name), ""),
         goal=_first_paragraph(page.body(page.section("goal"))),
         promise=promises[0] if promises else None,
         criteria=criteria,
-        protected=tuple(listed | named),
-        named=tuple(path for path in named if path not in listed),
+        listed=tuple(dict.fromkeys(reader.protected)),
         oddities=(*_disagreement(promises), *reader.oddities),
         sha256=digest_of(text),
     )
@@ -309,7 +314,7 @@ def _path(said: str) -> str | None:
 
 def _tests_in(criterion: SpecCriterion) -> Iterator[str]:
     """The test files that a criterion or its command names."""
-    for word in _WORD.findall(f"{criterion.text} {criterion.command or ''}"):
+    for word in re.findall(_WORD, f"{criterion.text} {criterion.command or ''}"):
         path = _path(word.partition(":")[0].rstrip(".!"))
         if path and _is_test(path):
             yield path
@@ -317,6 +322,6 @@ def _tests_in(criterion: SpecCriterion) -> Iterator[str]:
 
 def _is_test(path: str) -> bool:
     *places, name = path.split("/")
-    if _TEST_NAME.fullmatch(name):
+    if re.fullmatch(_TEST_NAME, name):
         return True
-    return not _TEST_PLACES.isdisjoint(places) and _FILE_NAME.fullmatch(name) is not None
+    return not _TEST_PLACES.isdisjoint(places) and re.fullmatch(_FILE_NAME, name) is not None

@@ -18,10 +18,12 @@ __all__ = ["Circle", "circles", "way_out", "way_to", "worded"]
 _MOST = 10
 _WAITS_FOR = "SELECT blocker FROM ticket_blocks WHERE blocked = ? UNION SELECT id FROM tickets WHERE parent = ?"
 _LINKS = (
-    "SELECT blocked, blocker FROM ticket_blocks WHERE blocker IN "
-    "(SELECT blocked FROM ticket_blocks UNION SELECT parent FROM tickets WHERE parent IS NOT NULL)"
+    "SELECT b.blocked, b.blocker FROM tickets AS w CROSS JOIN ticket_blocks AS b "
+    "WHERE w.blockers > 0 AND w.outcome IS NULL AND b.blocker = w.id "
+    "UNION SELECT b.blocked, b.blocker FROM tickets AS w CROSS JOIN ticket_blocks AS b "
+    "WHERE w.parent IS NOT NULL AND b.blocker = w.parent"
 )
-"""The links to tickets that wait themselves, open or not: every circle has one. Indexes hold all of it."""
+"""The links to tickets that wait themselves: every circle has one. Indexes hold all of it."""
 _WHOLES = "SELECT parent, id FROM tickets WHERE parent IS NOT NULL"
 _BLOCKED = (
     "SELECT b.blocked, b.blocker FROM ticket_blocks AS b JOIN tickets AS t ON t.id = b.blocked "

@@ -11,7 +11,7 @@ import msgspec
 from interlock.work.formats.times import text_of
 from interlock.work.tickets.circles import circles
 from interlock.work.tickets.locks import expire_lost, spoken
-from interlock.work.tickets.pipeline import escalated, order
+from interlock.work.tickets.pipeline import STUCK_HOURS, escalated, order
 from interlock.work.tickets.queries import TicketSummary, hours, summaries
 from interlock.work.tickets.ticket_table import LINE, TICKETS, TicketRow
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from interlock.journal import Journal, Sql
     from interlock.machine import Machine
 
-__all__ = ["STUCK_HOURS", "Dashboard", "PipelineFinding", "PipelineStage", "as_markdown", "as_text", "dashboard"]
+__all__ = ["Dashboard", "PipelineFinding", "PipelineStage", "as_markdown", "as_text", "dashboard"]
 
 _HOUR = 3600.0
-STUCK_HOURS = 48
 _VERY_STUCK_HOURS = 96
 _WINDOW_DAYS = 7
 _ARCHIVE_DAYS = 14

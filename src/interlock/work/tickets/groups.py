@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from interlock.errors import Refusal
+from interlock.journal.reading import asked_rows
 from interlock.work.tickets.numbers import known_ticket
-from interlock.work.tickets.ticket_table import TICKETS, TicketRow, asked, asked_rows, by_ids, line_of
+from interlock.work.tickets.ticket_table import TICKETS, TicketRow, asked, by_ids, line_of
 
 if TYPE_CHECKING:
     from interlock.journal import Journal, Sql

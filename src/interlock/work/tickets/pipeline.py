@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from interlock.work.tickets.ticket_table import TicketRow
 
 __all__ = [
+    "STUCK_HOURS",
     "AwaitedTicket",
     "Convergence",
     "Position",
@@ -25,6 +26,8 @@ __all__ = [
     "position",
 ]
 
+STUCK_HOURS = 48
+"""The time after which a ticket that nobody moved is stuck."""
 _LARGE = 3
 """The smallest estimate that is split before it is worked on: M."""
 _PHASES = {

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from interlock.journal.reading import asked_rows
 from interlock.machine import load_shipped
 from interlock.work.tickets.numbers import MACHINE
 from interlock.work.tickets.record import TicketRecord, folded
 
 if TYPE_CHECKING:
     from interlock.journal import Entry, Instance, Sql
+    from interlock.journal.look import Look
 
-__all__ = ["LINE", "TICKETS", "TicketRow", "asked", "asked_rows", "by_ids", "by_numbers", "card_of", "line_of"]
+__all__ = [
+    "LINE",
+    "TICKETS",
+    "TicketRow",
+    "asked",
+    "by_ids",
+    "by_numbers",
+    "card_of",
+    "find_line",
+    "know_lines",
+    "line_of",
+]
 
 _UNRANKED = 9
-_MOST_ASKED = 500
 _TICKETS = (
     """CREATE TABLE tickets (
   id TEXT {bytewise} NOT NULL PRIMARY KEY,
@@ -189,8 +201,19 @@ def _row(instance: Instance, card: TicketRecord, blockers: int, parts: int) -> t
 
 def line_of(sql: Sql, ticket: str) -> TicketRow:
     """One ticket by its instance."""
-    [row] = sql.rows(f"SELECT {LINE} FROM tickets AS t WHERE t.id = ?", (ticket,))
-    return TicketRow(*row)
+    [line] = by_ids(sql, [ticket]).values()
+    return line
+
+
+def find_line(sql: Sql, ticket: str) -> TicketRow | None:
+    """One ticket by its instance; None if it has no number."""
+    return by_ids(sql, [ticket]).get(ticket)
+
+
+def know_lines(look: Look, tickets: Sequence[str]) -> None:
+    """Read several tickets, so that the look knows the `find_line` of each."""
+    lines = by_ids(look.sql, tickets)
+    look.know(find_line, {(one,): lines.get(one) for one in tickets})
 
 
 def card_of(sql: Sql, ticket: str) -> TicketRecord:
@@ -208,13 +231,6 @@ def by_ids(sql: Sql, ids: Iterable[str]) -> dict[str, TicketRow]:
 def asked(sql: Sql, statement: str, ids: Sequence[str]) -> list[str]:
     """The first column of what is found for these, each once; `{}` in the statement stands for them."""
     return list(dict.fromkeys(row[0] for row in asked_rows(sql, statement, ids)))
-
-
-def asked_rows(sql: Sql, statement: str, ids: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """What is found for these, some hundreds at a time."""
-    for start in range(0, len(ids), _MOST_ASKED):
-        some = ids[start : start + _MOST_ASKED]
-        yield from sql.rows(statement.format(", ".join("?" * len(some))), some)
 
 
 def by_numbers(lines: Iterable[TicketRow]) -> list[TicketRow]:

@@ -5,12 +5,13 @@ Whether it passed is not written down in it: it follows from what is, so the two
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
+
+from interlock.machine.hashing import sha256_hex
 
 __all__ = [
     "COMMAND",
@@ -170,7 +171,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.json).hexdigest()
+        return sha256_hex(self.json)
 
     @property
     def data(self) -> dict[str, Any]:

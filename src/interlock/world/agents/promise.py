@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 __all__ = ["plain", "promise"]
 
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_ESCAPES = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])"
 _PROMISE = re.compile(
     r"^[ \t]*<promise>\s*([A-Za-z][A-Za-z0-9_-]*(?:[ \t]+[A-Za-z0-9_-]+){0,8})\s*</promise>[ \t\r]*$",
     re.IGNORECASE | re.MULTILINE,
@@ -17,7 +17,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 def plain(text: str) -> str:
     """A text without the colours and movements of a terminal."""
-    return _ESCAPES.sub("", text)
+    return re.sub(_ESCAPES, "", text) if "\x1b" in text else text
 
 
 def promise(message: str) -> str | None:

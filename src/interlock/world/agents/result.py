@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from interlock.world.agents.happenings import Failure, Usage
+if TYPE_CHECKING:
+    from interlock.world.agents.happenings import Failure, Usage
 
 __all__ = ["NO_ATTEMPTS", "UNUSABLE", "Ending", "FailedAgent", "Result"]
 

@@ -9,7 +9,8 @@ import msgspec
 
 from interlock.faces.web.looks import StateStyle, look_of
 from interlock.faces.web.page import NEEDED, PageKind, PageRequest, Sight
-from interlock.work.attention import Spending, WaitingItem, WorkingItem, asking, attention
+from interlock.work.attention.overview import asking, attention
+from interlock.work.attention.values import Spending, WaitingItem, WorkingItem
 
 __all__ = ["PAGES"]
 
