@@ -21,13 +21,14 @@ MODULES = {
 }
 BELOW: dict[str, set[str]] = {
     "interlock": set(),
+    "decoding": set(),
     "errors": set(),
     "extras": set(),
-    "machine": {"errors"},
-    "journal": {"errors", "extras", "machine", "interlock"},
-    "world": {"errors", "extras", "machine", "interlock"},
-    "work": {"errors", "machine", "journal", "world", "interlock"},
-    "faces": {"errors", "extras", "machine", "journal", "world", "work", "interlock"},
+    "machine": {"decoding", "errors"},
+    "journal": {"decoding", "errors", "extras", "machine", "interlock"},
+    "world": {"decoding", "errors", "extras", "machine", "interlock"},
+    "work": {"decoding", "errors", "machine", "journal", "world", "interlock"},
+    "faces": {"decoding", "errors", "extras", "machine", "journal", "world", "work", "interlock"},
     "__main__": {"faces"},
 }
 """What each layer may import besides itself; `interlock` stands for the version and nothing else."""
@@ -191,6 +192,28 @@ def test_the_machine_calls_nothing_that_reads_or_writes() -> None:
             methods = {one.attr for one in called if isinstance(one, ast.Attribute)}
             written = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir"}
             assert methods & written == set(), name
+
+
+def test_values_are_read_into_types_only_where_that_is_safe_in_threads() -> None:
+    found = {name: calls for name in MODULES if (calls := _typed_reads(_nodes(name)))}
+    assert found.keys() == {"interlock.decoding"}
+
+
+def _typed_reads(nodes: tuple[ast.AST, ...]) -> list[str]:
+    """The calls of msgspec that compile a type."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    named = [(ast.unparse(call.func), {one.arg for one in call.keywords}) for call in calls]
+    return [
+        name
+        for name, given in named
+        if name.startswith("msgspec.") and (name.endswith((".convert", ".Decoder")) or {"type"} & given)
+    ]
+
+
+def test_the_search_sees_every_way_to_read_into_a_type() -> None:
+    for call in ("msgspec.convert(a, B)", "msgspec.json.Decoder(B)", "msgspec.json.decode(a, type=B)"):
+        assert _typed_reads(tuple(ast.walk(ast.parse(call)))) == [call.partition("(")[0]]
+    assert _typed_reads(tuple(ast.walk(ast.parse("msgspec.json.decode(a)")))) == []
 
 
 def test_only_the_journal_and_the_faces_touch_a_database() -> None:

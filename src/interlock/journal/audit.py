@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.errors import InterlockError, JournalError, Tampered
 from interlock.journal.entry import CREATED, GENESIS, Birth, Entry, Instance, encode, instance_columns
 from interlock.journal.machines import Machines, named_version
@@ -61,7 +62,7 @@ class _Replay(msgspec.Struct):
     def _begin(self, entry: Entry) -> Problem | None:
         if entry.instance in self.instances or entry.event != CREATED:
             return _problem("out_of_order", entry, "begins an instance that has begun, or does not begin one")
-        birth = msgspec.convert(entry.decoded_evidence().data.get(CREATED), Birth)
+        birth = convert(entry.decoded_evidence().data.get(CREATED), Birth)
         machine = self.machines.by_digest(self.sql, birth.digest)
         snapshot, problem = _compare(entry, start(machine, entry.as_event(machine)), machine)
         if snapshot is not None:

@@ -7,6 +7,7 @@ import re
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import decode
 from interlock.errors import Refusal, UsageError
 from interlock.machine import Channel, Event, Evidence
 
@@ -55,7 +56,7 @@ def _read_back(evidence: Evidence) -> Evidence:
     """The evidence as it will be read from the journal; whatever would not come back the same is refused."""
     try:
         text = msgspec.json.encode(evidence)
-        read = msgspec.json.decode(text, type=Evidence)
+        read = decode(text, Evidence)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _misshapen(str(error)) from None
     if len(text) > _MAX_EVIDENCE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from interlock.decoding import decoder
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machine, Snapshot
 
 __all__ = [
@@ -26,8 +27,8 @@ GENESIS = "0" * 64
 """What the first entry of a journal has for the hash before it."""
 
 _encoder = msgspec.json.Encoder(order="deterministic")
-_snapshots = msgspec.json.Decoder(Snapshot)
-_evidence = msgspec.json.Decoder(Evidence)
+_snapshots = decoder(Snapshot)
+_evidence = decoder(Evidence)
 
 
 def encode(value: object) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from interlock.decoding import decoder
 from interlock.errors import JournalError, LeaseHeld
 from interlock.journal.ids import time_text
 from interlock.journal.store import Sql
@@ -70,7 +71,7 @@ def lease_time(sql: Sql, now: Callable[[], int]) -> int:
     return now() // 1_000_000
 
 
-_holders = msgspec.json.Decoder(Holder)
+_holders = decoder(Holder)
 
 
 def acquire(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import decode
 from interlock.errors import InterlockError, Tampered
 from interlock.journal.entry import Instance
 from interlock.journal.store import Sql
@@ -46,7 +47,7 @@ class Machines:
             if sha256_hex(definition.encode()) != digest:
                 message = f"The definition of the machine {digest[:12]} is missing or was changed."
                 raise Tampered("journal_tampered", message, "Run `ralph journal verify`.")
-            form = msgspec.json.decode(definition, type=MachineForm)
+            form = decode(definition, MachineForm)
             self._by_digest[digest] = self._in_order(form, digest)
         return self._by_digest[digest]
 
@@ -80,5 +81,5 @@ def _ordered(form: MachineForm, like: MachineForm) -> MachineForm:
 
 def named_version(definition: str) -> tuple[str, int]:
     """The name and version that a kept definition says it is."""
-    form = msgspec.json.decode(definition, type=MachineForm)
+    form = decode(definition, MachineForm)
     return form.name, form.version

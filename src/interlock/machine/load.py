@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.decoding import convert, decode
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine.compile import compile_machine
 from interlock.machine.form import MachineForm
@@ -70,7 +71,7 @@ class ShippedForm(msgspec.Struct, frozen=True):
 def _shipped_form(name: str) -> ShippedForm | None:
     written = _written_forms().get(name)
     try:
-        return None if written is None else msgspec.json.decode(written, type=ShippedForm)
+        return None if written is None else decode(written, ShippedForm)
     except msgspec.MsgspecError:
         return None
 
@@ -79,7 +80,7 @@ def _shipped_form(name: str) -> ShippedForm | None:
 def _written_forms() -> dict[str, msgspec.Raw]:
     """What `FORMS` holds, each as it is written: a command needs a few of them."""
     try:
-        return msgspec.json.decode(FORMS.read_bytes(), type=dict[str, msgspec.Raw])
+        return decode(FORMS.read_bytes(), dict[str, msgspec.Raw])
     except (OSError, msgspec.MsgspecError):
         return {}
 
@@ -121,7 +122,7 @@ def parse(text: str, where: str = "the machine") -> MachineForm:
     except (ValueError, RecursionError) as error:  # a number of too many digits is no error of TOML's
         raise InvalidMachine("machine_unreadable", f"{where} is no TOML: {error}.", "Mend the line it names.") from None
     try:
-        return msgspec.convert(read, MachineForm)
+        return convert(read, MachineForm)
     except msgspec.ValidationError as error:
         raise InvalidMachine(
             "machine_invalid",

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert, decode
 from interlock.errors import InvalidMachine
 from interlock.machine.commands import normalise_command, normalise_intent
 from interlock.machine.compile import compile_machine
@@ -75,9 +76,9 @@ def load_override(path: Path, base: MachineForm) -> Machine:
 def parse_override(text: str, path: str, base: MachineForm) -> Machine:
     """The same, of the text of a file."""
     try:
-        source = msgspec.json.decode(text, type=_Source)
+        source = decode(text, _Source)
         intents = {
-            key: msgspec.convert(mapping, dict[str, str | None])
+            key: convert(mapping, dict[str, str | None])
             for key, mapping in source.semantic_states.items()
             if key != "description"
         }

@@ -16,6 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock import __version__
+from interlock.decoding import decode
 from interlock.errors import InvalidMachine, NotFound
 from interlock.machine import INTERNAL, SHIPPED, Machine, load_file, load_shipped
 from interlock.machine.compile import compile_machine
@@ -135,7 +136,7 @@ def checked(machine: Machine, environment: Mapping[str, str]) -> CheckReport:
         return shipped
     path = cache_directory(environment) / f"check-{__version__}-{EDITION}-{machine.digest}.json"
     try:
-        return msgspec.json.decode(path.read_bytes(), type=CheckReport)
+        return decode(path.read_bytes(), CheckReport)
     except (OSError, msgspec.MsgspecError):
         report = check(machine)
     try:
@@ -154,7 +155,7 @@ def shipped_reports() -> Mapping[str, CheckReport]:
     from interlock.machine.check import EDITION, CheckReport
 
     try:
-        written = msgspec.json.decode(REPORTS.read_bytes(), type=dict[int, dict[str, CheckReport]])
+        written = decode(REPORTS.read_bytes(), dict[int, dict[str, CheckReport]])
     except (OSError, msgspec.MsgspecError):
         return {}
     return written.get(EDITION, {})

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from interlock.decoding import convert
+
 __all__ = ["Place"]
 
 
@@ -30,7 +32,7 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     def of(cls, data: Mapping[str, Any]) -> Place | None:
         """The place that an entry names, also in the form of earlier versions; None if it names none."""
         if "place" in data:
-            return msgspec.convert(data["place"], cls)
+            return convert(data["place"], cls)
         return cls(data["work_tree"]) if data.get("work_tree") else None
 
     def directory(self, base: Path) -> Path:

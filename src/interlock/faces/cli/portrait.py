@@ -12,6 +12,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
+from interlock.decoding import convert
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import one_line
 from interlock.machine import Machine, Transition
@@ -47,7 +48,7 @@ def show_machine(console: Console, machine: Machine) -> None:
 
 
 def _cleaned(machine: Machine) -> Machine:
-    told: MachineForm = msgspec.convert(_each_cleaned(msgspec.to_builtins(machine.form)), MachineForm)
+    told: MachineForm = convert(_each_cleaned(msgspec.to_builtins(machine.form)), MachineForm)
     return compile_machine(told)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import UsageError
 from interlock.journal import CONTROL
 
@@ -39,7 +40,7 @@ def checked(given: Any, shape: type[Given]) -> Given:
     if size > _MAX_BYTES:
         raise _wrong(f"The arguments have {size} bytes, and {_MAX_BYTES} are taken at the most")
     try:
-        return msgspec.convert(given, shape)
+        return convert(given, shape)
     except msgspec.ValidationError as error:
         known = ", ".join(field.encode_name for field in msgspec.structs.fields(shape))
         raise _wrong(str(error)[:_MAX_COMPLAINT], f"The arguments are: {known}.") from None

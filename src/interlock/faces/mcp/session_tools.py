@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import NotFound, UsageError
 from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.session_shapes import (
@@ -111,7 +112,7 @@ async def _events(context: ServerContext, caller: Caller, given: GetEvents) -> E
 
 def _understood(metadata: dict[str, Any] | None) -> None:
     try:
-        msgspec.convert(metadata or {}, Known)
+        convert(metadata or {}, Known)
     except msgspec.ValidationError as error:
         hint = "metadata has files (a list of paths), testResults {passed, failed, skipped}, error, and what you like."
         raise UsageError("invalid_argument", f"{error}.", hint) from None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Instance, Journal, Problem
 from interlock.journal.entry import CREATED
@@ -146,7 +147,7 @@ class _Auditor(msgspec.Struct):
 
     def _possessed(self, entry: Entry, key: Key, evidence: Evidence) -> Iterator[Problem]:
         """A key signs its own enrolling, so that nobody enrolls one that he does not have."""
-        given = msgspec.convert(evidence.data["approval"], Approval)
+        given = convert(evidence.data["approval"], Approval)
         if key.fingerprint in self.trust.keys:
             yield _problem("key_again", entry, f"enrolls {key.fingerprint}, which was enrolled before")
         if given.statement.choice != key.guard:
@@ -173,7 +174,7 @@ class _Auditor(msgspec.Struct):
         if found is None:
             yield _problem("approval_missing", entry, f"passes the gate {gate.name!r} without an approval")
             return
-        given = msgspec.convert(found, Approval)
+        given = convert(found, Approval)
         differing = self._differing(entry, given.statement, gate)
         if differing:
             yield _problem("approval_differs", entry, f"has an approval of something else: {', '.join(differing)}")

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
+from interlock.decoding import convert
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Event, Evidence
@@ -96,7 +95,7 @@ def _refuse_known(trust: Trust, public: PublicKey) -> None:
 
 def _possession(journal: Journal, presence: Presence, new: Key, given: dict[str, object]) -> str:
     """The new key's own signature: whoever enrolls a key must have it."""
-    statement = msgspec.convert(given, Approval).statement.canonical()
+    statement = convert(given, Approval).statement.canonical()
     made = presence.sign(statement, [new])
     if made is None or not is_signed(statement, made.text, new.public):
         refused_attempt(journal, trust_instance(journal), presence.actor, "key", "the new key did not sign")

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import InterlockError
 from interlock.journal import Entry, Instance, Journal
 from interlock.journal.search import Sought
@@ -103,7 +104,7 @@ def basis_of(journal: Journal, watch: RecordCaches, entry: Entry) -> Basis:
     data = entry.decoded_evidence().data
     commit = data.get("commit")
     return Basis(
-        _read(data.get("approval"), lambda value: msgspec.convert(value, Approval)),
+        _read(data.get("approval"), lambda value: convert(value, Approval)),
         _read(data.get("receipt"), from_data),
         _led(journal, watch, entry, data),
         commit if isinstance(commit, str) else None,

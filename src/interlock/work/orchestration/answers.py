@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.work.orchestration.contracts import ANSWERS, Answer, Role, example_of
 from interlock.work.orchestration.rules import Context, faults_of
 from interlock.work.orchestration.shapes import Fault, fit
@@ -82,7 +83,7 @@ def _checked(kind: type[Answer], given: dict[str, Any], context: Context) -> Ans
     fitted = fit(kind, given)
     if fitted.faults:
         return Complaint(ComplaintKind.SHAPE, tuple(fitted.faults))
-    answer = msgspec.convert(fitted.value, kind)
+    answer = convert(fitted.value, kind)
     faults = tuple(islice(faults_of(answer, context), _MAX_FAULTS))
     return Complaint(ComplaintKind.CONTENT, faults) if faults else answer
 

@@ -23,6 +23,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from interlock.decoding import decode
 from interlock.work.orchestration.values import Cycle, DiscoveredTask, Part1, Part2, PlannedTask, Question, Verdict
 
 __all__ = [
@@ -231,7 +232,7 @@ def example_of(role: Role) -> dict[str, Any]:
 @cache
 def _examples() -> dict[str, dict[str, Any]]:
     content = (Path(__file__).with_name("roles") / "examples.json").read_bytes()
-    return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
+    return decode(content, dict[str, dict[str, Any]])
 
 
 def schema_of(role: Role) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from interlock.decoding import decoder
 from interlock.errors import NotFound
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.journal.store import Row
@@ -27,7 +28,7 @@ _TABLE: Final = (
 )
 _PUT: Final = "INSERT INTO run_tallies VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET tally = excluded.tally"
 _encoder = msgspec.json.Encoder()
-_tallies = msgspec.json.Decoder(Tally)
+_tallies = decoder(Tally)
 
 
 class _Runs:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
@@ -132,7 +132,7 @@ def _executed(run: Run, entry: Entry, data: Data) -> None:
     if answer != "invalid" and "part1" in data:
         # A resumed run counts attempts again from 1, and overwrites no report.
         number = max((one.attempt for one in run.reports.get(id_, ())), default=0) + 1
-        _report(run, TaskReport(id_, number, msgspec.convert(data["part1"], Part1)))
+        _report(run, TaskReport(id_, number, convert(data["part1"], Part1)))
     if answer == "completed":
         _mark(run, id_, mark=Mark.PENDING)
         run.receipt = None  # whatever was verified before, this was not in it
@@ -160,7 +160,7 @@ def _reviewed(run: Run, entry: Entry, data: Data) -> None:
     verdict = entry.decoded_evidence().facts["verdict"]
     reports = run.reports.get(id_, [])
     if "part2" in data and reports:
-        reports[-1] = replace(reports[-1], part2=msgspec.convert(data["part2"], Part2))
+        reports[-1] = replace(reports[-1], part2=convert(data["part2"], Part2))
         why = data["part2"].get("feedback") or data["part2"].get("reasoning", "")
         run.verdict = f"{id_}: {verdict}. {why}".strip()
     if verdict == "Qualified":
@@ -175,7 +175,7 @@ def _reviewed(run: Run, entry: Entry, data: Data) -> None:
 def _discovered(run: Run, entry: Entry, data: Data) -> None:
     """More tasks behind those that are there; one that is known already stays as it is."""
     known = {one.id for one in run.plan.tasks}
-    fresh = tuple(msgspec.convert(one, Task) for one in data["tasks"] if one["id"] not in known)
+    fresh = tuple(convert(one, Task) for one in data["tasks"] if one["id"] not in known)
     _list(run, (*run.plan.tasks, *fresh))
     run.discovered += len(fresh)
     run.task = None
@@ -217,7 +217,7 @@ _MOVES: Mapping[str, Tell] = {
 
 def _tasks(run: Run, entry: Entry, data: Data) -> None:
     """A part of the plan: what an entry holds is limited, and a plan is not."""
-    given = tuple(msgspec.convert(one, Task) for one in data["tasks"])
+    given = tuple(convert(one, Task) for one in data["tasks"])
     _list(run, (*(() if data["is_first"] else run.plan.tasks), *given))
 
 
@@ -245,7 +245,7 @@ def _unusable(run: Run, entry: Entry, data: Data) -> None:
 
 def _cycled(run: Run, entry: Entry, data: Data) -> None:
     """One cycle, or more of the one that was begun."""
-    cycle = msgspec.convert(data["cycle"], Cycle)
+    cycle = convert(data["cycle"], Cycle)
     known = [one for one in run.cycles if one.number != cycle.number]
     run.cycles = [*known, cycle]
     is_open = any(one.status is not QuestionStatus.ANSWERED for one in cycle.questions)
@@ -273,7 +273,7 @@ def _projected(run: Run, entry: Entry, data: Data) -> None:
 
 def _read_back(run: Run, entry: Entry, data: Data) -> None:
     """Apply what a person changed in the files."""
-    change(run, msgspec.convert(data["changes"], tuple[Change, ...]), entry.time)
+    change(run, convert(data["changes"], tuple[Change, ...]), entry.time)
     for name, sha256 in data["files"].items():
         run.left.setdefault(name, set()).add(sha256)
 
@@ -319,12 +319,12 @@ def _carried_more(run: Run, entry: Entry, data: Data) -> None:
     run.projected.update(data.get("projected", {}))
     run.found.update(data.get("found", {}))
     run.wishes += data.get("wishes", ())
-    run.cycles += [msgspec.convert(one, Cycle) for one in data.get("cycles", ())]
+    run.cycles += [convert(one, Cycle) for one in data.get("cycles", ())]
     if "report" in data:
-        _report(run, msgspec.convert(data["report"], TaskReport))
+        _report(run, convert(data["report"], TaskReport))
     if "part2" in data:
         reports = run.reports[data["task"]]
-        reports[-1] = replace(reports[-1], part2=msgspec.convert(data["part2"], Part2))
+        reports[-1] = replace(reports[-1], part2=convert(data["part2"], Part2))
 
 
 _NOTES: Mapping[str, Tell] = {

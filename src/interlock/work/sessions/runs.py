@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.machine import ActorKind, Channel
 from interlock.machine.model import NOTED
@@ -155,7 +156,7 @@ def ran_of(entries: Iterable[Entry]) -> tuple[Entry, RunSummary] | None:
         data = entry.decoded_evidence().data
         if data.get("type") == RUN:
             try:
-                return entry, msgspec.convert(data, RunSummary)
+                return entry, convert(data, RunSummary)
             except msgspec.ValidationError:
                 continue
     return None

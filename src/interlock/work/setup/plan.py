@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from interlock.decoding import decode
 from interlock.work.setup.entries import Foreign, SetupFault
 from interlock.work.setup.targets import Target, Trace
 
@@ -41,7 +42,7 @@ class Edit(msgspec.Struct, frozen=True):
 def decoded(text: bytes | None) -> SetupRecord | None:
     """The record in a file; None if there is none that we can read."""
     try:
-        record = msgspec.json.decode(text, type=SetupRecord) if text is not None else None
+        record = decode(text, SetupRecord) if text is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return record if record is not None and record.version == 1 else None

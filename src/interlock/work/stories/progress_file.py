@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.errors import Refusal
 from interlock.work.stories.progress import (
     FILE,
@@ -280,7 +281,7 @@ def _story(item: _Node) -> StoryProgress:
     if status not in SHOWN:
         known = ", ".join(StoryStatus)
         raise _invalid(f"{str(status)[:80]!r} is no status of {name}; there is {known}", item.line_of("status"))
-    story = msgspec.convert(_given(item, SHOWN[StoryStatus(status)]), StoryProgress)
+    story = convert(_given(item, SHOWN[StoryStatus(status)]), StoryProgress)
     if story.status is StoryStatus.IN_PROGRESS and not story.current_task:
         raise _invalid(f"{name} is in_progress and has no current_task", item.line)
     if story.status is StoryStatus.BLOCKED and not story.blocker_reason:

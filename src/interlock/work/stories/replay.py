@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.machine.states import shipped_state
@@ -95,7 +95,7 @@ def _nothing(loop: Loop, data: Data) -> None:
 
 def _found(loop: Loop, data: Data) -> None:
     if "progress" in data:
-        loop.progress = msgspec.convert(data["progress"], Progress)
+        loop.progress = convert(data["progress"], Progress)
         loop.projected = [data["sha256"]]
         loop.branch = data.get("branch")
 
@@ -140,7 +140,7 @@ def _unblock(loop: Loop, story: str) -> None:
 
 def _failed(loop: Loop, data: Data) -> None:
     loop.failure = str(data["failure"])
-    facts = msgspec.convert(data["facts"], Facts)
+    facts = convert(data["facts"], Facts)
     loop.facts.append(facts)
     task = task_name(loop.story or "", loop.task or "")
     loop.alike = [one for one in loop.alike if one != task] if facts.way == loop.way else []
@@ -240,7 +240,7 @@ def _projected(loop: Loop, data: Data) -> None:
 
 
 def _read_back(loop: Loop, data: Data) -> None:
-    loop.progress = msgspec.convert(data["progress"], Progress)
+    loop.progress = convert(data["progress"], Progress)
     _projected(loop, data)
 
 

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from interlock.decoding import decode
 from interlock.journal import Entry, Instance, Journal, Sql
 from interlock.machine import ActorKind
 from interlock.machine.model import NOTED
@@ -62,7 +63,7 @@ def counted(journal: Journal) -> dict[str, dict[Labels, int]]:
         rows = sql.rows("SELECT family, labels, number FROM counters ORDER BY family, labels")
     found: dict[str, dict[Labels, int]] = {}
     for family, labels, number in rows:
-        found.setdefault(family, {})[msgspec.json.decode(labels, type=Labels)] = int(number)
+        found.setdefault(family, {})[decode(labels, Labels)] = int(number)
     return found
 
 

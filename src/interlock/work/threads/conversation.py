@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from interlock.decoding import decode
+
 __all__ = ["Conversation", "ConversationHeader", "Message", "Speaker", "line", "parse_conversation", "title_of"]
 
 _TITLE: Final = 50
@@ -93,6 +95,6 @@ Said = TypeVar("Said", ConversationHeader, Message)
 
 def _read(raw: bytes, shape: type[Said]) -> Said | None:
     try:
-        return msgspec.json.decode(raw, type=shape)
+        return decode(raw, shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None

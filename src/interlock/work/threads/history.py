@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.machine.model import NOTED
 from interlock.work.gates.statement import Approval
@@ -80,7 +81,7 @@ def passings_of(entries: Iterable[Entry]) -> list[Passing]:
         if '"approval"' not in one.evidence:
             continue
         try:
-            given = msgspec.convert(one.decoded_evidence().data.get("approval"), Approval)
+            given = convert(one.decoded_evidence().data.get("approval"), Approval)
         except msgspec.ValidationError:
             continue
         said = given.statement

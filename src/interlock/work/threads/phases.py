@@ -18,6 +18,7 @@ from typing import Any, Final, TypeAlias, get_type_hints
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import InterlockError, UsageError
 from interlock.machine import load_shipped
 
@@ -233,7 +234,7 @@ def _field(raw: dict[str, Any], name: str, what: str) -> Any:
     if name == "phase":
         return _phase(raw[name], what)
     try:
-        return msgspec.convert(raw[name], _TYPES[name])
+        return convert(raw[name], _TYPES[name])
     except msgspec.ValidationError as error:
         raise corrupt(what, f"`{name}`: {_said(error)}") from None
 
@@ -249,7 +250,7 @@ def _phase(phase: Any, what: str) -> Phase:
     if shape is None and data is not None:
         raise corrupt(what, f"the phase {name} has no `data`")
     try:
-        return Phase(name, None if shape is None else msgspec.convert(data, shape))
+        return Phase(name, None if shape is None else convert(data, shape))
     except msgspec.ValidationError as error:
         raise corrupt(what, f"the `data` of the phase {name}: {_said(error)}") from None
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.journal.entry import CREATED
 from interlock.machine import ActorKind
@@ -90,7 +90,7 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
     thread.is_settled = _CONCLUSIONS.get(entry.event, thread.is_settled)
     thread.children |= {data["child"]: tuple(data["spent"])} if "spent" in data else {}
     if entry.to_state == "Stuck" and "diagnosis" in data:
-        thread.diagnosis = msgspec.convert(data["diagnosis"], Diagnosis)
+        thread.diagnosis = convert(data["diagnosis"], Diagnosis)
     if entry.to_state == "Drafting" and entry.from_state != "Drafting":
         thread.before_reset = _left(thread)
         thread.baseline = thread.branch = thread.place = thread.child = None
@@ -138,7 +138,7 @@ def _checked(thread: Thread, entry: Entry, data: Data) -> None:
     thread.place = Place.of(data) or thread.place
     thread.guarded = data.get("guarded", thread.guarded)
     if "config" in data:
-        thread.config = msgspec.convert(data["config"], Config)
+        thread.config = convert(data["config"], Config)
 
 
 def _proven(thread: Thread, entry: Entry, data: Data) -> None:
@@ -206,7 +206,7 @@ _MOVES: Mapping[str, Tell] = {
 
 def _observed(thread: Thread, entry: Entry, data: Data) -> None:
     if "config" in data:
-        thread.config = msgspec.convert(data["config"], Config)
+        thread.config = convert(data["config"], Config)
     mode = entry.decoded_evidence().settings.get("mode")
     thread.mode = str(mode) if mode is not None else thread.mode
 

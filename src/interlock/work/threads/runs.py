@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from interlock.decoding import convert
 from interlock.errors import InterlockError
 from interlock.work.threads.phases import check_id, corrupt
 
@@ -66,7 +67,7 @@ def load_run(text: str | bytes, what: str = "run.json") -> RunFile:
             raise InterlockError("thread_newer", message, "Update Interlock; nothing was changed.")
         if version != _RUN_VERSION or isinstance(version, bool):
             raise corrupt(what, "`schema_version` is missing, or there never was such a version")
-        run = msgspec.convert(raw, RunFile)
+        run = convert(raw, RunFile)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise corrupt(what, f"it is no run ({str(error)[:200]})") from None
     check_id(run.id)

@@ -10,7 +10,7 @@ from interlock.journal import Journal, Transaction
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.notes import noted
 from interlock.work.driver.system import NoEvent, StepResult
-from interlock.work.stories.context import StoryContext, note, read_text
+from interlock.work.stories.context import StoryContext, note, read_text, write_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus

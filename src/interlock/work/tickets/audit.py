@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlock.decoding import convert
+
 if TYPE_CHECKING:
     from interlock.journal import Entry
 
@@ -111,7 +113,7 @@ def parse(text: str) -> Trail | None:
 def _from_hidden(found: Any) -> Trail:
     if isinstance(found, dict) and "reason" not in found:  # as the source system writes it
         found = {**found, "reason": "", "command": _command(str(found.get("command", "")))}
-    return msgspec.convert(found, Trail)
+    return convert(found, Trail)
 
 
 def _command(text: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.journal import Entry
 from interlock.work.tickets.numbers import number_of
 
@@ -84,7 +85,7 @@ def folded(card: TicketRecord, entry: Entry) -> TicketRecord:
     if entry.version == 1:
         written = {name: value for name, value in data.items() if name in _FIELDS}
         number = number_of(evidence.names) or int(data.get("number", 0))
-        made = msgspec.convert(written, TicketRecord)
+        made = convert(written, TicketRecord)
         return replace(made, number=number, stub=bool(data.get("stub")), since=entry.time, shown=entry.seq)
     if entry.event == "noted":
         return _noted(card, entry, data)
@@ -97,7 +98,7 @@ def folded(card: TicketRecord, entry: Entry) -> TicketRecord:
 def _noted(card: TicketRecord, entry: Entry, data: dict[str, Any]) -> TicketRecord:
     match data.get("type"):
         case "projected":
-            return replace(card, tracked=msgspec.convert(data["tracked"], Tracked))
+            return replace(card, tracked=convert(data["tracked"], Tracked))
         case "edited":
             return replace(_edited(card, data), stub=False, shown=entry.seq)
         case "commented":
@@ -112,4 +113,4 @@ def _edited(card: TicketRecord, data: dict[str, Any]) -> TicketRecord:
         written[name] = [*written[name], *[one for one in added if one not in written[name]]]
     for name, removed in data.get("remove", {}).items():
         written[name] = [one for one in written[name] if one not in removed]
-    return replace(card, **{name: getattr(msgspec.convert(written, TicketRecord), name) for name in _FIELDS})
+    return replace(card, **{name: getattr(convert(written, TicketRecord), name) for name in _FIELDS})

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from interlock.decoding import decoder
 from interlock.journal.reading import asked_rows
 from interlock.machine import load_shipped
 from interlock.work.tickets.numbers import MACHINE
@@ -118,7 +119,7 @@ _BLOCKERS = (
 )
 _PARTS = "SELECT count(*) FROM tickets AS o WHERE o.parent = ? AND o.outcome IS NULL"
 _encoder = msgspec.json.Encoder()
-_cards = msgspec.json.Decoder(TicketRecord)
+_cards = decoder(TicketRecord)
 
 
 class _Tickets:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
+from interlock.decoding import convert
 from interlock.machine.hashing import sha256_hex
 
 __all__ = [
@@ -182,7 +183,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
 def from_data(data: object) -> Receipt:
     """A receipt out of an entry; raises `msgspec.ValidationError` where it is none."""
-    return msgspec.convert(data, Receipt)
+    return convert(data, Receipt)
 
 
 def _failures(one: Receipt) -> Iterator[str]:
