@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import msgspec
 
@@ -39,7 +40,7 @@ def identity(directory: GitRoot) -> Identity:
 
     A repository may say who commits in it. It has no say in signing: that would let it name a program.
     """
-    with opened(directory) as repository:
+    with nullcontext(directory) if isinstance(directory, Repository) else opened(directory) as repository:
         name, email = repository.setting("user.name"), repository.setting("user.email")
         if not name or not email:
             message = f"Git does not know who commits in {repository.root or repository.common}."

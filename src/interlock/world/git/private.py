@@ -228,7 +228,7 @@ def _make(repository: Repository, private: Path) -> None:
 def _take_over(repository: Repository, private: Path) -> None:
     """What changes while a repository is open: where HEAD is, and the index."""
     try:
-        shutil.copyfile(repository.git_directory / "HEAD", private / "HEAD")
+        _put(private / "HEAD", (repository.git_directory / "HEAD").read_bytes())
     except OSError as error:
         message = f"{repository.git_directory} is no git directory: {error.strerror}."
         raise InterlockError("no_repository", message, "Repair it with `git worktree repair`.") from None
@@ -240,6 +240,12 @@ def _take_over(repository: Repository, private: Path) -> None:
         take_index(repository)
 
 
+def _put(path: Path, content: bytes) -> None:
+    """Write a file of ours, unless it has this content: a repository is taken over before every verb."""
+    if not path.exists() or path.read_bytes() != content:
+        path.write_bytes(content)
+
+
 def _shared_indexes(directory: Path) -> list[Path]:
     return [directory / name for name in os.listdir(directory) if name.startswith("sharedindex.")]  # noqa: PTH208
 
@@ -249,7 +255,7 @@ def take_index(repository: Repository) -> None:
     source, users, ours = repository.git_directory / "index", repository.users_index, repository.index
     known = repository.known_index
     if known.content and source.is_file() and source.read_bytes() == known.content:
-        ours.write_bytes(known.entries)
+        _put(ours, known.entries)
         return
     known.content = b""
     for path in (users, ours):
