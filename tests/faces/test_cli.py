@@ -434,8 +434,8 @@ SLOW = {
 
 @pytest.mark.parametrize("words", QUICK)
 def test_what_people_wait_for_imports_nothing_slow(words: str, repository: Path, environment: dict[str, str]) -> None:
-    script = "import sys; from interlock.faces.cli import main; sys.argv[:] = ['ralph', *sys.argv[1:]]\n"
-    script += "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    script = "import atexit, sys; from interlock.faces.cli import main; sys.argv[:] = ['ralph', *sys.argv[1:]]\n"
+    script += "atexit.register(lambda: print(*sys.modules, file=sys.stderr))\nmain()"
     said = run("-c", script, *words.split(), cwd=repository, env=environment, program=Path(sys.executable))
     loaded = set(said.err.splitlines()[-1].split())
     assert "interlock.faces.cli.main" in loaded

@@ -1,6 +1,7 @@
 """The one truth: append-only, hash-chained entries, and the instances they add up to.
 
     Journal       create, append, transact; instance, entries, history, follow; verify, rebuild
+    Look          several questions as one transaction, each asked once
     Projection    tables made of entries, caught up by whoever asks them
     Store         where it is kept: SQLite by default, PostgreSQL when several hosts share it
     leases, outbox

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import io
@@ -92,6 +93,15 @@ def main() -> NoReturn:
         sys.stdout.flush()
     except OSError as error:
         code = _stdout_failed(error)
+    _exit(code)
+
+
+def _exit(code: int) -> NoReturn:
+    """End the process: at once if nothing has to be done first, for taking the interpreter down frees all of it."""
+    threading = sys.modules.get("threading")
+    if not atexit._ncallbacks() and (threading is None or threading.active_count() == 1):
+        sys.stderr.flush()
+        os._exit(code)
     gc.freeze()  # or the interpreter looks through everything for garbage before it ends
     sys.exit(code)
 

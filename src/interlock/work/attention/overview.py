@@ -25,14 +25,14 @@ _ASKED = (TICKETS, RUNS_OF_AGENTS)
 
 
 def attention(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> Attention:
-    """What a person should know now. `root` is the work tree, whose settings may wait to be accepted."""
+    """Return what a person should know now. `root` is the work tree, whose settings may wait to be accepted."""
     expire_lost(journal)
     with watch.lock, journal.look(*_ASKED):
         return _attention(journal, watch, settings, root)
 
 
 def overview(journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None) -> tuple[Attention, Tree]:
-    """What a person should know now, and everything that is under way."""
+    """Return what a person should know now, and everything that is under way."""
     expire_lost(journal)
     with watch.lock, journal.look(*_ASKED):
         seen = _attention(journal, watch, settings, root)
@@ -56,7 +56,7 @@ def _attention(journal: Journal, watch: RecordCaches, settings: Settings, root: 
 def asking(
     journal: Journal, watch: RecordCaches, settings: Settings, root: Path | None
 ) -> tuple[list[WaitingItem], int]:
-    """What waits for a person, and how much it is with what is not listed: what every page tells."""
+    """Return the items that wait for a person, and their number including those that are not listed."""
     with watch.lock:
         found, more = waiting(journal, watch, settings, root)
     return [one for one in found if one.is_gate], counted(found, more)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import msgspec
@@ -283,6 +283,7 @@ def _promises(page: MarkdownText) -> Iterator[str]:
         yield " ".join(found[1].split())
 
 
+@cache
 def _claim(promise: str | None) -> str | None:
     return said_by_an_agent(f"<promise>{promise}</promise>") if promise else None
 
