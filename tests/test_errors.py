@@ -89,8 +89,8 @@ def test_every_error_is_made_with_a_code_that_can_be_read_in_the_source() -> Non
         "faces/cli/thread_place.py: failure.code",
         "faces/cli/tracker.py: code",
         "journal/transaction.py: result.code",
-        "work/threads/verbs.py: tried.code",
         "work/tickets/advice.py: error.code",
+        "work/views/gate.py: tried.code",
     ]
 
 

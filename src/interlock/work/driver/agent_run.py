@@ -24,7 +24,16 @@ from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, 
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
 from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.chosen import ChosenAgent
-from interlock.world.agents.happenings import Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
+from interlock.world.agents.happenings import (
+    ContextUsed,
+    Failure,
+    FailureKind,
+    Finished,
+    Happening,
+    Said,
+    UsedTool,
+    Warned,
+)
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
@@ -334,7 +343,7 @@ class _Ear:
             self._keep(happening.text[-self._keeps :])
         self.tools.take(happening)
         has_ended_well = isinstance(happening, Finished) and happening.ok
-        self.has_begun = self.has_begun or has_ended_well or isinstance(happening, Said | UsedTool)
+        self.has_begun = self.has_begun or has_ended_well or isinstance(happening, Said | UsedTool | ContextUsed)
         self._tell(happening)
 
     def _keep(self, text: str) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment
-from interlock.world.agents.happenings import Happening, Said
+from interlock.world.agents.happenings import Finished, Happening, Said
 from interlock.world.agents.promise import plain
 from interlock.world.agents.transcript import Stretch
 
@@ -58,6 +58,7 @@ class PlainReader:
     def __init__(self, prompt: str) -> None:
         self._prompt = [line.strip() for line in prompt.splitlines() if line.strip()]
         self._echoed = 0
+        self._has_echoed = self._has_said = False
         self._text = Stretch()
 
     def read(self, line: bytes) -> Iterator[Happening]:
@@ -65,16 +66,20 @@ class PlainReader:
 
     def end(self, exit_code: int | None) -> Iterator[Happening]:
         yield from self._said(self._text.end())
+        if self._has_echoed and not self._has_said and exit_code == 0:  # it ran, although it had nothing to say
+            yield Finished(ok=True)
 
     def _said(self, text: str) -> Iterator[Happening]:
         for line in plain(text).splitlines():
             if line.strip() and not self._is_echo(line.strip()):
+                self._has_said = True
                 yield Said(line)
 
     def _is_echo(self, line: str) -> bool:
         for place in (self._echoed, 0):
             if place < len(self._prompt) and line == self._prompt[place]:
                 self._echoed = place + 1
+                self._has_echoed = True
                 return True
         self._echoed = 0
         return False
