@@ -21,7 +21,7 @@ from interlock.work.stories.context import Limits, StoryContext
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.progress_file import template
 from interlock.work.stories.record import Loop
-from interlock.world.agents.chosen import ChosenAgent
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EmbeddedMemory
 

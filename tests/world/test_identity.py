@@ -20,8 +20,7 @@ from interlock.errors import LeaseHeld
 from interlock.journal import Journal, open_journal
 from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.world.ancestry import INITIAL_NAMESPACE, name_of, names_above, namespace
-from interlock.world.installation import installation_id
-from interlock.world.processes import Process, is_alive, this_process
+from interlock.world.processes import Process, installation_id, is_alive, this_process
 from patience import SECONDS
 from world.namespaces import UNSHARE, needs_namespaces
 
@@ -164,7 +163,7 @@ def test_an_installation_has_one_random_id_that_only_its_user_reads(tmp_path: Pa
 
 def test_installations_begun_at_once_agree_on_one_id(tmp_path: Path) -> None:
     program = (
-        "import os, sys; from interlock.world.installation import installation_id; "
+        "import os, sys; from interlock.world.processes import installation_id; "
         "sys.stdin.read(); print(installation_id(os.environ))"
     )
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path)}

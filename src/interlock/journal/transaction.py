@@ -49,7 +49,7 @@ from interlock.journal.reading import (
 )
 from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
-from interlock.machine.leading import led
+from interlock.machine.model import led
 
 __all__ = ["Transaction", "replayed"]
 

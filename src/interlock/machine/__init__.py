@@ -8,8 +8,8 @@ Interlock but `errors`.
 
 On the way to a Machine: `form` → `validate`, `compile` → `model`, whose `table` is made with `expand` when it is asked
 for; `override` reads the source system's form, `condition`, `condition_parser` and `terms` what a `when` says. Of a
-step: `values`, `demand`, `refusal`; `commands` finds the event that a command means, `leading` the move of the instance
-above. `check` looks at all that `explore` finds by stepping.
+step: `values`, `demand`, `refusal`; `commands` finds the event that a command means, `model.led` the move of the
+instance above. `check` looks at all that `explore` finds by stepping.
 To look at: `describe` as data; `faces.drawing` makes pictures of it.
 """
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from interlock.machine.form import MachineForm, Proof, State
+from interlock.machine.form import MachineForm, Parent, Proof, State
 
 if TYPE_CHECKING:
     from interlock.machine.condition import Condition
@@ -25,6 +25,7 @@ __all__ = [
     "Rule",
     "Table",
     "Transition",
+    "led",
 ]
 
 EFFECT_INTENDED = "effect_intended"
@@ -187,3 +188,17 @@ class Machine(msgspec.Struct, frozen=True, eq=False, dict=True):
     def label(self, state: str) -> str:
         """The state's name as people read it."""
         return self.states[state].label or state
+
+
+def led(machine: Machine, came_from: str | None, to: str) -> Parent | None:
+    """The row of `[[parents]]` that leads the instance above, for a move from one state to another.
+
+    What is entered counts more than what is left. Rows without a state to lead to are not meant: whoever drives the
+    instance above brings them, with what they need.
+    """
+    if came_from == to:
+        return None
+    rows = [row for row in machine.form.parents if row.to is not None]
+    entered = (row for row in rows if to in row.enters)
+    left = (row for row in rows if came_from in row.leaves)
+    return next(entered, None) or next(left, None)

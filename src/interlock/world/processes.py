@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -26,20 +28,29 @@ from interlock.world.ancestry import (
     process_name,
     started,
 )
-from interlock.world.installation import installation_id
 from interlock.world.lineage import Reach, lineage
+from interlock.world.user_state import user_state_directory
 
 __all__ = [
     "AGENTS",
+    "MARK_PATTERN",
     "UNKNOWN",
     "AgentProcess",
     "Process",
     "calling_agent",
     "client_process",
+    "installation_id",
     "is_alive",
+    "is_marked_alive",
+    "mark",
     "process_here",
     "this_process",
 ]
+
+MARK_PATTERN = "[0-9]{1,10}-[0-9a-zA-Z]+-[0-9a-f]{16}-[0-9a-zA-Z]*-[0-9]*"
+"""The result of `mark` as a regular expression."""
+_ID_FILE = "installation"
+_ID_LENGTH = 32
 
 UNKNOWN = "unknown"
 """The name of a caller that nobody can tell from an agent."""
@@ -171,3 +182,57 @@ def client_process() -> Process | None:
     agents = {command for commands, _ in AGENTS.values() for command in commands}
     known = [one for one in above if one[2] in agents] or [one for one in above if one[2] not in LAUNCHERS]
     return process_here(known[0][0], known[0][1]) if known else None
+
+
+def installation_id(environment: Mapping[str, str]) -> str:
+    """Return the random id of this user's installation, made where there is none yet; empty where it cannot be kept.
+
+    It tells machines apart that were copied from one image. It is not a secret and opens nothing. Containers with one
+    mounted home share it, so it counts only together with the machine's id, its boot and the pid namespace.
+    """
+    path = Path(user_state_directory(environment)) / _ID_FILE
+    return _read_id(path) or _make_id(path)
+
+
+def _read_id(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""
+    return text if len(text) == _ID_LENGTH and text.isalnum() else ""
+
+
+def _make_id(path: Path) -> str:
+    """Make the id under another name first, so that nobody reads half of it; the first of several stays."""
+    scratch = path.with_name(f"{_ID_FILE}.{os.urandom(8).hex()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:  # noqa: PTH123 with its mode
+            file.write(f"{os.urandom(_ID_LENGTH // 2).hex()}\n")
+        with suppress(FileExistsError):
+            path.hardlink_to(scratch)
+    except OSError:
+        return ""
+    finally:
+        with suppress(OSError):
+            scratch.unlink()
+    return _read_id(path)
+
+
+def mark() -> str:
+    """This process as a part of a file's name: pid, start time, machine, boot and pid namespace."""
+    here = this_process()
+    return f"{here.pid}-{here.started}-{here.machine}-{_short(here.boot)}-{here.namespace}"
+
+
+def is_marked_alive(found: str) -> bool | None:
+    """True if the process of a mark lives; None if that cannot be seen from here."""
+    pid, began, machine, boot, namespace = found.split("-")
+    here = process_here(int(pid), began)
+    return is_alive(
+        Process(here.host, here.boot if boot == _short(here.boot) else boot, here.pid, began, namespace, machine)
+    )
+
+
+def _short(boot: str) -> str:
+    return boot.replace("-", "")

@@ -25,9 +25,8 @@ from interlock.work.stories.progress_file import parse, template
 from interlock.work.stories.reading import open_loop
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.world.agents.agent import Launch
+from interlock.world.agents.agent import ChosenAgent, Launch
 from interlock.world.agents.assignment import Assignment
-from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.scripted.adapter import Scripted
 from interlock.world.memory import EmbeddedMemory, Memory, MemoryEvent, MemoryNode
 from journal.histories import Clock

@@ -14,8 +14,8 @@ from interlock.world.agents.agent import Launch, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.catalogue import AGENTS, find_agent
 from interlock.world.agents.codex import Codex
+from interlock.world.agents.failures import refuses_schema
 from interlock.world.agents.happenings import Happening, Said, Usage, UsedTool
-from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import Ending, Result
 from world.agents.runs import NOW, Place
 

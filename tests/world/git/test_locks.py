@@ -13,7 +13,7 @@ from interlock.errors import InterlockError
 from interlock.world.git import commit, park, state
 from interlock.world.git.locks import locked
 from interlock.world.git.private import opened
-from interlock.world.marks import mark
+from interlock.world.processes import mark
 from patience import SECONDS
 from world.git.repositories import ADA, git, made, write
 from world.namespaces import UNSHARE, needs_namespaces

@@ -14,7 +14,7 @@ from interlock.journal import Instance, Journal
 from interlock.journal.entry import decode_snapshot
 from interlock.machine import Actor, ActorKind, Channel, Machine
 from interlock.machine.commands import Handoff
-from interlock.machine.leading import led
+from interlock.machine.model import led
 from interlock.machine.states import left_to_person, only_gate, onward_event, rows_from, shipped_state
 from interlock.work.attention.values import WaitingFor, WaitKind
 from interlock.work.driver.agent_failures import hindrance_of, remedy, waiting_text

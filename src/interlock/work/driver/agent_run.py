@@ -22,20 +22,11 @@ from interlock.work.sessions.findings import WrittenFile, of_others
 from interlock.work.sessions.prompt import progress_reporting
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.assignment import AgentTools, Assignment
-from interlock.world.agents.chosen import ChosenAgent
-from interlock.world.agents.happenings import (
-    ContextUsed,
-    Failure,
-    FailureKind,
-    Finished,
-    Happening,
-    Said,
-    UsedTool,
-    Warned,
-)
+from interlock.world.agents.failures import refuses_schema
+from interlock.world.agents.happenings import ContextUsed, Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
 from interlock.world.agents.lines import LONGEST
-from interlock.world.agents.refusing import refuses_schema
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.ancestry import host
 from interlock.world.child_environment import complete_address

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from interlock.journal import Journal
 from interlock.work.driver.ports import Git, Ports, real_ports
 from interlock.work.settings.values import Settings
-from interlock.world.agents.agent import Agent
+from interlock.world.agents.agent import Agent, ChosenAgent
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.agents.catalogue import find_agent
-from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.agents.running import StopSignal
 
 __all__ = ["DriverContext"]

@@ -22,7 +22,7 @@ from interlock.work.verification.counting import counted
 from interlock.work.verification.globs import matching
 from interlock.work.verification.protecting import Touched
 from interlock.work.verification.receipt import losses
-from interlock.world.agents.chosen import ChosenAgent
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.promise import promise
 from interlock.world.git import PathChange
 

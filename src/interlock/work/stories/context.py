@@ -24,8 +24,8 @@ from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
 from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.assignment import TimeOuts
-from interlock.world.agents.chosen import ChosenAgent
 from interlock.world.memory import Memory
 
 __all__ = [

@@ -17,7 +17,7 @@ from interlock.work.stories.context import PROMISES, Limits, StoryContext
 from interlock.work.stories.progress import FILE
 from interlock.work.verification.request import Criterion
 from interlock.work.verification.verifiers import require_tests, story_tests
-from interlock.world.agents.chosen import ChosenAgent
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.memory import EmbeddedMemory, EventType, Memory, MemoryEvent, connect
 
 __all__ = ["LoopOptions", "limits_of", "make_story_context", "pauses"]

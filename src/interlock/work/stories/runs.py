@@ -16,7 +16,7 @@ from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.testing import log_path
-from interlock.world.agents.chosen import ChosenAgent
+from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.result import NO_ATTEMPTS
 from interlock.world.memory import EventType
 

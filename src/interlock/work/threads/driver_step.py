@@ -21,7 +21,7 @@ from interlock.work.formats.quoting import sayable
 from interlock.work.settings.values import Settings
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
-from interlock.world.agents.chosen import ChosenAgent
+from interlock.world.agents.agent import ChosenAgent
 
 __all__ = ["ThreadStep", "default_config"]
 

@@ -7,7 +7,7 @@ import msgspec
 from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
-from interlock.machine.leading import led
+from interlock.machine.model import led
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.threads.record import Thread
 from interlock.work.tickets.locks import expire, spoken

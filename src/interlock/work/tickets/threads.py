@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from interlock.machine import Actor, ActorKind, Event, Evidence, Machine
-from interlock.machine.leading import led
+from interlock.machine.model import led
 from interlock.machine.states import shipped_state
 
 if TYPE_CHECKING:

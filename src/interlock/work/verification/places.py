@@ -18,12 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from interlock.world.git import export_tree
-from interlock.world.marks import PATTERN, is_marked_alive, mark
+from interlock.world.processes import MARK_PATTERN, is_marked_alive, mark
 
 __all__ = ["Snapshot", "checkout", "snapshot", "sweep"]
 
 _PREFIX = "ralph-verify"
-_NAME = re.compile(rf"{_PREFIX}-(?P<mark>{PATTERN})-[0-9a-f]+")
+_NAME = re.compile(rf"{_PREFIX}-(?P<mark>{MARK_PATTERN})-[0-9a-f]+")
 
 Snapshot = Mapping[str, str]
 """What the files of a directory are, by hash: made to be compared."""

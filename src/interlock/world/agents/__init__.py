@@ -4,7 +4,7 @@
     assignment    what a run is given; `result` how it ended; `happenings` what happens in between
     agent         the seam: a command line, and a reader of what it prints
     claude, codex, gemini, opencode, acp, command, scripted
-                  the adapters, which are pure; `message`, `wire`, `lines`, `tools`, `own` and `refusing` help them read
+                  the adapters, which are pure; `wire`, `lines` and `own` help them read
     hearing       what is printed, taken in; `account` adds it up, `transcript` keeps it
     limits        the usage limits that agents tell of; `promise` how they say that an iteration ended
     registration  our server and our hook, as each agent wants them written down

@@ -17,10 +17,9 @@ from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, Reply
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import ContextUsed, Cost, Finished, Happening, Usage, UsedTool, Warned
-from interlock.world.agents.message import MessageBuffer
+from interlock.world.agents.lines import MessageBuffer
 from interlock.world.agents.registration import PASSED_ON, SERVER, local_server
-from interlock.world.agents.tools import about
-from interlock.world.agents.wire import amount, count, decoded, encoded, inner, items, words
+from interlock.world.agents.wire import about, amount, count, decoded, encoded, inner, items, words
 
 __all__ = ["Acp", "AcpReader"]
 

@@ -1,4 +1,4 @@
-"""The seam between the runner and the agents: a command line, and a reader of what it prints."""
+"""The seam between the runner and the agents: a command line, and a reader of what it prints; one chosen for a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Happening
 
-__all__ = ["Agent", "Launch", "Now", "Reader", "Reply", "lacks"]
+__all__ = ["Agent", "ChosenAgent", "Launch", "Now", "Reader", "Reply", "lacks"]
 
 Now = Callable[[], datetime]
 """The time of day, with its zone: agents say when a limit ends in the local time."""
@@ -65,3 +66,29 @@ class Agent(Protocol):
 def lacks(arguments: tuple[str, ...], *flags: str) -> bool:
     """Whether a person's own flags hold none of these, so that a default of ours applies."""
     return not any(argument.partition("=")[0] in flags for argument in arguments)
+
+
+class ChosenAgent(msgspec.Struct, frozen=True):
+    """An agent with a model and flags of its own."""
+
+    agent: Agent
+    model: str | None = None
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.agent.name
+
+    @property
+    def title(self) -> str:
+        """As people write it: `codex`, or `codex:gpt-5` with a model."""
+        return f"{self.name}:{self.model}" if self.model else self.name
+
+    def launch(self, assignment: Assignment) -> Launch:
+        return self.agent.launch(self._own(assignment))
+
+    def reader(self, assignment: Assignment, now: Now) -> Reader:
+        return self.agent.reader(self._own(assignment), now)
+
+    def _own(self, assignment: Assignment) -> Assignment:
+        return replace(assignment, model=self.model, arguments=self.arguments)

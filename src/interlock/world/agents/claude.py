@@ -27,8 +27,7 @@ from interlock.world.agents.happenings import (
     Warned,
 )
 from interlock.world.agents.registration import CLAUDE_EVENTS, SERVER, claude_hook, local_server
-from interlock.world.agents.tools import about
-from interlock.world.agents.wire import amount, count, decoded, inner, items, words
+from interlock.world.agents.wire import about, amount, count, decoded, inner, items, words
 
 __all__ = ["Claude", "ClaudeReader", "Qwen"]
 

@@ -16,8 +16,7 @@ from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import Failure, Finished, Happening, Said, Usage, UsedTool, Warned
 from interlock.world.agents.registration import CODEX_EVENTS, PASSED_ON, SERVER, codex_hook, local_server, toml
-from interlock.world.agents.tools import about
-from interlock.world.agents.wire import amount, count, decoded, inner, items, words
+from interlock.world.agents.wire import about, amount, count, decoded, inner, items, words
 
 __all__ = ["Codex", "CodexReader", "hook_key"]
 

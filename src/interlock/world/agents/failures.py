@@ -12,13 +12,23 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from interlock.world.agents.happenings import Cure, Failure, FailureKind
+from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.wire import count, decoded, words
 
-__all__ = ["banner", "corpus", "cure_of", "failure_of", "told", "until"]
+__all__ = ["banner", "corpus", "cure_of", "failure_of", "refuses_schema", "told", "until"]
 
+_SCHEMA_WORDS: Final = (
+    "json-schema",
+    "json_schema",
+    "output-schema",
+    "output_schema",
+    "response_format",
+    "text.format",
+)
+_REFUSALS: Final = ("unknown", "unexpected", "unrecognized", "unsupported", "not support", "invalid", "not a valid")
 _IN_TEXT = (
     r"(?i)(?:API Error: |unexpected status |exceeded retry limit, last status: |failed with HTTP )"
     r"(?P<status>[45]\d\d)\b"
@@ -150,3 +160,17 @@ def corpus() -> Mapping[str, Any]:
 @cache
 def _banners() -> tuple[tuple[FailureKind, re.Pattern[str]], ...]:
     return tuple((FailureKind(one["kind"]), re.compile(one["line"], re.IGNORECASE)) for one in corpus()["banners"])
+
+
+def refuses_schema(result: Result) -> bool:
+    """Return True if a run that did nothing failed because its agent, or the service behind it, takes no such schema.
+
+    An older version does not know the option, a newer one may read schemas more strictly, and not every service has
+    what the option needs. Whoever asks in the prompt as well can do without.
+    """
+    if result.ending not in (Ending.FAILED, Ending.NEEDS_PERSON):
+        return False
+    lines = [line.casefold() for line in result.last_lines]
+    return any(
+        any(name in line for name in _SCHEMA_WORDS) and any(word in line for word in _REFUSALS) for line in lines
+    )

@@ -14,9 +14,8 @@ from interlock.world.agents import failures
 from interlock.world.agents.agent import Launch, Now, Reader, lacks
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Finished, Happening, Usage, UsedTool, Warned
-from interlock.world.agents.message import MessageBuffer
-from interlock.world.agents.tools import about
-from interlock.world.agents.wire import count, decoded, inner, words
+from interlock.world.agents.lines import MessageBuffer
+from interlock.world.agents.wire import about, count, decoded, inner, words
 
 __all__ = ["Gemini", "GeminiReader"]
 

@@ -1,10 +1,12 @@
-"""Bytes into lines, with bounded memory: a line that is too long is cut, and its rest is passed over."""
+"""Bytes into lines and pieces into messages, with bounded memory: what is too long is cut, its rest passed over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-__all__ = ["LONGEST", "Lines"]
+from interlock.world.agents.happenings import Said
+
+__all__ = ["LONGEST", "Lines", "MessageBuffer"]
 
 LONGEST = 1024 * 1024
 """How many bytes of a line are read."""
@@ -49,3 +51,24 @@ class Lines:
         line = bytes(self._rest)
         self._rest.clear()
         return line.removesuffix(b"\r")
+
+
+class MessageBuffer:
+    """The pieces of a message that ends where something else begins; one that is too long is told in parts."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> Iterator[Said]:
+        self._pieces.append(text)
+        self._size += len(text)
+        if self._size > LONGEST:
+            yield from self.end()
+
+    def end(self) -> Iterator[Said]:
+        """What was said, if anything was."""
+        if said := "".join(self._pieces):
+            yield Said(said)
+        self._pieces.clear()
+        self._size = 0

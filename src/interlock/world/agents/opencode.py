@@ -17,8 +17,7 @@ from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.happenings import Cost, Finished, Happening, Said, Usage, UsedTool
 from interlock.world.agents.registration import SERVER, opencode_plugin, opencode_server
-from interlock.world.agents.tools import about
-from interlock.world.agents.wire import amount, count, decoded, inner, words
+from interlock.world.agents.wire import about, amount, count, decoded, inner, words
 
 __all__ = ["OpenCode", "OpenCodeReader"]
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["amount", "count", "decoded", "encoded", "inner", "items", "words"]
+__all__ = ["about", "amount", "count", "decoded", "encoded", "inner", "items", "words"]
+
+_TELLING = "command cmd file_path filePath path absolute_path pattern query url description prompt".split()
+_WIDTH = 200
 
 
 def decoded(line: bytes) -> Mapping[str, Any]:
@@ -55,3 +58,11 @@ def amount(value: Any) -> float | None:
         return float(value) if isfinite(value) else None
     except OverflowError:
         return None
+
+
+def about(arguments: Any) -> str:
+    """The most telling argument of a tool call, of any agent: a command, a path, a pattern; else the first text."""
+    if not isinstance(arguments, dict):
+        return ""
+    told = [words(arguments.get(name)) for name in _TELLING] + [words(value) for value in arguments.values()]
+    return " ".join(next((text for text in told if text), "").split())[:_WIDTH]

@@ -10,9 +10,8 @@
     commits     one commit at a time, and finding it again
     locks       the user's index, held
     kept        work kept under a ref, put away and put back; `moves` moves the files
-    objects     objects that are what their names say, and what differs between two trees
+    objects     objects that are what their names say, what files hold, and what differs between two trees
     patches     what differs, as text: all of it, whatever attributes say
-    blobs       what files hold in a commit or tree
     history     commits, changes, patches, files
     branches    the branch of a thread, made, checked out and removed; `underway` knows what a crash cut short
     backward    from a thread's branch back to where it began, and undone; `switches` exchanges the files
@@ -38,7 +37,6 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.world.git.backward import go_back, undo
-    from interlock.world.git.blobs import contents
     from interlock.world.git.branches import StartingPoint, baseline, begin_branch, delete_branch
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     )
     from interlock.world.git.kept import KeptWork, keep, park, restore
     from interlock.world.git.looking import Looking, WorkTreeHash
+    from interlock.world.git.objects import contents
     from interlock.world.git.private import Repository, opened
     from interlock.world.git.settings import user_email, user_signing_key
     from interlock.world.git.squashes import squash
@@ -125,7 +124,7 @@ _HOMES = {
     "changed_between": "history",
     "changed_by": "history",
     "commit": "commits",
-    "contents": "blobs",
+    "contents": "objects",
     "delete_branch": "branches",
     "diff": "history",
     "export_tree": "exports",

@@ -19,11 +19,11 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.world.git.private import Repository, take_index
 from interlock.world.git.status import head_of
-from interlock.world.marks import PATTERN, is_marked_alive, mark
+from interlock.world.processes import MARK_PATTERN, is_marked_alive, mark
 
 __all__ = ["IndexLock", "end_dead_locks", "locked", "replace_head"]
 
-_MADE = re.compile(rf"(?:index|HEAD)\.ralph-(?P<mark>{PATTERN})-\w+(?:-(?P<commit>[0-9a-f]+))?")
+_MADE = re.compile(rf"(?:index|HEAD)\.ralph-(?P<mark>{MARK_PATTERN})-\w+(?:-(?P<commit>[0-9a-f]+))?")
 _TRIES = 25
 _PAUSE = 0.2
 

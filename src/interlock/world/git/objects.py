@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import Repository
+from interlock.world.git.private import GitRoot, Repository, opened
 
 __all__ = [
     "GITLINK",
@@ -26,6 +26,7 @@ __all__ = [
     "GitObject",
     "TreeDifference",
     "TreeEntry",
+    "contents",
     "differences",
     "files_of",
     "parents_and_tree",
@@ -269,3 +270,19 @@ def _entry(found: tuple[bytes, bytes] | None) -> TreeEntry | None:
 def _canonical(mode: int) -> str:
     """A mode as git writes it today; old versions stored more permission bits."""
     return f"{mode:06o}" if not stat.S_ISREG(mode) else "100755" if mode & 0o100 else "100644"
+
+
+def contents(root: GitRoot, revision: str, paths: Iterable[str], *, most: int = 1 << 23) -> dict[str, bytes]:
+    """The content of those of the paths that are files in a commit or tree, of at most so many bytes each.
+
+    What a link holds is where it leads. What is no file there, or is larger, is left out.
+    """
+    wanted = {os.fsencode(path) for path in paths}
+    if not wanted:
+        return {}
+    with opened(root) as repository:
+        listed = files_of(repository, tree_of(repository, revision))
+        blobs = {path: one.hash for path, one in listed.items() if path in wanted and one.mode != GITLINK}
+        small = [name for name, (_, size) in sizes(repository, blobs.values()).items() if size <= most]
+        found = read(repository, small)
+        return {os.fsdecode(path): found[name].bytes for path, name in blobs.items() if name in found}
