@@ -21,7 +21,7 @@ from bench.timing import Comparison, Effort, Side, alone, at_least, at_most, by_
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.gates.stage import stage, staged
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings

@@ -456,10 +456,8 @@ BESIDE_DRIVERS = {
         (f"interlock.work.stories.{one}" for one in ("context", "files", "opening", "steps", "testing")),
         "the files of stories, which are not behind the ports yet",
     ),
-    "interlock.work.threads.active": "what a person is shown",
-    "interlock.work.threads.listing": "what a person is shown",
+    "interlock.work.threads.reading": "what a person is shown",
     "interlock.work.threads.showing": "what a person is shown",
-    "interlock.work.threads.undoing": "a verb of a person",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faces.programs import RALPH, Result, run_here, run_in_terminal
-from interlock.work.importing.checking import MOST
+from interlock.work.importing.planning import MOST
 from interlock.work.importing.sources import MOST_BYTES
 from interlock.work.threads.spec import parse_spec
 from patience import SECONDS

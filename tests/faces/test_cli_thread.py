@@ -18,7 +18,7 @@ from faces.parsing import parsed
 from faces.programs import SECONDS, Result, Stream, clean_environment, followed, run, run_here, run_in_terminal
 from interlock.faces.cli.main import verbs_of
 from interlock.machine import load_shipped
-from interlock.work.threads.upcoming import next_commands
+from interlock.work.threads.choices import next_commands
 from work.threads.places import Places
 from work.threads.test_seed import STUCK_MENU
 

@@ -216,7 +216,7 @@ def _acted(arena: Field, place: Path, thread: str, presence: Any) -> Told:
 
     from interlock.errors import InterlockError
     from interlock.work.driver.context import DriverContext
-    from interlock.work.gates.person import Person
+    from interlock.work.gates.presence import Person
     from interlock.work.settings.values import Settings
     from interlock.work.threads.verbs import act
 

@@ -13,7 +13,7 @@ from interlock.journal.ids import time_text
 from interlock.work.attention.overview import attention
 from interlock.work.budget import standing
 from interlock.work.driver.agent_run import AgentRequest, end_orphaned_runs, run_agent
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.beginning import begin, roles_of

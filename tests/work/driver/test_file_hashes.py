@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 
 from interlock.work.driver.file_hashes import FileHashes, stamp
-from interlock.work.stories.context import own, own_files
-from interlock.work.stories.loop_cache import LoopCache
+from interlock.work.stories.context import LoopCache, own, own_files
 from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus
 from work.stories.yards import Ground
 

@@ -18,9 +18,8 @@ from interlock.work.driver import loop
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.fold import Fold
 from interlock.work.driver.lease_holders import is_present, process_holder
-from interlock.work.driver.notes import noted
 from interlock.work.driver.record import DriverRecord, take_note
-from interlock.work.driver.step import DriverStep
+from interlock.work.driver.step import DriverStep, noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.settings.values import Settings
 from journal.histories import AGENT, HUMAN, created, reports

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.orchestration.loop import begin as begin_run
 from interlock.work.orchestration.reading import known_run
 from interlock.work.orchestration.verbs import add, resume, stop

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import UsageError
-from interlock.work.importing.checking import checked, in_order
 from interlock.work.importing.forms import FORMS, form_of, parsed
 from interlock.work.importing.imported import Batch, Imported, SkippedItem, SourceFile
+from interlock.work.importing.planning import checked, in_order
 
 from .samples import SAMPLES, sample
 

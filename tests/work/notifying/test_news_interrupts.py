@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from interlock.machine import Event
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.notifying.news import news_of
 from interlock.work.orchestration.loop import begin, drive
 from work.orchestration.playing import ROLES

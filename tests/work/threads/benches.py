@@ -20,8 +20,7 @@ import msgspec
 from interlock.journal import Entry, Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import Presence
+from interlock.work.gates.presence import Person, Presence
 from interlock.work.gates.stage import stage, staged
 from interlock.work.settings.journal_trust import truster
 from interlock.work.settings.values import Settings

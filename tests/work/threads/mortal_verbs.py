@@ -21,12 +21,12 @@ from interlock.errors import InterlockError
 from interlock.journal.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.gates.trust import Key
+from interlock.work.threads.dialogue import polish
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.loop import drive
-from interlock.work.threads.polishing import ask_for
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, new_thread, pause, revise_spec
 from interlock.world.ssh import Signature
 from mortality import LIVED, Fate, MortalStore, say, watch
@@ -78,7 +78,7 @@ def _say(context: DriverContext, id_: str, verb: str) -> None:
         case "pause":
             pause(context, id_, PERSON)
         case "ask for polish":
-            ask_for(context, id_, "write down what it does")
+            polish(context, id_, "write down what it does")
         case "undo":
             undo_reset(context, read_thread(context.journal, id_))
         case _:

@@ -11,8 +11,8 @@ import pytest
 
 from faces.programs import HOOK, clean_environment, run, run_here
 from interlock.errors import InterlockError
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.showing import whole_diff
-from interlock.work.threads.undoing import undo_reset
 from interlock.world import git as verbs
 from work.threads.benches import Bench, Steps, shell
 from world.git.traps import arm, trap

@@ -13,7 +13,7 @@ from msgspec.structs import replace as with_
 from interlock.errors import Conflict
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.gates.stage import staged
 from interlock.work.threads.attending import is_told
 from interlock.work.threads.dialogue import say

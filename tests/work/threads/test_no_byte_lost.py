@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from exhaustive import EXHAUSTIVE
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.record import Thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.world.git import StartingPoint
 from work.threads.benches import Bench, Steps
 from world.git.plans import PLANS, Plan, be_dirty, commit, go_on, whole

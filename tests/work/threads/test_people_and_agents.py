@@ -31,13 +31,12 @@ from interlock.machine import ActorKind, Event, Evidence, load_shipped
 from interlock.machine.check import check
 from interlock.machine.states import shipped_state
 from interlock.work.gates.audit import audit
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import at_terminal
+from interlock.work.gates.presence import Person, at_terminal
 from interlock.work.threads.driver_step import default_config
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, configure, new_thread, pause, revise_spec
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, SPEC, WORK, Bench, Steps, shell
 

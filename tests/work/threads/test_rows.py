@@ -16,11 +16,11 @@ from interlock.machine import ActorKind, Event, Evidence, Transition, load_shipp
 from interlock.machine.form import RefusalForm
 from interlock.machine.model import BUILTIN
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.threads.attending import look, step_of
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.projecting import project
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act
 from seeds.manifest import TRANSITIONS
 from work.threads.benches import AGENT, FAIL, IDLE, Bench, Steps

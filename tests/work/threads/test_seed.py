@@ -12,11 +12,11 @@ import pytest
 from interlock.errors import InterlockError, Refusal
 from interlock.faces.cli.thread_pages import diagnosis_text, menu_lines
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import is_recommended
 from interlock.work.threads.steps import STEPS
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, revise_spec
 from interlock.work.views.thread import thread_view
 from work.threads.benches import DONE, SPEC, Bench, Steps, shell

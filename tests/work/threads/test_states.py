@@ -16,11 +16,11 @@ from faces.parsing import parsed
 from interlock.machine import ActorKind, load_shipped
 from interlock.machine.load import compile_machine, definition_path, parse
 from interlock.machine.states import onward_event, target_of
+from interlock.work.threads.choices import next_command, next_commands
 from interlock.work.threads.decisions import event_of
 from interlock.work.threads.phases import carried
 from interlock.work.threads.record import Thread
 from interlock.work.threads.steps import STEPS
-from interlock.work.threads.upcoming import next_command, next_commands
 from interlock.work.tickets.threads import pause_events
 
 ROOT = Path(__file__).parents[3]

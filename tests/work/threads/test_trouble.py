@@ -11,10 +11,9 @@ from interlock.errors import InterlockError
 from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import pause as pause_story
 from interlock.work.stories.verbs import steerable
-from interlock.work.threads.dialogue import say
-from interlock.work.threads.polishing import ask_for
+from interlock.work.threads.dialogue import polish, say
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.record import Thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import revise_spec
 from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, WaitingClock, shell
 from work.threads.places import Places, drive_until
@@ -277,13 +276,13 @@ def test_polish_by_an_agent_is_proven_again_and_done_only_on_the_branch(places: 
     bench.play([shell("echo notes > NOTES"), {"finish": True}], BROKEN)
     journal = bench.open()
     try:
-        ask_for(bench.context(journal), id_, "write notes")
+        polish(bench.context(journal), id_, "write notes")
         with pytest.raises(InterlockError) as caught:
-            ask_for(bench.context(journal), id_, "write more")
+            polish(bench.context(journal), id_, "write more")
         assert caught.value.code == "agent_failed"
         bench.git("switch", "-q", "main")
         with pytest.raises(InterlockError) as caught:
-            ask_for(bench.context(journal), id_, "write more")
+            polish(bench.context(journal), id_, "write more")
         assert caught.value.code == "wrong_branch"
     finally:
         journal.close()

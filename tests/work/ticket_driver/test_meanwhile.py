@@ -15,7 +15,7 @@ from interlock.errors import Conflict, InterlockError
 from interlock.journal import Holder
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.driver.lease_holders import is_present
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.gates.stage import staged
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.verbs import act, revise_spec

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from interlock.errors import InterlockError
 from interlock.work.settings.values import Settings
 from interlock.work.verification.counting import checks, number_of_tests, skips
-from interlock.work.verification.globs import matching
+from interlock.work.verification.protecting import matching
 from interlock.work.verification.request import VerificationPlan, name_of, plan_of
 from interlock.work.verification.runners import part_that_differs, used_by
 

@@ -12,8 +12,7 @@ import pytest
 from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import Presence
+from interlock.work.gates.presence import Person, Presence
 from interlock.work.threads.loop import drive
 from interlock.work.threads.verbs import act, gate_at
 from interlock.work.views.encoding import as_data

@@ -54,7 +54,7 @@ def _resume(call: CommandCall) -> None:
 
 def _drive_only(call: CommandCall) -> None:
     """Let a run go on by itself as far as it can; it decides nothing. The dashboard starts this one."""
-    from interlock.work.gates.person import must_be_person
+    from interlock.work.gates.presence import must_be_person
     from interlock.work.orchestration.reading import known_run
     from interlock.work.orchestration.verbs import steerable
 

@@ -18,7 +18,7 @@ from interlock.world.repository import exclude_state, find_root, state_directory
 if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.machine import Machine
-    from interlock.work.gates.person import Person
+    from interlock.work.gates.presence import Person
     from interlock.work.sessions.verbs import Caller
     from interlock.work.settings.accepted import SettingsStatus
     from interlock.work.settings.values import Settings
@@ -241,8 +241,7 @@ def caller_of(call: CommandCall, place: Workspace) -> Caller:
 def person_of(call: CommandCall, place: Workspace) -> Person:
     """Whoever is at the keyboard, and how they prove to be a person."""
     from interlock.work.gates.approval import vouch
-    from interlock.work.gates.person import Person
-    from interlock.work.gates.presence import Presence, at_terminal
+    from interlock.work.gates.presence import Person, Presence, at_terminal
     from interlock.world.people import is_at_terminal
 
     def presence() -> Presence:

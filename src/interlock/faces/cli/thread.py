@@ -29,7 +29,7 @@ def _show(call: CommandCall) -> None:
 def _list(call: CommandCall) -> None:
     from interlock.faces.cli.thread_pages import show_list
     from interlock.machine import load_shipped
-    from interlock.work.threads.listing import listed
+    from interlock.work.threads.reading import listed
 
     with readable(call) as place:
         rows = listed(place.journal, place.state_directory)
@@ -130,7 +130,7 @@ def _context(call: CommandCall) -> None:
 def _polish(call: CommandCall) -> None:
     """Add docs and tests by hand or by an agent, and prove it again."""
     from interlock.work.threads.decisions import begin_polishing
-    from interlock.work.threads.polishing import ask_for
+    from interlock.work.threads.dialogue import polish
     from interlock.work.threads.verbs import act
     from interlock.world.agents.adopting import adopting
 
@@ -142,7 +142,7 @@ def _polish(call: CommandCall) -> None:
         if given.ask:
             listen(here, id_)
             with adopting():
-                ask_for(context, id_, given.ask)
+                polish(context, id_, given.ask)
         if given.done:
             act(context, id_, person, "polished")
             drive_thread(here, id_)
@@ -179,8 +179,8 @@ def _review(call: CommandCall) -> None:
 
 def _undo(call: CommandCall) -> None:
     """Bring back what a reset put away: files, index and branch. The thread's state stays."""
+    from interlock.work.threads.effects import undo_reset
     from interlock.work.threads.reading import read_thread
-    from interlock.work.threads.undoing import undo_reset
     from interlock.work.threads.verbs import must_be_person
 
     with open_driver_session(call) as here:

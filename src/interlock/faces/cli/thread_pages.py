@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from interlock.faces.cli.looks import shade
 from interlock.faces.cli.output import Output, clean, one_line
 from interlock.faces.cli.styled import Text
-from interlock.work.threads.upcoming import next_commands
+from interlock.work.threads.choices import next_commands
 
 if TYPE_CHECKING:
     from interlock.machine import Machine
-    from interlock.work.threads.child import ChildView
+    from interlock.work.threads.children import ChildView
     from interlock.work.threads.record import Diagnosis, Thread
     from interlock.work.views.thread import ThreadView
 

@@ -37,8 +37,7 @@ def _told_of(id_: str) -> Callable[[Entry], bool]:
 
 def which_thread(call: CommandCall, place: Workspace, *, looks: bool = False) -> str:
     """The thread that is named, or the active one. A verb that only `looks` takes the newest where none is active."""
-    from interlock.work.threads.active import active_thread, decided_thread
-    from interlock.work.threads.reading import find_thread
+    from interlock.work.threads.reading import active_thread, decided_thread, find_thread
 
     given = getattr(call.arguments, "thread", None)
     if given:

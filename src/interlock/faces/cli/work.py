@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from interlock.faces.cli.console import Reporter
     from interlock.journal import Journal
     from interlock.machine import Actor
-    from interlock.work.gates.person import Person
-    from interlock.work.gates.presence import Presence
+    from interlock.work.gates.presence import Person, Presence
     from interlock.work.gates.trust import Key
     from interlock.work.ticket_driver.loop import TicketResult
     from interlock.world.ssh import Signature

@@ -22,8 +22,7 @@ from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.spawn import Drivers
 from interlock.work.gates.approval import refused_attempt
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import AtTerminal
+from interlock.work.gates.presence import AtTerminal, Person
 from interlock.work.settings.values import Settings
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import gate_at

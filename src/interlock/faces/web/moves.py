@@ -18,8 +18,8 @@ from interlock.work.sessions.verbs import Caller
 from interlock.work.stories import verbs as stories
 from interlock.work.stories.reading import known_loop
 from interlock.work.threads.decisions import choose_configuration, looks_first, wants_driver
+from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.reading import find_thread, read_thread
-from interlock.work.threads.undoing import undo_reset
 from interlock.work.threads.verbs import act, add_context, gate_at, new_thread, pause, revise_spec
 from interlock.work.tickets.merged import handoff_here
 from interlock.work.tickets.numbers import find_ticket, known_ticket

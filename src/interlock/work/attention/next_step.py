@@ -21,7 +21,7 @@ from interlock.work.driver.agent_failures import hindrance_of, remedy, waiting_t
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
-from interlock.work.threads.upcoming import next_command
+from interlock.work.threads.choices import next_command
 from interlock.work.ticket_driver.stages import StageKind, stage_of, too_large
 from interlock.work.tickets.advice import command_of, possible
 from interlock.work.tickets.audit import is_move

@@ -1,7 +1,6 @@
 """The demo: a ticket from Backlog to a merged commit, in a repository made for it. Only the agents play scripts.
 
-    scenes          what it is made of
-    cast            who plays
+    scenes          what it is made of, and who plays
     project         the repository, its tests, and what the agents play
     tickets         three tickets, and an agent that the hook holds to what it reports
     way             `ralph work`: the pipeline, a driver that dies, a loop that lies twice, a review, a commit

@@ -14,8 +14,7 @@ from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.demo.project import Project
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import Presence
+from interlock.work.gates.presence import Person, Presence
 from interlock.work.ticket_driver.loop import drive_ticket
 from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.world.repository import STATE_DIRECTORY

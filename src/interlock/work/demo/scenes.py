@@ -8,10 +8,12 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.journal import Journal, Recorded
-from interlock.machine import Event
+from interlock.machine import Actor, ActorKind, Channel, Event
 from interlock.machine.model import NOTED, OBSERVED
 
 __all__ = [
+    "AGENT",
+    "PERSON",
     "Hook",
     "Hooked",
     "Lookup",
@@ -23,6 +25,9 @@ __all__ = [
     "Showed",
     "moves_since",
 ]
+
+PERSON = Actor(ActorKind.HUMAN, "ada@example.org", Channel.DEMO)
+AGENT = Actor(ActorKind.AGENT, "claude", Channel.DEMO)
 
 
 class SceneHeading(msgspec.Struct, frozen=True):

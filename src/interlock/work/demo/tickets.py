@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 
 from interlock.journal import Journal, Transaction
 from interlock.machine import load_shipped
-from interlock.work.demo.cast import AGENT, PERSON
-from interlock.work.demo.scenes import Hook, Hooked, Lookup, Scene, SceneHeading, SceneMove, moves_since
+from interlock.work.demo.scenes import AGENT, PERSON, Hook, Hooked, Lookup, Scene, SceneHeading, SceneMove, moves_since
 from interlock.work.sessions.verbs import Caller, complete, update
 from interlock.work.sessions.verbs import create as begin
 from interlock.work.tickets.numbers import number_of

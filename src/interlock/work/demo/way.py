@@ -6,16 +6,25 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, Channel, Event
-from interlock.work.demo.cast import AGENT, agent
 from interlock.work.demo.driver_contexts import context_of, walk_until
 from interlock.work.demo.project import Project
-from interlock.work.demo.scenes import Saw, Scene, SceneHeading, SceneMove, SceneRefusal, Showed, moves_since
+from interlock.work.demo.scenes import (
+    AGENT,
+    Saw,
+    Scene,
+    SceneHeading,
+    SceneMove,
+    SceneRefusal,
+    Showed,
+    moves_since,
+)
 from interlock.work.demo.scripts import HALF, HAS_IT, OTHER_TRIED, RIGHT, builder, judge, pipeline
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import Presence, at_terminal
+from interlock.work.gates.presence import Person, Presence, at_terminal
 from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
@@ -105,7 +114,7 @@ class _Play:
     def _hear(self, what: object) -> None:
         """While one agent has the ticket, another tries to take it."""
         if isinstance(what, Said) and what.text == HAS_IT:
-            other = agent("codex")
+            other = replace(AGENT, id="codex")
             session = self._journal.transact(
                 create(Caller(other), ticket=str(self._number), role="onlooker")
             ).session_id

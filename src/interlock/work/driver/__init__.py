@@ -5,15 +5,12 @@ ports             the world, as a driver reaches it: agents, git, verifiers, fil
 agent_run         one run of one agent, as a session with a budget
 agent_turn        choose an agent, wait for limits, and what is noted of its run
 agent_failures    failures of agents: how long to wait, and what a person is told
-transient_errors  whether a failure may pass without a change
-readiness         prerequisites that no agent can fix, checked before the first one
-loop              `drive`: one loop for every `system`; `step` is what a step of it is given
+readiness         prerequisites that no agent can fix, and loops and runs that only their thread controls
+loop              `drive`: one loop for every `system`; `step` is what a step of it is given, and its notes
 record, fold      what an instance's entries add up to: the part that all systems share, and how it is kept up to date
-notes             entries that record something and move nothing
 driver_lease      the right to drive an instance; `lease_holders` are the processes that hold leases
 interrupts        Ctrl+C, and a person's decision in the journal
 spawn             drivers as processes that the dashboard starts, and why one of them failed
-thread_owned      loops and runs that only their thread controls
 open_repository   a repository that stays open for git between two steps
 file_hashes       hashes of files that are read again only if they changed
 transcripts       the output of agents, for people

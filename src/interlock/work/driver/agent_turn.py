@@ -17,7 +17,7 @@ from interlock.machine import Event
 from interlock.work.driver.agent_failures import clock, unavailable, unusable
 from interlock.work.driver.agent_run import AgentRun
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.result import UNUSABLE, Ending, FailedAgent
 

@@ -1,4 +1,4 @@
-"""One step of a driver: an instance in one state, its context, and the right to drive it."""
+"""One step of a driver: an instance in one state, its context, the right to drive it, and the notes that it writes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 
 from interlock.journal import Entry, Journal, Lease, Transaction
-from interlock.machine import Event, Machine, Snapshot
+from interlock.machine import Actor, Event, Evidence, Machine, Snapshot
 from interlock.machine.model import NOTED, OBSERVED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.fold import Fold
-from interlock.work.driver.notes import noted
 from interlock.work.driver.record import DriverRecord
+from interlock.work.sessions.verbs import DRIVER
 
-__all__ = ["DriverStep", "is_moved"]
+__all__ = ["DriverStep", "is_moved", "noted"]
 
 C = TypeVar("C", bound=DriverContext)
 R = TypeVar("R", bound=DriverRecord)
@@ -66,3 +66,9 @@ class DriverStep(msgspec.Struct, Generic[C, R], frozen=True):
 def is_moved(later: Sequence[Entry]) -> bool:
     """True if one of these entries moved the instance, and did not only note or observe something."""
     return any(one.event not in (NOTED, OBSERVED) for one in later)
+
+
+def noted(type_: str, actor: Actor = DRIVER, /, **data: Any) -> Event:
+    """Return the event of a note, which moves nothing; structs, tuples and enums in its data become plain JSON."""
+    plain = msgspec.json.decode(msgspec.json.encode({"type": type_, **data}))
+    return Event(NOTED, actor, evidence=Evidence(data=plain))

@@ -10,9 +10,8 @@ from interlock.errors import Refusal
 from interlock.journal import Lease, Transaction
 from interlock.machine import Event
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
 from interlock.work.driver.record import PAUSED
-from interlock.work.driver.step import DriverStep
+from interlock.work.driver.step import DriverStep, noted
 
 __all__ = ["AfterCommit", "NoEvent", "StepFunction", "StepResult", "System", "interrupt_events"]
 

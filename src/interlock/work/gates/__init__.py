@@ -1,7 +1,6 @@
 """Gates: what only a person may pass, and how anybody can see afterwards that a person did.
 
-    presence      who is there: a person at a terminal
-    person        the caller who decides, and how they prove that they are a person
+    presence      the caller who decides, and how they prove that they are a person at a terminal
     display       what they are shown: all of it, in a frame
     stage         who is there in tests and in the demo, for repositories that they made themselves
     statement     what a person approves, byte for byte

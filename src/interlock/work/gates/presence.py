@@ -10,7 +10,7 @@ import os
 import select
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -27,7 +27,7 @@ from interlock.world.people import is_at_terminal, who_calls
 from interlock.world.processes import UNKNOWN, calling_agent
 from interlock.world.ssh import Guard, Signature, private_half_of, read_public_key, sign
 
-__all__ = ["AtTerminal", "Presence", "answered", "at_terminal", "present", "tell_terminal"]
+__all__ = ["AtTerminal", "Person", "Presence", "answered", "at_terminal", "must_be_person", "present", "tell_terminal"]
 
 _TERMINAL = "/dev/tty"
 _SECONDS = 600.0
@@ -269,3 +269,20 @@ def _line(terminal: int, deadline: float) -> str | None:
             return None
         typed += chunk
     return typed.decode("utf-8", "replace").removesuffix("\n")
+
+
+class Person(msgspec.Struct, frozen=True):
+    """The caller of a verb, and how they prove that they are there."""
+
+    actor: Actor
+    presence: Callable[[], Presence]
+    """A proof of presence for a gate; raises where there is none."""
+    is_at_terminal: Callable[[], bool]
+    vouch: Callable[[str, str], None] = lambda id_, name: None
+    """Proves the person for one move of one instance, where a terminal proves nothing; raises otherwise."""
+
+
+def must_be_person(actor: Actor, does: str, instead: str) -> None:
+    """Refuse what only people decide; `instead` is what an agent can do."""
+    if actor.kind != ActorKind.HUMAN:
+        raise Refusal("person_needed", f"Only a person {does}, and this is an agent.", instead)

@@ -13,7 +13,7 @@ from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.changes import is_too_long

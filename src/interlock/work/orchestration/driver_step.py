@@ -13,9 +13,8 @@ from interlock.work.driver.agent_failures import clock, prose
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
 from interlock.work.driver.record import PAUSED
-from interlock.work.driver.step import DriverStep
+from interlock.work.driver.step import DriverStep, noted
 from interlock.work.formats.quoting import sayable
 from interlock.work.orchestration.answers import MAX_SAID, Complaint, read_answer
 from interlock.work.orchestration.contracts import Answer, Input, Role, schema_of

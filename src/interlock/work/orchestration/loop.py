@@ -13,7 +13,7 @@ from interlock.machine.model import NOTED
 from interlock.work.driver import loop as driver
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_driver_lease
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult, interrupt_events
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.formats.quoting import shown
 from interlock.work.orchestration.contracts import (

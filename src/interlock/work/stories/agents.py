@@ -19,8 +19,7 @@ from interlock.work.stories.stories import Story, StoryCriterion, Subtask
 from interlock.work.stories.stuck import Facts, standstill
 from interlock.work.stories.testing import log_path
 from interlock.work.verification.counting import counted
-from interlock.work.verification.globs import matching
-from interlock.work.verification.protecting import Touched
+from interlock.work.verification.protecting import Touched, matching
 from interlock.work.verification.receipt import losses
 from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.promise import promise

@@ -15,15 +15,17 @@ from interlock.journal import Lease
 from interlock.machine import Actor
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.file_hashes import stamp
-from interlock.work.driver.notes import noted
+from interlock.work.driver.file_hashes import FileHashes, stamp
+from interlock.work.driver.open_repository import OpenRepository
 from interlock.work.driver.ports import Files
+from interlock.work.driver.step import noted
 from interlock.work.formats.quoting import shown
-from interlock.work.stories.loop_cache import LoopCache, Owned
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
+from interlock.work.stories.progress_file import ProgressFile
 from interlock.work.stories.stories import Story
 from interlock.work.stories.story_files import parse_story
+from interlock.work.stories.unsent import LoopMemory
 from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.assignment import TimeOuts
 from interlock.world.memory import Memory
@@ -32,6 +34,8 @@ __all__ = [
     "DRIVER",
     "PROMISES",
     "Limits",
+    "LoopCache",
+    "Owned",
     "StoryContext",
     "StoryFiles",
     "known_stories",
@@ -73,6 +77,28 @@ class Limits(msgspec.Struct, frozen=True):
     day_usd: float = 0.0
     stuck_after: int = 3
     """How many tasks may fail alike, one after the other."""
+
+
+class Owned(msgspec.Struct):
+    """The loop's own files, with what they were found by: the stories, and the directories as they were."""
+
+    stories: tuple[StoryProgress, ...]
+    places: tuple[str, ...]
+    stamp: object = None
+    files: tuple[str, ...] = ()
+
+
+class LoopCache(OpenRepository):
+    """What a driver need not find out again from step to step, each with what tells whether it still holds."""
+
+    progress_file: ProgressFile = msgspec.field(default_factory=ProgressFile)
+    """`progress.txt` as it was last."""
+    seen: FileHashes = msgspec.field(default_factory=FileHashes)
+    copies: dict[str, str] = msgspec.field(default_factory=dict)
+    """The hashes of the copies of guarded files that this driver has made."""
+    own: Owned | None = None
+    memories: dict[str, LoopMemory] = msgspec.field(default_factory=dict)
+    """The memory events of each loop of the repository, as far as they were read."""
 
 
 class StoryContext(DriverContext, frozen=True, eq=False, kw_only=True):

@@ -16,7 +16,7 @@ from interlock.errors import Refusal
 from interlock.journal import Transaction
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import AfterCommit
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -14,12 +15,11 @@ from interlock.machine import Event, Evidence
 from interlock.work.driver import loop as driver
 from interlock.work.driver.driver_lease import hold_driver_lease
 from interlock.work.driver.fold import Fold
+from interlock.work.driver.readiness import refuse_on_a_threads_branch
 from interlock.work.driver.system import AfterCommit, NoEvent, StepFunction, StepResult, interrupt_events
-from interlock.work.driver.thread_owned import refuse_on_a_threads_branch
 from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
 from interlock.work.stories.driver_step import StoryStep
-from interlock.work.stories.ending import ending
 from interlock.work.stories.files import move, settle, sweep_up
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import StoryStatus
@@ -30,7 +30,7 @@ from interlock.work.stories.replay import loop_of, take
 from interlock.work.stories.runs import pause
 from interlock.work.stories.steps import STEPS
 
-__all__ = ["LoopResult", "begin", "drive"]
+__all__ = ["LoopResult", "begin", "drive", "ending"]
 
 
 class LoopResult(msgspec.Struct, frozen=True):
@@ -124,3 +124,26 @@ class _LoopSystem(msgspec.Struct, frozen=True):
 
     def close(self) -> None:
         self.context.cache.shut()
+
+
+def ending(loop: Loop) -> str:
+    """The last words of a loop that has ended, beginning with its promise."""
+    match loop.outcome:
+        case "all_complete":
+            return f"<promise>COMPLETED</promise>\n\n{_summary(loop)}"
+        case "only_blocked_left":
+            needs = "\n".join(f"- {story}: {reason}" for story, reason in loop.needs.items())
+            return f"<promise>BLOCKED</promise>\n\nA person is needed:\n{needs}\n\n{_summary(loop)}"
+    return f"<promise>SETUP_REQUIRED</promise>\nExplanation: {loop.explanation}"
+
+
+def _summary(loop: Loop) -> str:
+    done = sum(one.status is StoryStatus.COMPLETE for one in loop.progress.stories)
+    elapsed = datetime.fromisoformat(loop.updated) - datetime.fromisoformat(loop.started)
+    return (
+        "Summary:\n"
+        f"- Stories completed: {done}\n"
+        f"- Total iterations: {loop.iteration}\n"
+        f"- Final commit: {loop.last_commit or 'none'}\n"
+        f"- Time elapsed: {str(elapsed).partition('.')[0]}"
+    )

@@ -9,8 +9,8 @@ from interlock.errors import Refusal
 from interlock.machine import Event
 from interlock.work.driver.agent_run import AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import NoAgent, account, choose, resting
-from interlock.work.driver.notes import noted
 from interlock.work.driver.record import PAUSED, OpenRun
+from interlock.work.driver.step import noted
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.plan import task_name

@@ -7,7 +7,6 @@ from typing import Any
 
 from interlock.errors import InterlockError, Refusal
 from interlock.work.driver.system import StepFunction, StepResult
-from interlock.work.driver.transient_errors import is_transient_error
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.agents import judged, worked
@@ -18,7 +17,7 @@ from interlock.work.stories.files import guard, put_back
 from interlock.work.stories.progress import FILE, Progress
 from interlock.work.stories.remembering import recall, remember
 from interlock.work.stories.replay import fresh
-from interlock.work.stories.stuck import first_line, standstill
+from interlock.work.stories.stuck import first_line, is_transient_error, standstill
 from interlock.work.stories.testing import tested
 from interlock.world.memory import EventType
 

@@ -13,8 +13,12 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["Facts", "NoProgress", "failing_tests", "fingerprint", "first_line", "standstill"]
+__all__ = ["Facts", "NoProgress", "failing_tests", "fingerprint", "first_line", "is_transient_error", "standstill"]
 
+_TRANSIENT: Final = (
+    *("timed out", "timeout", "connection refused", "connection reset"),
+    *("temporarily unavailable", "503 ", "econn"),
+)
 _MOST: Final = 200
 _WIDTH: Final = 200
 _SHOWN: Final = 3
@@ -132,3 +136,9 @@ def fingerprint(output: str) -> str:
     """An output by hash, without what is never the same twice: times, durations, addresses, temporary files."""
     plain = " ".join(re.sub(_PASSING_BY, "", output).split())
     return sha256(plain.encode("utf-8", "replace")).hexdigest()
+
+
+def is_transient_error(failure: str) -> bool:
+    """Whether a failure may pass by itself: a network, a database or a service that did not answer."""
+    said = failure.casefold()
+    return any(word in said for word in _TRANSIENT)

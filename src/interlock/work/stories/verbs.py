@@ -10,8 +10,8 @@ from interlock.errors import NotFound, UsageError
 from interlock.journal import Journal
 from interlock.machine import Actor, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.driver.thread_owned import driven_by
-from interlock.work.gates.person import must_be_person
+from interlock.work.driver.readiness import driven_by
+from interlock.work.gates.presence import must_be_person
 from interlock.work.stories.limits import LIMITS
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import Progress, StoryProgress, StoryStatus

@@ -5,6 +5,10 @@ A child is an instance of its own, below the thread. That it has met its goal is
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+
 from interlock.errors import Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
@@ -12,12 +16,11 @@ from interlock.machine.model import SUPERSEDED
 from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.system import NoEvent, StepResult
-from interlock.work.threads.child import Child, ChildView
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import misplaced, overdrawn
 from interlock.work.threads.record import Thread
 
-__all__ = ["CHILDREN", "close_left", "run_child", "shown_child"]
+__all__ = ["CHILDREN", "Child", "ChildPart", "ChildView", "close_left", "run_child", "shown_child"]
 
 CHILDREN = ("story", "orchestrator")
 """The names of these drivers, which are those of their machines."""
@@ -99,3 +102,39 @@ def shown_child(journal: Journal, thread: Thread) -> ChildView | None:
     known = journal.instance(thread.child)
     state, parts = _child(known.machine).parts(journal, known.id)
     return ChildView(known.machine, known.id, state, known.outcome, parts)
+
+
+class ChildPart(msgspec.Struct, frozen=True):
+    """One piece of a child's work: a story or a task, and where it stands."""
+
+    id: str
+    mark: str
+    text: str
+
+
+class Child(msgspec.Struct, frozen=True):
+    """One kind of child."""
+
+    machine: str
+    begin: Callable[[ThreadStep], str]
+    """A new one, with the work that the thread has for it; noted as the thread's child."""
+    hindrance: Callable[[ThreadStep], str | None]
+    """Why it must not go on before a person has looked; None where nothing is in its way."""
+    fits: Callable[[ThreadStep, str], bool]
+    """Whether one that is under way still is what the thread wants, or is to be closed for a new one."""
+    wake: Callable[[ThreadStep, str], None]
+    """Let one go on that rests by itself: a person has decided so."""
+    drive: Callable[[ThreadStep, str], StepResult]
+    """Drive it as far as it goes, and return what that means for the thread."""
+    parts: Callable[[Journal, str], tuple[str, tuple[ChildPart, ...]]]
+    """The state it is in, and its work."""
+
+
+class ChildView(msgspec.Struct, frozen=True):
+    """A child as people see it."""
+
+    machine: str
+    id: str
+    state: str
+    outcome: str | None
+    parts: tuple[ChildPart, ...]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Final
 
 import msgspec
 
 from interlock.machine import ActorKind, Machine
+from interlock.machine.form import NextCommand
 from interlock.machine.states import shipped_state, target_of
 
-__all__ = ["GATE_EVENTS", "Choice", "PersonNeed", "choices", "need_of", "resets_files"]
+__all__ = ["GATE_EVENTS", "Choice", "PersonNeed", "choices", "need_of", "next_command", "next_commands", "resets_files"]
 
+_NEXT_IF_DRIVEN: Final = NextCommand("ralph thread pause {id}", "pause the loop")
 _TERMINAL: Final = frozenset({"reject", "revise", "reconfigure", "resume", "withdraw"})
 _CHECKPOINTS: Final = frozenset({("Stuck", "abandon")})
 """The moves that need a person at a terminal in one state only."""
@@ -139,3 +141,15 @@ def resets_files(machine: Machine, state: str, event: str) -> bool:
     """True if a person's move puts the files back to where the thread began."""
     rules = machine.rules.get((state, event, ActorKind.HUMAN), ())
     return any(rule.transition is not None and _RESET in rule.transition.effects for rule in rules)
+
+
+def next_commands(state: str, *, is_driven: bool = False) -> Sequence[NextCommand]:
+    """What a person can run for a thread, the likeliest first; `{id}` is the thread. None once it has ended."""
+    known = shipped_state("thread", state)
+    return [_NEXT_IF_DRIVEN] if is_driven and known.pause else known.next
+
+
+def next_command(state: str, thread: str) -> str:
+    """What to type for a thread that nobody drives."""
+    found = [one.command for one in next_commands(state)] or ["ralph thread show {id}"]
+    return found[0].replace("{id}", thread[-6:])

@@ -14,7 +14,7 @@ from interlock.errors import UsageError
 from interlock.machine import Machine, load_shipped
 from interlock.machine.states import target_of
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.record import Config, Thread

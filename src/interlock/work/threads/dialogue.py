@@ -1,4 +1,4 @@
-"""Drafting: a person and an agent talk, and a spec comes of it."""
+"""Agents that a person asks: one talks about the spec while it is drafted, one polishes before the review."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from interlock.work.driver.agent_run import not_answered
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads import prompts
 from interlock.work.threads.attending import attending, step_of
+from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.iterating import misplaced
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import SpecMessage, Thread
 from interlock.work.threads.spec import template
@@ -18,7 +20,7 @@ from interlock.work.threads.verbs import revise_spec
 from interlock.world.agents.result import Ending
 from interlock.world.redaction import redacted
 
-__all__ = ["say"]
+__all__ = ["polish", "say"]
 
 _MAX_SAID = 20_000
 
@@ -61,3 +63,20 @@ def _said(actor: Actor, message: SpecMessage) -> Event:
     if message.agent is not None:
         data["agent"] = message.agent
     return Event(NOTED, actor, evidence=Evidence(data=data))
+
+
+def polish(context: DriverContext, id_: str, wanted: str) -> None:
+    """Let an agent polish docs, tests and code once; what it changed is proven again before anybody reviews it."""
+    with attending(context, id_) as held:
+        _polish(step_of(held.context, id_, held.lease), wanted)
+
+
+def _polish(step: ThreadStep, wanted: str) -> None:
+    wrong = misplaced(step)
+    if wrong is not None:
+        raise Refusal("wrong_branch", f"Nothing is polished: {wrong}.", "Mend that first.")
+    agent = step.context.agent(step.config.agents[0])
+    log = step.runs / f"polish-{step.thread.version}.log"
+    heard = step.run_agent(agent, "polisher", prompts.polish(step.thread, wanted), log)
+    if heard.result.ending is not Ending.FINISHED:
+        raise not_answered(agent.title, heard, "Look at what it left, then go on with `ralph thread polish`.")

@@ -14,8 +14,7 @@ from interlock.work.driver.agent_failures import prose
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
 from interlock.work.driver.agent_turn import account, resting
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
-from interlock.work.driver.step import DriverStep
+from interlock.work.driver.step import DriverStep, noted
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
 from interlock.work.settings.values import Settings

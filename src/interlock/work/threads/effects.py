@@ -1,21 +1,29 @@
-"""What a thread does to the repository: going back to the baseline, and the one commit at the end.
+"""What a thread does to the repository: going back to the baseline and undoing that, and the one commit at the end.
 
-Each was begun by a move that is in the journal; done again after a crash, it finds what it did, and settles it.
+An effect was begun by a move that is in the journal; done again after a crash, it finds what it did, and settles it.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, NotFound
 from interlock.machine import Event, Evidence
 from interlock.machine.model import EFFECT_SETTLED
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.context import DriverContext
 from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.record import Thread
+from interlock.work.threads.spec import Spec
+from interlock.world.characters import is_hidden
 from interlock.world.git import StartingPoint
 
-__all__ = ["settle_effects"]
+__all__ = ["commit_message", "settle_effects", "undo_reset"]
+
+_SUBJECT = 72
+_WIDTH = 72
 
 
 def settle_effects(step: ThreadStep) -> bool:
@@ -63,3 +71,41 @@ _EFFECTS: Mapping[str, Callable[[ThreadStep], dict[str, Any]]] = {
     "reset_workspace": _reset_workspace,
     "git_commit": _git_commit,
 }
+
+
+def undo_reset(context: DriverContext, thread: Thread, name: str | None = None) -> str:
+    """Bring back what was kept last, or under a name, and return the name; it moves no state."""
+    known = thread.kept
+    if not known or (name is not None and name not in known):
+        listed = f"There is: {', '.join(known)}." if known else "Nothing was put away of this thread."
+        raise NotFound("nothing_kept", f"Nothing is kept under {name!r}." if name else "Nothing is kept.", listed)
+    chosen = name or known[-1]
+    context.git.undo(context.root, chosen)
+    return chosen
+
+
+def commit_message(thread: Thread, spec: Spec, receipt: dict[str, Any], receipt_hash: str) -> str:
+    """The message of the commit (PURE): a subject, the goal, what was proven, and where each of it is on record."""
+    revision = thread.revision
+    assert revision is not None
+    subject = " ".join(thread.title.split())
+    if len(subject) > _SUBJECT:
+        subject = textwrap.shorten(subject, _SUBJECT, placeholder=" …")
+    parts = [subject]
+    if spec.goal:
+        parts.append(_wrapped(spec.goal))
+    criteria = "\n".join(_wrapped(one["text"], "- ") for one in receipt["criteria"] if one["met"])
+    if criteria:
+        parts.append(criteria)
+    parts.append(
+        f"Thread: {thread.id}\n"
+        f"Spec: v{revision.number} sha256:{revision.sha256}\n"
+        f"Receipt: sha256:{receipt_hash}\n"
+        f"Tree: {receipt['tree']}"
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(text: str, lead: str = "") -> str:
+    plain = " ".join("".join(" " if is_hidden(one) else one for one in text).split())
+    return textwrap.fill(plain, _WIDTH, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.orchestration.beginning import begin, role_hashes, roles_of, session_name, with_edits
 from interlock.work.orchestration.contracts import Role
@@ -20,8 +20,8 @@ from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
-from interlock.work.threads.child import Child, ChildPart
 from interlock.work.threads.child_spending import ChildSpending
+from interlock.work.threads.children import Child, ChildPart
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import keep_iteration, spec_of
 

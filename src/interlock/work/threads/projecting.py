@@ -10,7 +10,6 @@ from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.times import seconds_of, text_of
-from interlock.work.threads.active import named_thread
 from interlock.work.threads.conversation import ConversationHeader, Message, Speaker, title_of
 from interlock.work.threads.phases import (
     BaselineView,
@@ -29,6 +28,7 @@ from interlock.work.threads.phases import (
 )
 from interlock.work.threads.projection import ThreadProjection, project_active
 from interlock.work.threads.projection import project as write_files
+from interlock.work.threads.reading import named_thread
 from interlock.work.threads.record import Thread
 from interlock.work.threads.replay import take
 from interlock.work.threads.runs import RunFile, RunIteration, written_run

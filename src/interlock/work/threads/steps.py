@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from interlock.journal import Transaction
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_run import DRIVER, not_answered
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
 from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.effects import commit_message
 from interlock.work.threads.iterating import iterate, spec_of
-from interlock.work.threads.message import commit_message
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
 from interlock.world.agents.result import Ending

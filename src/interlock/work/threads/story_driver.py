@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlock.journal import Journal, Transaction
 from interlock.work.driver.context import DriverContext
-from interlock.work.driver.notes import noted
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.context import StoryContext, note, read_text, write_text
 from interlock.work.stories.loop import begin, drive
@@ -17,8 +17,8 @@ from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus
 from interlock.work.stories.progress_file import parse, template, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
-from interlock.work.threads.child import Child, ChildPart
 from interlock.work.threads.child_spending import ChildSpending
+from interlock.work.threads.children import Child, ChildPart
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import spec_of
 

@@ -20,15 +20,13 @@ from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.gates.approval import approval, refused_attempt
-from interlock.work.gates.person import Person
-from interlock.work.gates.presence import Presence
-from interlock.work.threads.active import ACTIVE, named_thread
+from interlock.work.gates.presence import Person, Presence
 from interlock.work.threads.attending import look, step_of
 from interlock.work.threads.children import close_left
 from interlock.work.threads.choices import GATE_EVENTS, PersonNeed, need_of
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.projecting import project
-from interlock.work.threads.reading import read_thread
+from interlock.work.threads.reading import ACTIVE, named_thread, read_thread
 from interlock.work.threads.record import Config, Thread
 from interlock.work.threads.replay import thread_of
 from interlock.work.threads.ticket_link import check_ticket, open_for

@@ -3,7 +3,6 @@
     stages         PURE: what comes next for a ticket, by its machine
     command_stage  one command of the pipeline, as an agent's session
     thread_stage   the thread of a ticket: its spec from the plan, and the moves between the gates
-    readiness      prerequisites that no agent can fix, checked before the first one
     loop           `drive_ticket`: one stage after the other, until a person is needed or the ticket has ended
 
 Nothing is kept here: each round reads the journal, so that calling `drive_ticket` again continues where it was.

@@ -17,15 +17,16 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import DriverLease, hold_lease
 from interlock.work.driver.fold import Fold
 from interlock.work.driver.lease_holders import lease_name
+from interlock.work.driver.readiness import missing_program, nameless
 from interlock.work.driver.record import DriverRecord
 from interlock.work.driver.step import DriverStep
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.attending import is_told as thread_is_told
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.verbs import act
 from interlock.work.ticket_driver.command_stage import run_command
-from interlock.work.ticket_driver.readiness import hindered
 from interlock.work.ticket_driver.stages import StageKind, WorkStop, stage_of, too_large
 from interlock.work.ticket_driver.thread_stage import Choices, finish, lead, open_thread_for, plan_text, stop_at
 from interlock.work.tickets.handoff import handoff
@@ -33,10 +34,12 @@ from interlock.work.tickets.locks import expire
 from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.showing import show
 from interlock.work.tickets.threads import THREAD, open_thread
+from interlock.work.verification.request import plan_of
+from interlock.work.verification.verifiers import missing_verifiers, uncarried
 from interlock.work.views.gate import plan_gate
 from interlock.work.views.ticket import TicketView, ticket_view
 
-__all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "is_told"]
+__all__ = ["TicketResult", "approve_plan", "divide", "drive_ticket", "hindered", "is_told"]
 
 
 class TicketResult(msgspec.Struct, frozen=True):
@@ -245,3 +248,26 @@ def _plan_reviewed(context: DriverContext, ticket: TicketView, person: Person, c
 def _agent(context: DriverContext, choices: Choices) -> str:
     rotation = context.settings.texts("agent.rotation")
     return choices.agent or (rotation[0] if rotation else context.settings.text("agent.name"))
+
+
+def hindered(context: DriverContext, number: int, agent: str) -> WorkStop | None:
+    """Return why a ticket cannot be worked on here, else None.
+
+    No configured verifier is not among it: the spec that is to be written may bring commands of its own.
+    """
+    root, environment = context.root, context.environment
+    if missing_program(context, context.agent(agent)) is not None:
+        hint = f"Install it, or choose another: `ralph work {number} --agent NAME`, or agent.name in ralph.toml."
+        return WorkStop(f"the agent {agent} cannot be started: it is not installed", hint, failed=True)
+    again = f"`ralph work {number}` then continues."
+    judge = default_config(context.settings).judge
+    if judge and missing_program(context, context.agent(judge, is_judge=True)) is not None:
+        hint = f"Install it, or choose another with agent.judge in ralph.toml; {again}"
+        return WorkStop(f"the judge {judge} cannot be started: it is not installed", hint, failed=True)
+    plan = plan_of(context.settings)
+    lost = missing_verifiers(plan, (), root, environment)
+    if lost:
+        hint = f"Install it, or correct verify.commands in ralph.toml; {again}"
+        return WorkStop(f"a verifier cannot be found: {', '.join(lost)}", hint, failed=True)
+    wrong = next(uncarried(plan, root), None) or nameless(context)
+    return WorkStop(wrong.rstrip("."), again, failed=True) if wrong is not None else None

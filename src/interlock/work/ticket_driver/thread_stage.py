@@ -11,7 +11,7 @@ from interlock.machine.states import only_gate, onward_event
 from interlock.work.attention.next_step import waits_for
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.driver.context import DriverContext
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller
 from interlock.work.threads.dialogue import say

@@ -9,7 +9,7 @@ from interlock.errors import NotFound, Refusal
 from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Actor, ActorKind, Event, Evidence
 from interlock.machine.model import NOTED
-from interlock.work.gates.person import Person
+from interlock.work.gates.presence import Person
 from interlock.work.sessions.verbs import Caller
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.numbers import known_ticket

@@ -7,9 +7,8 @@
       carrying     ignored paths that are taken along, by their hash
       commands     prepare, the verifiers, and the criteria that a command decides
       judging      the criteria that a second agent decides: what it is told, and how its answer is read
-      protecting   what must be as it was at the baseline
+      protecting   what must be as it was at the baseline, and which paths a glob means
       runners      where test runners keep their settings
-      globs        which paths are meant
       counting     tests that were there and are not any more, and those that are skipped now
     receipt      what came of it, bound to the tree and the spec
       showing      for people

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from interlock.work.formats.quoting import shown
-from interlock.work.verification.globs import matching
-from interlock.work.verification.protecting import Touched
+from interlock.work.verification.protecting import Touched, matching
 from interlock.work.verification.receipt import Counted
 
 __all__ = ["checks", "counted", "number_of_tests", "skips"]

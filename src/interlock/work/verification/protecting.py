@@ -10,17 +10,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
 from interlock.work.formats.quoting import shown
 from interlock.work.verification import runners
-from interlock.work.verification.globs import matching
 from interlock.work.verification.receipt import ProtectedEdit
 from interlock.work.verification.request import VerificationPlan
 
-__all__ = ["Touched", "edited", "is_of_interest"]
+__all__ = ["Touched", "edited", "is_of_interest", "matching"]
 
 _LISTED = 50
 _WHY = 200
@@ -92,3 +93,19 @@ def _means(glob: str, path: str) -> bool:
 
 def _is_vouched(one: Touched, vouched: Mapping[str, str]) -> bool:
     return one.after is not None and vouched.get(one.path) == hashlib.sha256(one.after).hexdigest()
+
+
+def matching(path: str, globs: Iterable[str]) -> str | None:
+    """The first of the globs that means a path, if one does.
+
+    `*` stands for a part of a name, `**` crosses directories, and a plain path also means what is below it.
+    """
+    return next((glob for glob in globs if _pattern(glob).fullmatch(path)), None)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(glob: str) -> re.Pattern[str]:
+    whole = glob.strip().removeprefix("./").rstrip("/")
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", whole)
+    meant = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(meant.get(part, re.escape(part)) for part in parts) + "(?:/.*)?", re.DOTALL)

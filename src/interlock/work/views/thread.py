@@ -12,8 +12,7 @@ from interlock.journal import Entry, Instance, Journal
 from interlock.machine import Machine, Snapshot
 from interlock.machine.states import shipped_state
 from interlock.work.driver.lease_holders import is_driven
-from interlock.work.threads.child import ChildView
-from interlock.work.threads.children import shown_child
+from interlock.work.threads.children import ChildView, shown_child
 from interlock.work.threads.choices import Choice, choices
 from interlock.work.threads.history import Passing, ThreadMove, TryResult, moves_of, passings_of, tries_of
 from interlock.work.threads.record import Baseline, Config, Diagnosis, Thread
