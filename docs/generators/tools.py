@@ -9,8 +9,8 @@ import msgspec
 from docs.generators.markdown import code, prose, table
 from interlock.faces.mcp.arguments import schema_of
 from interlock.faces.mcp.resources import TEMPLATES
+from interlock.faces.mcp.server import TOOLS
 from interlock.faces.mcp.tool import Tool
-from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import load_shipped
 from interlock.work.settings.table import SETTINGS
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from faces.programs import RALPH, run
-from interlock.faces.mcp.tools import TOOLS
+from interlock.faces.mcp.server import TOOLS
 
 pytestmark = pytest.mark.node
 

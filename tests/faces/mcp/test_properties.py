@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from exhaustive import examples
-from interlock.faces.mcp.tools import TOOLS
+from interlock.faces.mcp.server import TOOLS
 from interlock.machine import load_shipped
 from interlock.work.sessions.prompt import reported_states
 

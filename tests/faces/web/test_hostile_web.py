@@ -25,10 +25,10 @@ from faces.programs import AUTHORIZED, RALPH, SECONDS, SERVE_TOKEN, run
 from forging.arena import Arena
 from interlock.faces.mcp.server import make_server
 from interlock.faces.mcp.server_context import ServerContext
+from interlock.faces.web import TOKEN as VARIABLE
 from interlock.faces.web.acting import Hands, offered
 from interlock.faces.web.app import make_app
 from interlock.faces.web.patience import Patient
-from interlock.faces.web.reach import TOKEN as VARIABLE
 from interlock.machine import load_shipped
 from interlock.work.driver.spawn import Drivers
 from interlock.work.gates.presence import at_terminal

@@ -12,7 +12,7 @@ import pytest
 
 from faces.source_form import source_form
 from interlock.errors import Refusal
-from interlock.faces.mcp.tools import TOOLS
+from interlock.faces.mcp.server import TOOLS
 from interlock.machine import Machine, load_shipped
 from interlock.machine.commands import resolve
 from interlock.machine.override import load_override

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import InterlockError, TrackerError, UsageError
-from interlock.faces.cli.asking import ask
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.output import columns, one_line
+from interlock.faces.cli.output import ask, columns, one_line
 from interlock.faces.cli.place import Workspace, caller_of, readable, writable
 from interlock.faces.cli.tracker import board_of, show_outside
 

@@ -7,10 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
-from interlock.faces.cli.asking import ask
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.gate import enrolled
-from interlock.faces.cli.output import Output, clean, columns, one_line
+from interlock.faces.cli.output import Output, ask, clean, columns, one_line
 from interlock.faces.cli.place import DATABASE_URL, journal_path, opened, writable
 from interlock.faces.cli.styled import Text
 

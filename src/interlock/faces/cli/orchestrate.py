@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import NotFound, Refusal
 from interlock.faces.cli.command import CommandCall, Verb, positive
-from interlock.faces.cli.driving import DriverSession, open_driver_session
+from interlock.faces.cli.driver_session import DriverSession, open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Workspace, caller_of, person_of, readable, writable
 

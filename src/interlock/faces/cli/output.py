@@ -14,7 +14,7 @@ from interlock.world.characters import marked
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Output", "clean", "columns", "one_line"]
+__all__ = ["Output", "ask", "clean", "columns", "one_line"]
 
 _WIDTH = 120
 _NARROWEST = 20
@@ -132,3 +132,16 @@ class Output:
                 raise BrokenPipeError  # the program's edge decides what it means
 
         return Ours(file=self.stdout, width=None if self.stdout.isatty() else _WIDTH, highlight=False)
+
+
+def ask(output: Output, question: str) -> tuple[str, str] | None:
+    """Ask before something is written: None if a person at a terminal says yes, else why not, and what to do next."""
+    if output.json or not (sys.stdin is not None and sys.stdin.isatty() and output.stdout.isatty()):
+        hint = "`--yes` writes without a question; `--dry-run` shows what it would write."
+        return "Nothing was written: there is nobody at a terminal to ask.", hint
+    output.stdout.flush()
+    output.stderr.write(f"{question} [y/N] ")
+    output.stderr.flush()
+    if sys.stdin.readline().strip().lower() in ("y", "yes"):
+        return None
+    return "Nothing was written.", "Run it again to be asked again."

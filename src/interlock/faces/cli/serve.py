@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, UsageError
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.web.reach import LOOPBACK, TOKEN
+from interlock.faces.web import LOOPBACK, TOKEN
 
 if TYPE_CHECKING:
     from interlock.faces.cli.place import Workspace

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.driving import open_driver_session
+from interlock.faces.cli.driver_session import open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.story_flags import asked

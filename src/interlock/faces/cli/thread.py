@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.driving import open_driver_session
+from interlock.faces.cli.driver_session import open_driver_session
 from interlock.faces.cli.place import caller_of, person_of, readable
 from interlock.faces.cli.thread_place import drive_thread, listen, tell_thread, which_thread
 from interlock.faces.cli.thread_spec import new, spec

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.driving import DriverSession
+from interlock.faces.cli.driver_session import DriverSession
 from interlock.faces.cli.place import Workspace
 
 if TYPE_CHECKING:

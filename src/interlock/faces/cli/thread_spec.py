@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from interlock.errors import NotFound, UsageError
 from interlock.faces.cli.command import CommandCall
-from interlock.faces.cli.driving import open_driver_session
+from interlock.faces.cli.driver_session import open_driver_session
 from interlock.faces.cli.output import clean, one_line
 from interlock.faces.cli.place import Workspace, caller_of
 from interlock.faces.cli.thread_place import listen, tell_thread, which_thread

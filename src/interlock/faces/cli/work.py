@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from interlock.errors import Refusal
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.faces.cli.driving import open_driver_session
+from interlock.faces.cli.driver_session import open_driver_session
 from interlock.faces.cli.output import one_line
 from interlock.faces.cli.place import person_of
 

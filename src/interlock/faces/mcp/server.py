@@ -18,13 +18,16 @@ from interlock.faces.mcp.arguments import checked, schema_of
 from interlock.faces.mcp.prompts import get_prompt, list_prompts
 from interlock.faces.mcp.resources import TEMPLATES, read, readable
 from interlock.faces.mcp.server_context import ServerContext
+from interlock.faces.mcp.session_tools import SESSION_TOOLS
+from interlock.faces.mcp.ticket_tools import TICKET_TOOLS
 from interlock.faces.mcp.tool import Tool
-from interlock.faces.mcp.tools import TOOLS
 from interlock.machine import Machine
 from interlock.work.sessions.record import UPDATE
 
-__all__ = ["make_server"]
+__all__ = ["TOOLS", "make_server"]
 
+TOOLS = (*SESSION_TOOLS, *TICKET_TOOLS)
+"""Every tool, in the order in which it is listed."""
 _INSTRUCTIONS = """\
 Report your work as you do it. Call create_ralph_session before you start on a ticket (unless you were given a session \
 id), update_session_state each time you enter a phase (analyzing, implementing, testing, committing, reviewing), and \

@@ -26,6 +26,7 @@ from starlette.staticfiles import StaticFiles
 from interlock import __version__
 from interlock.errors import InterlockError
 from interlock.faces.mcp.server_context import ServerContext
+from interlock.faces.web import LOOPBACK
 from interlock.faces.web.acting import Hands
 from interlock.faces.web.browsers import Passes
 from interlock.faces.web.forms import Forms
@@ -34,7 +35,6 @@ from interlock.faces.web.hub import Hub
 from interlock.faces.web.page import NEEDED, PageKind, PageRequest, Sight
 from interlock.faces.web.pages import PAGES
 from interlock.faces.web.pages.machines import TRIAL, without_trial
-from interlock.faces.web.reach import LOOPBACK
 from interlock.faces.web.rendering import Renderer, drawn
 from interlock.faces.web.trial import Trials
 

@@ -17,8 +17,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from interlock.faces.web import LOOPBACK
 from interlock.faces.web.browsers import Passes
-from interlock.faces.web.reach import LOOPBACK
 
 __all__ = ["failure", "guards"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -39,12 +41,11 @@ class DriverSession(msgspec.Struct, frozen=True):
 
         `is_told` says whether an entry that somebody else writes meanwhile lets it rest, too.
         """
-        from interlock.faces.cli.interrupts import interruptible
         from interlock.world.agents.adopting import adopting
 
         self.interrupts.is_told = is_told
         # Whoever is told is told before what agents left behind is ended: a command of theirs would be, too.
-        with interruptible(self.interrupts.press, self._say, patience=3), self.teller, adopting(), self.telling():
+        with _interruptible(self.interrupts.press, self._say, patience=3), self.teller, adopting(), self.telling():
             return work()
 
     def _say(self, presses: int) -> None:
@@ -99,3 +100,26 @@ def open_driver_session(
                 show_outside(call, place)  # a ticket follows its thread
                 with telling(call, place):
                     pass  # what was written without driving anything
+
+
+@contextmanager
+def _interruptible(press: Callable[[], None], tell: Callable[[int], None], *, patience: int) -> Iterator[None]:
+    """Count Ctrl+C and tell of it, so that what runs can end well; pressed `patience` times, it interrupts as usual."""
+    presses = 0
+
+    def pressed(*_: object) -> None:
+        nonlocal presses
+        presses += 1
+        if presses >= patience:
+            raise KeyboardInterrupt
+        press()
+        tell(presses)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
