@@ -135,7 +135,7 @@ def test_what_stands_is_counted_from_an_index_alone(sqlite_journal: Journal) -> 
     assert sqlite_journal.standing_counts() == {"session": {"idle": 3}}
     with sqlite_journal._store.read() as sql:
         seen = _Explained(sql)
-        reading.count_standing(seen)
+        reading.count_by_state(seen)
         assert [line for line in seen.plans if "COVERING INDEX instances_standing" in line], seen.plans
 
 

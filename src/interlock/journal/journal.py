@@ -27,15 +27,15 @@ from interlock.journal.look import Look, Looks
 from interlock.journal.machines import Machines
 from interlock.journal.projection import Projection, catch_up, is_begun, is_current
 from interlock.journal.reading import (
-    count_standing,
+    count_by_state,
     count_states,
+    find_in_states,
     find_instance,
     find_machines,
     find_named,
     find_open,
     find_open_children,
     find_recent,
-    find_standing,
     read_entries,
     read_first,
     read_history,
@@ -239,12 +239,12 @@ class Journal:
         """The number of instances of a machine that have not ended in each state that has any."""
         return self.ask(count_states, machine)
 
-    def standing(self, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
+    def in_states(self, machine: str, states: Sequence[str], most: int) -> tuple[int, list[Instance]]:
         """How many instances of a machine that have not ended are in one of these states, and the newest of them."""
         with self.look():
             counts = self.state_counts(machine)
             wanted = tuple(one for one in states if one in counts)
-            return sum(counts[one] for one in wanted), self._known(self.ask(find_standing, machine, wanted, most))
+            return sum(counts[one] for one in wanted), self._known(self.ask(find_in_states, machine, wanted, most))
 
     def recent(
         self, machine: str, most: int, *, parent: str | None = None, before: str | None = None
@@ -311,7 +311,7 @@ class Journal:
 
     def standing_counts(self) -> dict[str, dict[str, int]]:
         """The number of instances that have not ended in each state of each machine."""
-        return self.ask(count_standing)
+        return self.ask(count_by_state)
 
     def all_entries(self) -> Iterator[Entry]:
         """Every entry there is now, in order."""

@@ -13,8 +13,9 @@ __all__ = [
     "ENTRY",
     "INSTANCE",
     "asked_rows",
-    "count_standing",
+    "count_by_state",
     "count_states",
+    "find_in_states",
     "find_instance",
     "find_instances",
     "find_machines",
@@ -24,7 +25,6 @@ __all__ = [
     "find_open_children",
     "find_open_children_of",
     "find_recent",
-    "find_standing",
     "read_begun",
     "read_entries",
     "read_first",
@@ -154,7 +154,7 @@ def count_states(sql: Sql, machine: str) -> dict[str, int]:
     return {state: int(number) for state, number in sql.rows(statement, (machine,))}
 
 
-def find_standing(sql: Sql, machine: str, states: Sequence[str], most: int) -> list[Instance]:
+def find_in_states(sql: Sql, machine: str, states: Sequence[str], most: int) -> list[Instance]:
     """The newest instances of a machine that have not ended in one of these states."""
     one = (
         f"SELECT {INSTANCE} FROM instances WHERE machine = ? AND outcome IS NULL AND state = ? "
@@ -175,7 +175,7 @@ def find_recent(
     return [Instance(*row) for row in sql.rows(statement, list(given.values()))]
 
 
-def count_standing(sql: Sql) -> dict[str, dict[str, int]]:
+def count_by_state(sql: Sql) -> dict[str, dict[str, int]]:
     """The number of instances that have not ended in each state of each machine."""
     statement = "SELECT machine, state, count(*) FROM instances WHERE outcome IS NULL GROUP BY machine, state"
     found: dict[str, dict[str, int]] = {}

@@ -10,7 +10,7 @@ from enum import Enum
 
 import msgspec
 
-__all__ = ["Block", "BlockFault", "Fence", "find", "put", "take"]
+__all__ = ["BlockFault", "Fence", "FencedBlock", "find", "put", "take"]
 
 
 class Fence(Enum):
@@ -32,7 +32,7 @@ class BlockFault(Exception):
     """The fences in the text are not one pair."""
 
 
-class Block(msgspec.Struct, frozen=True):
+class FencedBlock(msgspec.Struct, frozen=True):
     """Where a block is in a text, and what is in it."""
 
     start: int
@@ -43,7 +43,7 @@ class Block(msgspec.Struct, frozen=True):
     newline: str
 
 
-def find(text: str, fence: Fence) -> Block | None:
+def find(text: str, fence: Fence) -> FencedBlock | None:
     """The block in a text. Half a block, or more than one, is a fault."""
     begins = list(re.finditer(_line(fence.begin(0)).replace("v0", r"v([0-9]{1,6})"), text))
     ends = list(re.finditer(_line(fence.end), text))
@@ -55,7 +55,7 @@ def find(text: str, fence: Fence) -> Block | None:
         raise BlockFault("half of our block is gone")
     newline = "\r\n" if text.startswith("\r\n", begins[0].end()) else "\n"
     body = text[begins[0].end() + len(newline) : ends[0].start()]
-    return Block(begins[0].start(), ends[0].end(), int(begins[0][1]), body.replace("\r\n", "\n"), newline)
+    return FencedBlock(begins[0].start(), ends[0].end(), int(begins[0][1]), body.replace("\r\n", "\n"), newline)
 
 
 def _line(words: str) -> str:

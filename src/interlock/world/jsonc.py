@@ -68,7 +68,7 @@ class _Value(msgspec.Struct, frozen=True):
         return list(self.items.values()) if isinstance(self.items, dict) else self.items
 
 
-class _Reader:
+class _JsonReader:
     def __init__(self, text: str) -> None:
         self.text = text
 
@@ -198,13 +198,13 @@ def _plain(value: _Value) -> object:
 
 def get(text: str, trail: Trail = ()) -> object:
     """The value at a trail, or `MISSING`. A value of another kind on the way is a fault."""
-    found = _Reader(text).walk(trail)
+    found = _JsonReader(text).walk(trail)
     return _plain(found[-1]) if len(found) > len(trail) else MISSING
 
 
 def raw(text: str, trail: Trail = ()) -> str | None:
     """The text of the value at a trail; None if there is none."""
-    found = _Reader(text).walk(trail)
+    found = _JsonReader(text).walk(trail)
     return text[found[-1].start : found[-1].end] if len(found) > len(trail) else None
 
 
@@ -218,7 +218,7 @@ def comments(text: str) -> list[str]:
 
 def paste(text: str, trail: Trail, written: str) -> str:
     """The value at a trail, written exactly so."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     found = reader.walk(trail)
     if len(found) <= len(trail):
         raise reader.fault("There is nothing to replace", found[-1].start)
@@ -227,7 +227,7 @@ def paste(text: str, trail: Trail, written: str) -> str:
 
 def put(text: str, trail: Trail, value: object) -> str:
     """The value at a trail, replaced in its place or added at the end of its object; missing objects are made."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     found = reader.walk(trail)
     if len(found) > len(trail):
         if _same(_plain(found[-1]), value):
@@ -243,7 +243,7 @@ def put(text: str, trail: Trail, value: object) -> str:
 
 def append(text: str, trail: Trail, value: object) -> str:
     """A value at the end of the list at a trail; a missing list is made."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     found = reader.walk(trail)
     if len(found) <= len(trail):
         return put(text, trail, [value])
@@ -254,7 +254,7 @@ def append(text: str, trail: Trail, value: object) -> str:
 
 def remove(text: str, trail: Trail) -> str:
     """The text without the value at a trail, its key and its comma; an emptied container stays."""
-    reader = _Reader(text)
+    reader = _JsonReader(text)
     found = reader.walk(trail)
     if len(found) <= len(trail):
         return text
@@ -303,7 +303,7 @@ def _same(one: object, other: object) -> bool:
 class _Style:
     """How the text around a value is laid out."""
 
-    def __init__(self, reader: _Reader, way: list[_Value]) -> None:
+    def __init__(self, reader: _JsonReader, way: list[_Value]) -> None:
         self._text = reader.text
         self._way = way
         self.newline = _newline(reader.text)
@@ -352,7 +352,7 @@ def _newline(text: str) -> str:
     return found[0] if found else "\n"
 
 
-def _added(reader: _Reader, way: list[_Value], key: str | None, value: object) -> str:
+def _added(reader: _JsonReader, way: list[_Value], key: str | None, value: object) -> str:
     """The text with one more item at the end of the last container of the way."""
     text, container, depth = reader.text, way[-1], len(way) - 1
     if container.items is None:

@@ -11,7 +11,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Journal
 from interlock.journal.ids import time_text
 from interlock.work.attention.overview import attention
-from interlock.work.budget import standing
+from interlock.work.budget import day_usage
 from interlock.work.driver.agent_run import AgentRequest, end_orphaned_runs, run_agent
 from interlock.work.driver.step import noted
 from interlock.work.inspection.record_caches import RecordCaches
@@ -176,5 +176,5 @@ def test_a_run_whose_driver_died_costs_what_was_reserved_for_it_once(way: Way) -
                 run_agent(context, request)
             end_orphaned_runs(way.context(journal), ticket)
             end_orphaned_runs(way.context(journal), ticket)
-        assert (standing(journal, day).used.usd, standing(journal, day).runs) == (3.0, 3)
+        assert (day_usage(journal, day).used.usd, day_usage(journal, day).runs) == (3.0, 3)
         assert [one for one in journal.instances("session") if one.outcome is None] == []

@@ -16,7 +16,7 @@ from exhaustive import examples
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal, open_journal
 from interlock.machine import Actor, ActorKind, Channel, Event, Evidence
-from interlock.work.budget import NOTHING, RUNS_OF_AGENTS, Amount, DayUsage, likely, refusal, reserve, standing
+from interlock.work.budget import NOTHING, RUNS_OF_AGENTS, Amount, DayUsage, day_usage, likely, refusal, reserve
 from interlock.work.driver.agent_run import DRIVER
 from interlock.work.sessions.runs import RUN, RunSummary, data_of
 from interlock.work.sessions.verbs import Caller, complete, create, note
@@ -44,20 +44,20 @@ def _settle(journal: Journal, run: str, used: Amount) -> None:
 
 def test_a_run_is_reserved_by_what_others_used_and_settled_by_what_it_did(journal: Journal) -> None:
     first = _begin(journal)
-    assert standing(journal, DAY) == DayUsage(NOTHING, 1, NOTHING), "nobody knows yet what a run costs"
+    assert day_usage(journal, DAY) == DayUsage(NOTHING, 1, NOTHING), "nobody knows yet what a run costs"
     _settle(journal, first, ONE)
     second = _begin(journal, FIVE)
-    assert standing(journal, DAY) == DayUsage(ONE + ONE, 2, ONE)
+    assert day_usage(journal, DAY) == DayUsage(ONE + ONE, 2, ONE)
     _settle(journal, second, Amount(3_000, 30, 4_000_000))
     _settle(journal, second, NOTHING)
-    assert standing(journal, DAY).used.usd == 5.0, "settled once"
+    assert day_usage(journal, DAY).used.usd == 5.0, "settled once"
     before = journal.head()
     with pytest.raises(InterlockError) as refused:
         _begin(journal, FIVE)
     assert refused.value.code == "budget_exhausted"
     assert journal.head() == before, "nothing is written"
     _begin(journal, FIVE, MORROW)
-    assert standing(journal, MORROW).runs == 1
+    assert day_usage(journal, MORROW).runs == 1
     assert journal.verify(RUNS_OF_AGENTS) == []
 
 
@@ -71,9 +71,9 @@ def test_only_what_a_driver_wrote_counts(journal: Journal) -> None:
     journal.transact(complete(other, "success", AGENT, metadata={"type": RUN, **forged}))
     own = {"reserved": {"day": DAY, "milliseconds": 0, "tokens": 0, "microdollars": -5_000_000}}
     journal.create("session", Event("created", AGENT, evidence=Evidence(data=own)))
-    assert standing(journal, DAY) == DayUsage(FIVE + FIVE, 2, FIVE)
+    assert day_usage(journal, DAY) == DayUsage(FIVE + FIVE, 2, FIVE)
     _settle(journal, other, ONE)
-    assert standing(journal, DAY).used == FIVE + ONE, "also after the agent has completed its session itself"
+    assert day_usage(journal, DAY).used == FIVE + ONE, "also after the agent has completed its session itself"
 
 
 def test_of_many_at_once_only_so_many_begin_as_there_is_room_for(address: Address, journal: Journal) -> None:
@@ -89,7 +89,7 @@ def test_of_many_at_once_only_so_many_begin_as_there_is_room_for(address: Addres
 
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(begin, range(16))) == 4
-    assert standing(journal, DAY).used == Amount(5_000, 50, 5_000_000)
+    assert day_usage(journal, DAY).used == Amount(5_000, 50, 5_000_000)
 
 
 AMOUNTS = st.builds(Amount, st.integers(0, 90_000), st.integers(0, 900), st.integers(0, 3_000_000))
@@ -110,7 +110,7 @@ def test_the_journal_adds_up_as_the_arithmetic_does(moves: list[tuple[str, int, 
                 costs = [cost for day, cost in runs.values() if day == what]
                 newest = [known[run] for run in sorted(known, reverse=True)[:20]]
                 day = DayUsage(sum(costs, NOTHING), len(costs), likely(sum(newest, NOTHING), len(newest)))
-                assert standing(journal, what) == day
+                assert day_usage(journal, what) == day
                 try:
                     run = _begin(journal, most, what)
                 except InterlockError:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.work.orchestration.answers import Complaint, read_answer
-from interlock.work.orchestration.contracts import Input, Mode, Role, example_of, schema_of
+from interlock.work.orchestration.contracts import Input, Role, RoleMode, example_of, schema_of
 from interlock.work.orchestration.prompts import MAX_PROMPT, Knowledge, prompt
 from interlock.work.orchestration.roles import parse_role, shipped_role
 from interlock.work.orchestration.rules import Context
@@ -32,11 +32,13 @@ from interlock.work.orchestration.values import (
 
 SESSION = ".ralph-sessions/260131-144400"
 INPUTS: dict[Role, Input] = {
-    Role.PLANNER: Input(SESSION, mode=Mode.UPDATE, user_request="Greet by name", context="task-2 is blocked"),
-    Role.QUESTIONER: Input(SESSION, mode=Mode.RESEARCH, cycle_number=2),
+    Role.PLANNER: Input(SESSION, mode=RoleMode.UPDATE, user_request="Greet by name", context="task-2 is blocked"),
+    Role.QUESTIONER: Input(SESSION, mode=RoleMode.RESEARCH, cycle_number=2),
     Role.EXECUTOR: Input(SESSION, "task-2", 2),
-    Role.REVIEWER: Input(SESSION, "task-2", report_path=f"{SESSION}/tasks.task-2-report-r2.md", mode=Mode.TASK_REVIEW),
-    Role.HOLISTIC: Input(SESSION, mode=Mode.SESSION_REVIEW),
+    Role.REVIEWER: Input(
+        SESSION, "task-2", report_path=f"{SESSION}/tasks.task-2-report-r2.md", mode=RoleMode.TASK_REVIEW
+    ),
+    Role.HOLISTIC: Input(SESSION, mode=RoleMode.SESSION_REVIEW),
 }
 KNOWN = Knowledge(
     request="REQUEST",

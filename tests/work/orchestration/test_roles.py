@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import InterlockError, UsageError
-from interlock.work.orchestration.contracts import ANSWERS, ExecutorStatus, Mode, PlannerStatus, Role
+from interlock.work.orchestration.contracts import ANSWERS, ExecutorStatus, PlannerStatus, Role, RoleMode
 from interlock.work.orchestration.roles import RoleFile, parse_role, role_file, role_name, shipped_role
 from interlock.work.settings.values import Settings
 from interlock.world.folder import Folder
@@ -54,7 +54,7 @@ def test_only_the_executor_may_write() -> None:
 
 def test_the_shipped_texts_name_what_they_are_asked_for() -> None:
     planner, executor = shipped_role(Role.PLANNER).prompt, shipped_role(Role.EXECUTOR).prompt
-    modes = (Mode.INITIALIZE, Mode.UPDATE, Mode.TASK_BREAKDOWN, Mode.QA_COORDINATE)
+    modes = (RoleMode.INITIALIZE, RoleMode.UPDATE, RoleMode.TASK_BREAKDOWN, RoleMode.QA_COORDINATE)
     for word in (*modes, *(f"`{one}`" for one in PlannerStatus), "`closes`", "`depends_on`", "`inherits`"):
         assert word in planner
     for word in (*(f"`{one}`" for one in ExecutorStatus), "TASK_ID", "ATTEMPT_NUMBER", "`success_criteria_met`"):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exhaustive import examples
 from interlock.work.setup.agents import EVENTS, SetupTarget, Supplies
-from interlock.work.setup.plan import Edit, PlanFault, SetupRecord, decoded, encoded, plan, plan_undo
+from interlock.work.setup.plan import PlanFault, SetupRecord, TextEdit, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import supplies
 from interlock.work.setup.targets import all_targets, directories, targets
 from interlock.world import jsonc
@@ -64,7 +64,7 @@ def _wanted(agents: set[SetupTarget], texts: dict[str, str | None], brought: Sup
     return list(targets(agents, brought, [file for file, text in texts.items() if text is not None]))
 
 
-def _after(texts: dict[str, str | None], edits: list[Edit]) -> dict[str, str | None]:
+def _after(texts: dict[str, str | None], edits: list[TextEdit]) -> dict[str, str | None]:
     return {**texts, **{edit.file: edit.after for edit in edits}}
 
 

@@ -20,7 +20,7 @@ from faces.programs import HOOK, RALPH, SECONDS, clean_environment
 from interlock.errors import Refusal
 from interlock.journal import Journal
 from interlock.work.attention.overview import attention
-from interlock.work.budget import RUNS_OF_AGENTS, standing
+from interlock.work.budget import RUNS_OF_AGENTS, day_usage
 from interlock.work.gates.audit import audit
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.record import record_of
@@ -164,7 +164,7 @@ def test_two_tickets_at_once_are_built_in_work_trees_of_their_own_and_paid_from_
     crowd.work(1, 2)
     with closing(crowd.bench.open()) as journal:
         assert {crowd.ends(journal, number) for number in (1, 2)} == {("In Review", "PendingReview", None)}
-        day = standing(journal, next(iter(journal.all_entries())).time[:10])
+        day = day_usage(journal, next(iter(journal.all_entries())).time[:10])
     assert (day.used.microdollars, day.runs) == (2_000_000, 2)
     _nobodys_files_are_touched_by_another(crowd)
     for number in (1, 2):
@@ -200,7 +200,7 @@ def _settings_that_an_agent_wrote_start_nobody(crowd: Crowd, number: int) -> Non
     """A new driver waits for a person, who puts the file back; those that ran already kept what was accepted."""
     root = crowd.bench.root
     with closing(crowd.bench.open()) as journal:
-        there, head = configuration.standing(journal, root), journal.head()
+        there, head = configuration.settings_status(journal, root), journal.head()
         assert (there.is_waiting, there.settings.number("budget.day_usd")) == (True, DOLLARS)
         seen = attention(journal, RecordCaches(), there.settings, root)
         assert [one for one in seen.waiting if one.of is None], "the settings wait for a person"
@@ -250,7 +250,7 @@ def _the_budget_holds(crowd: Crowd) -> None:
                 costs[entry.instance] = reserve
             elif data.get("type") == RUN and entry.channel == "driver":
                 costs[entry.instance] = settled[entry.instance] = round(data["cost_usd"] * 1_000_000)
-        day = standing(journal, next(iter(journal.all_entries())).time[:10])
+        day = day_usage(journal, next(iter(journal.all_entries())).time[:10])
         seen = attention(journal, RecordCaches(), crowd.bench.context(journal).settings, crowd.bench.root)
     assert sum(costs.values()) == limit == day.used.microdollars
     assert (len(costs), len(settled), day.runs) == (DOLLARS, DOLLARS, DOLLARS)

@@ -14,7 +14,7 @@ def _show(call: CommandCall) -> None:
     from interlock.work.settings.values import read
 
     with readable(call) as place:
-        found = place.standing
+        found = place.status
     given = read(found.accepted) if found.accepted is not None else {}
     values = found.settings.values
     rows = [
@@ -47,8 +47,8 @@ def _accept(call: CommandCall) -> None:
     from interlock.world.repository import find_root
 
     with writable(call, warns=False, asks=True) as place:
-        if place.is_newly_trusted and not place.standing.is_waiting:
-            data = {"accepted": place.standing.sha256}
+        if place.is_newly_trusted and not place.status.is_waiting:
+            data = {"accepted": place.status.sha256}
             call.output.result(data, lambda: call.output.text("You trust this journal; its settings are in force."))
             return
         person = present(place.journal, trust_instance(place.journal), "settings", call.environment, call.directory)

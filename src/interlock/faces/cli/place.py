@@ -35,14 +35,14 @@ class Workspace(msgspec.Struct, frozen=True):
     state_directory: Path
     work_tree: Path | None
     machines: Callable[[str], Machine]
-    standing: SettingsStatus
+    status: SettingsStatus
     is_newly_trusted: bool = False
     """True if a person has just trusted this journal."""
 
     @property
     def settings(self) -> Settings:
         """The settings in force."""
-        return self.standing.settings
+        return self.status.settings
 
     @property
     def timeout(self) -> float:
@@ -128,7 +128,7 @@ def _placed(
 ) -> Iterator[Workspace]:
     """Open the journal, which is in memory without a path, with the settings in force."""
     from interlock.journal import open_journal
-    from interlock.work.settings.accepted import standing
+    from interlock.work.settings.accepted import settings_status
     from interlock.world.machines import machine_finder
 
     start = call.directory
@@ -138,7 +138,7 @@ def _placed(
     journal = open_journal(address_of(call) or path, find, created=_truster(call))
     try:
         is_new = acts and _must_be_trusted(call, journal, asks)
-        found.append(standing(journal, root, is_trusted=path is None or acts or _is_trusted(call, journal)))
+        found.append(settings_status(journal, root, is_trusted=path is None or acts or _is_trusted(call, journal)))
         if starts_agents:
             found[0] = _accepted(call, journal, found[0], root or start)
         elif found[0].is_waiting and warns and not call.output.json:
@@ -207,12 +207,12 @@ def _accepted(call: CommandCall, journal: Journal, found: SettingsStatus, root: 
     return accept(journal, person, root)
 
 
-def _fault(standing: SettingsStatus) -> str:
+def _fault(status: SettingsStatus) -> str:
     """What is wrong with settings that wait; nothing where they could be accepted as they are."""
     from interlock.work.settings.values import read
 
     try:
-        read(standing.file or "")
+        read(status.file or "")
     except UsageError as error:
         return f" {error.message} {error.hint}"
     return ""

@@ -47,7 +47,7 @@ def show_thread(output: Output, view: ThreadView, machine: Machine) -> None:
     title = Text(one_line(view.title), "bold")
     say(title.append(f"   {view.id[-8:]}  {view.mode}", "dim"))
     say(_bar(machine, view.state))
-    for line in (*_standing(view, machine), *_details(view), *_child(view.child)):
+    for line in (*_summary(view, machine), *_details(view), *_child(view.child)):
         say(line)
     for row in menu_lines(view, machine) if view.heading else ():
         say(Text(row))
@@ -58,7 +58,7 @@ def show_thread(output: Output, view: ThreadView, machine: Machine) -> None:
         say(Text("  ralph thread abandon  ends it, touches no file", "dim"))
 
 
-def _standing(view: ThreadView, machine: Machine) -> Iterator[Text]:
+def _summary(view: ThreadView, machine: Machine) -> Iterator[Text]:
     """The state that it is in, whether it is driven, its ticket, and why it is there."""
     where = Text(view.label, f"bold {shade(machine.states.get(view.state))}")
     where.append(f"  {machine.states[view.state].description}", "dim")

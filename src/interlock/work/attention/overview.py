@@ -8,9 +8,9 @@ from typing import Final
 from interlock.journal import Instance, Journal
 from interlock.work.attention.tree import Tree, tree
 from interlock.work.attention.values import Attention, Spending, WaitingItem, counted
-from interlock.work.attention.waiting import standing_in, waiting
+from interlock.work.attention.waiting import newest_open, waiting
 from interlock.work.attention.working import stuck, working
-from interlock.work.budget import RUNS_OF_AGENTS, limits_of, standing
+from interlock.work.budget import RUNS_OF_AGENTS, day_usage, limits_of
 from interlock.work.formats.times import day_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.settings.values import Settings
@@ -76,7 +76,7 @@ def spending(journal: Journal, watch: RecordCaches, settings: Settings, day: str
 
 def _all(journal: Journal, settings: Settings, day: str) -> Spending | None:
     """All runs of agents, whoever drove them; one that is under way with what is reserved for it."""
-    books, most = standing(journal, day), limits_of(settings)
+    books, most = day_usage(journal, day), limits_of(settings)
     if not books.runs:
         return None
     used = books.used
@@ -129,6 +129,6 @@ def _runs(journal: Journal, watch: RecordCaches, day: str) -> Spending | None:
 
 def _touched(journal: Journal, machine: str, day: str) -> list[Instance]:
     """The instances that something happened to on a day: open ones and the newest are looked at."""
-    _, standing = standing_in(journal, machine, _MOST)
-    known = {one.id: one for one in (*standing, *journal.recent(machine, _MOST))}
+    _, found = newest_open(journal, machine, _MOST)
+    known = {one.id: one for one in (*found, *journal.recent(machine, _MOST))}
     return [one for one in known.values() if one.updated[:10] >= day]

@@ -11,7 +11,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.attention.next_step import limit_text, read_ahead
 from interlock.work.attention.values import WaitingItem
-from interlock.work.attention.waiting import standing_in
+from interlock.work.attention.waiting import newest_open
 from interlock.work.attention.working import driver_of
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import Reference, called
@@ -93,7 +93,7 @@ def _open(journal: Journal) -> dict[str, Instance]:
     found: dict[str, Instance] = {}
     for name in _BELOW:
         for human in (False, True):
-            _, some = standing_in(journal, name, _MOST, human=human)
+            _, some = newest_open(journal, name, _MOST, human=human)
             found |= {one.id: one for one in some}
     return found
 

@@ -13,14 +13,14 @@ from interlock.work.attention.next_step import agent_problem, read_ahead, waits_
 from interlock.work.attention.values import WaitingItem
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.inspection.references import called
-from interlock.work.settings.accepted import standing
+from interlock.work.settings.accepted import settings_status
 from interlock.work.settings.values import Settings
 from interlock.work.tickets.ticket_table import TICKETS, by_ids
 
 if TYPE_CHECKING:
     from interlock.journal.look import Look
 
-__all__ = ["open_states", "standing_in", "waiting"]
+__all__ = ["newest_open", "open_states", "waiting"]
 
 _MOST: Final = 20
 """So many of each kind are listed."""
@@ -61,15 +61,15 @@ def open_states(machine: Machine, *, human: bool | None = None) -> list[str]:
     ]
 
 
-def standing_in(journal: Journal, machine: str, most: int, *, human: bool | None = None) -> tuple[int, list[Instance]]:
+def newest_open(journal: Journal, machine: str, most: int, *, human: bool | None = None) -> tuple[int, list[Instance]]:
     """The number of open instances of a machine, and the newest; a machine that has none is not loaded."""
     if not journal.state_counts(machine):
         return 0, []
-    return journal.standing(machine, open_states(journal.current(machine), human=human), most)
+    return journal.in_states(machine, open_states(journal.current(machine), human=human), most)
 
 
 def _settings(journal: Journal, root: Path | None) -> Iterator[WaitingItem]:
-    if standing(journal, root).is_waiting:
+    if settings_status(journal, root).is_waiting:
         why = "ralph.toml says something that nobody has accepted; until then the settings before it are in force"
         yield WaitingItem(None, "not accepted", why, None, "ralph config accept")
 
@@ -80,8 +80,8 @@ def _threads(journal: Journal) -> tuple[list[Instance], int]:
         return [], 0
     states = open_states(journal.current("thread"))
     driven = [one for one in states if shipped_state("thread", one).driven]
-    count, asking = journal.standing("thread", [one for one in states if one not in driven], _MOST)
-    _, others = journal.standing("thread", driven, _MOST)
+    count, asking = journal.in_states("thread", [one for one in states if one not in driven], _MOST)
+    _, others = journal.in_states("thread", driven, _MOST)
     return [*asking, *others], count - len(asking)
 
 
@@ -108,6 +108,6 @@ def _tickets(journal: Journal, look: Look, told: set[str | None]) -> tuple[list[
 
 def _last(journal: Journal, machine: str) -> list[Instance]:
     """The open ones that work for no thread, and the newest, which may have ended for want of a person."""
-    _, found = standing_in(journal, machine, _MOST)
+    _, found = newest_open(journal, machine, _MOST)
     known = {one.id: one for one in (*found, *journal.recent(machine, 1))}
     return [one for one in known.values() if one.parent is None]

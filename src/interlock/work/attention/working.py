@@ -9,7 +9,7 @@ from interlock.errors import InterlockError
 from interlock.journal import Instance, Journal
 from interlock.work.attention.next_step import limit_text
 from interlock.work.attention.values import StuckItem, WorkingItem
-from interlock.work.attention.waiting import open_states, standing_in
+from interlock.work.attention.waiting import newest_open, open_states
 from interlock.work.driver.lease_holders import current_driver
 from interlock.work.formats.times import text_of
 from interlock.work.inspection.record_caches import RecordCaches
@@ -28,11 +28,11 @@ _DRIVEN: Final = ("thread", "story", "orchestrator")
 
 def working(journal: Journal, watch: RecordCaches, now: float) -> tuple[tuple[WorkingItem, ...], int]:
     """Agents at work, the newest first, then what is driven without one; and how many more agents there are."""
-    count, sessions = standing_in(journal, "session", _MOST)
+    count, sessions = newest_open(journal, "session", _MOST)
     found = [_agent(journal, watch, one, now) for one in sessions]
     busy = {one.parent for one in sessions}
     for machine in _DRIVEN:
-        _, instances = standing_in(journal, machine, _MOST)
+        _, instances = newest_open(journal, machine, _MOST)
         found += [one for each in instances if each.id not in busy for one in _alone(journal, watch, each)]
     return tuple(found), count - len(sessions)
 

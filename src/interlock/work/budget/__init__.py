@@ -8,7 +8,7 @@ ledger    what all runs used, from the journal; a run is reserved in the transac
 from __future__ import annotations
 
 from interlock.work.budget.amounts import NOTHING, Amount, DayUsage, has_room, likely, limits_of, refusal
-from interlock.work.budget.ledger import RUNS_OF_AGENTS, DriverUsage, reserve, standing, used_by_driver
+from interlock.work.budget.ledger import RUNS_OF_AGENTS, DriverUsage, day_usage, reserve, used_by_driver
 
 __all__ = [
     "NOTHING",
@@ -16,11 +16,11 @@ __all__ = [
     "Amount",
     "DayUsage",
     "DriverUsage",
+    "day_usage",
     "has_room",
     "likely",
     "limits_of",
     "refusal",
     "reserve",
-    "standing",
     "used_by_driver",
 ]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from interlock.journal import Entry, Instance, Journal, Sql, Transaction
     from interlock.work.sessions.runs import RunSummary
 
-__all__ = ["RUNS_OF_AGENTS", "DriverUsage", "reserve", "standing", "used_by_driver"]
+__all__ = ["RUNS_OF_AGENTS", "DriverUsage", "day_usage", "reserve", "used_by_driver"]
 
 _RESERVED: Final = "reserved"
 _RECENT: Final = 20
@@ -63,7 +63,7 @@ class DriverUsage(msgspec.Struct, frozen=True):
     used: Amount
 
 
-class _Runs:
+class _AgentRuns:
     """The projection of every run; only what a driver itself wrote counts, and not what agents tell."""
 
     name = "agent_runs"
@@ -102,13 +102,13 @@ def _amount(data: Mapping[str, Any]) -> Amount:
     return Amount(data["milliseconds"], data["tokens"], data["microdollars"])
 
 
-RUNS_OF_AGENTS = _Runs()
+RUNS_OF_AGENTS = _AgentRuns()
 
 
-def standing(journal: Journal, day: str) -> DayUsage:
+def day_usage(journal: Journal, day: str) -> DayUsage:
     """What was used on a day (UTC), at a cost that does not grow with the journal."""
     with journal.projected(RUNS_OF_AGENTS) as sql:
-        return _standing(sql, day)
+        return _day_usage(sql, day)
 
 
 def used_by_driver(journal: Journal) -> list[DriverUsage]:
@@ -118,7 +118,7 @@ def used_by_driver(journal: Journal) -> list[DriverUsage]:
     return [DriverUsage(machine, int(runs), Amount(*map(int, used))) for machine, runs, *used in rows]
 
 
-def _standing(sql: Sql, day: str) -> DayUsage:
+def _day_usage(sql: Sql, day: str) -> DayUsage:
     [(runs, *used)] = sql.rows(_OF_DAY, (day,))
     newest = [Amount(*row) for row in sql.rows(_NEWEST)]
     return DayUsage(Amount(*map(int, used)), runs, likely(sum(newest, NOTHING), len(newest)))
@@ -126,7 +126,7 @@ def _standing(sql: Sql, day: str) -> DayUsage:
 
 def reserve(transaction: Transaction, day: str, limits: Amount) -> dict[str, Any]:
     """Reserve what a run may use: what its session is created with. Raises where the day has no room for it."""
-    books = _standing(transaction.project(RUNS_OF_AGENTS), day)
+    books = _day_usage(transaction.project(RUNS_OF_AGENTS), day)
     refused = refusal(limits, books)
     if refused is not None:
         raise refused

@@ -18,7 +18,7 @@ _DONE: Final = re.compile(r"completed|done|finished")
 _OPTIONAL: Final = re.compile(r"optional|future|nice[ -]to[ -]have")
 
 
-class _Draft(msgspec.Struct):
+class _TaskDraft(msgspec.Struct):
     line: int
     indent: int
     title: str
@@ -41,9 +41,9 @@ def parse(source: SourceFile) -> Batch:
     return Batch(tuple(items.values()), tuple(left))
 
 
-def _drafts(page: MarkdownText, where: str) -> list[_Draft]:
+def _drafts(page: MarkdownText, where: str) -> list[_TaskDraft]:
     headings = {section.start: section.name for section in page.sections}
-    found: list[_Draft] = []
+    found: list[_TaskDraft] = []
     section, current = "", None
     for line in page.lines:
         if line.number in headings:
@@ -58,19 +58,19 @@ def _drafts(page: MarkdownText, where: str) -> list[_Draft]:
         if current is not None and indent > current.indent:
             current.criteria.append(said)
         elif said:
-            current = _Draft(line.number + 1, indent, said, box[2] != " ", section)
+            current = _TaskDraft(line.number + 1, indent, said, box[2] != " ", section)
             found.append(current)
     return found
 
 
-def _add(current: _Draft | None, line: MarkdownLine) -> None:
+def _add(current: _TaskDraft | None, line: MarkdownLine) -> None:
     """A line that is indented below a box says more about it."""
     said = line.raw.rstrip()
     if current is not None and said and said[0] in " \t":
         current.body.append(said.strip())
 
 
-def _imported(draft: _Draft, id_: str, where: str) -> Imported:
+def _imported(draft: _TaskDraft, id_: str, where: str) -> Imported:
     section = draft.section.lower()
     is_optional = _OPTIONAL.search(section) is not None
     return Imported(

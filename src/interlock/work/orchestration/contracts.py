@@ -33,7 +33,6 @@ __all__ = [
     "ExecutorStatus",
     "HolisticAnswer",
     "Input",
-    "Mode",
     "PlannerAnswer",
     "PlannerStatus",
     "QuestionerAnswer",
@@ -41,6 +40,7 @@ __all__ = [
     "ReviewerAnswer",
     "ReviewerStatus",
     "Role",
+    "RoleMode",
     "example_of",
     "schema_of",
 ]
@@ -66,7 +66,7 @@ class Role(StrEnum):
         return "reviewer of the whole" if self is Role.HOLISTIC else str(self)
 
 
-class Mode(StrEnum):
+class RoleMode(StrEnum):
     """The kind of work that the planner, the questioner or the reviewer is asked for."""
 
     INITIALIZE = "INITIALIZE"
@@ -88,7 +88,7 @@ class Input(msgspec.Struct, frozen=True):
     task_id: str = ""
     attempt_number: int = 0
     report_path: str = ""
-    mode: Mode | None = None
+    mode: RoleMode | None = None
     cycle_number: int = 0
     user_request: str = ""
     context: str = ""

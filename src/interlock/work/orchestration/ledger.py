@@ -31,7 +31,7 @@ _encoder = msgspec.json.Encoder()
 _tallies = decoder(Tally)
 
 
-class _Runs:
+class _OrchestratorRuns:
     """The projection of every run."""
 
     name = "run_tallies"
@@ -47,7 +47,7 @@ class _Runs:
         sql.rows(_PUT, (instance.id, tally.session, _encoder.encode(tally).decode()))
 
 
-RUNS = _Runs()
+RUNS = _OrchestratorRuns()
 
 
 def all_runs(journal: Journal, *, is_settled: bool = False) -> list[RunMetrics]:

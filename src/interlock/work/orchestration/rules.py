@@ -15,13 +15,13 @@ from interlock.work.orchestration.contracts import (
     ExecutorAnswer,
     ExecutorStatus,
     HolisticAnswer,
-    Mode,
     PlannerAnswer,
     PlannerStatus,
     QuestionerAnswer,
     QuestionerStatus,
     ReviewerAnswer,
     ReviewerStatus,
+    RoleMode,
 )
 from interlock.work.orchestration.planning import plan_faults
 from interlock.work.orchestration.shapes import Fault
@@ -95,7 +95,7 @@ def _questioner_faults(answer: QuestionerAnswer, context: Context) -> Iterator[F
     if not answer.questions:
         yield Fault("$.questions", "is empty", "Give every question of this cycle, with its answer where you have one")
     yield from _question_faults(answer.questions)
-    if context.mode == Mode.RESEARCH:
+    if context.mode == RoleMode.RESEARCH:
         given = {one.number for one in answer.questions}
         lost = [str(one.number) for one in context.questions if one.number not in given]
         if lost:

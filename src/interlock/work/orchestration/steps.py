@@ -21,12 +21,12 @@ from interlock.work.orchestration.contracts import (
     ExecutorStatus,
     HolisticAnswer,
     Input,
-    Mode,
     PlannerAnswer,
     PlannerStatus,
     QuestionerAnswer,
     ReviewerAnswer,
     Role,
+    RoleMode,
 )
 from interlock.work.orchestration.driver_step import RELEASED, RoleAnswer, RunStep
 from interlock.work.orchestration.order import next_task, resumed, waiting
@@ -72,7 +72,7 @@ def _planning(step: RunStep) -> StepResult:
     told, is_last = len(run.wishes), step.counted("qa_cycle") >= step.limit("qa_cycle")
     made = step.ask(
         Role.PLANNER,
-        Input(step.session_path, mode=Mode(run.mode), user_request=run.request, context=context),
+        Input(step.session_path, mode=RoleMode(run.mode), user_request=run.request, context=context),
         Knowledge(
             request=run.request,
             plan=run.plan,
@@ -104,7 +104,7 @@ def _planned(step: RunStep, answer: PlannerAnswer, told: int, is_last: bool) -> 
         return [*notes, step.event("planner_completed", None, facts, **data)]
     asked = "; ".join(answer.questions)
     reason = f"the planner still asks, and there are no more answers: {asked}" if is_last else None
-    asks = Mode.BRAINSTORM if _BRAINSTORM in answer.next_actions else Mode.RESEARCH
+    asks = RoleMode.BRAINSTORM if _BRAINSTORM in answer.next_actions else RoleMode.RESEARCH
     return [step.event("planner_completed", reason, facts, **data, asks=asks)]
 
 
@@ -114,7 +114,7 @@ _BRAINSTORM = "qa_brainstorm"
 
 def _questions(step: RunStep) -> StepResult:
     """Ask the questioner what the planner wants to know; without answers the cycle is empty, and the run continues."""
-    run, mode = step.run, Mode(step.run.asks)
+    run, mode = step.run, RoleMode(step.run.asks)
     number = run.cycle
     begun = next((one for one in run.cycles if one.number == number), None)
     made = step.ask(
@@ -213,7 +213,7 @@ def _reviewing(step: RunStep) -> StepResult:
     path = f"{step.session_path}/{report_name(task.id, reports[-1].attempt)}" if reports else step.session_path
     made = step.ask(
         Role.REVIEWER,
-        Input(step.session_path, task.id, report_path=path, mode=Mode.TASK_REVIEW),
+        Input(step.session_path, task.id, report_path=path, mode=RoleMode.TASK_REVIEW),
         Knowledge(
             request=run.request,
             plan=run.plan,
@@ -285,7 +285,7 @@ def _complete(step: RunStep) -> StepResult:
         return [step.event("holistic_check_failed", _said(receipt.reason))]
     made = step.ask(
         Role.HOLISTIC,
-        Input(step.session_path, mode=Mode.SESSION_REVIEW),
+        Input(step.session_path, mode=RoleMode.SESSION_REVIEW),
         Knowledge(
             request=run.request,
             plan=run.plan,

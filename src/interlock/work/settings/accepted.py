@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.work.gates.presence import Presence
 
-__all__ = ["SettingsStatus", "accept", "standing", "vouched"]
+__all__ = ["SettingsStatus", "accept", "settings_status", "vouched"]
 
 ACCEPTED = "settings_accepted"
 _ACCEPT = "In a terminal, `ralph config accept` shows it and asks you."
@@ -92,7 +92,7 @@ def _lines(text: str | None) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def standing(journal: Journal, root: Path | None, *, is_trusted: bool = True) -> SettingsStatus:
+def settings_status(journal: Journal, root: Path | None, *, is_trusted: bool = True) -> SettingsStatus:
     """What is in force, and what the file says."""
     accepted = _accepted(journal) if is_trusted else None
     return SettingsStatus(accepted, None if root is None else read_file(root), is_trusted)
@@ -110,7 +110,7 @@ def _accepted(journal: Journal) -> str | None:
 
 def vouched(journal: Journal) -> dict[str, str]:
     """What a person has accepted, by hash: a changed file that is in force is nobody's trick."""
-    accepted = standing(journal, None).sha256
+    accepted = settings_status(journal, None).sha256
     return {FILE: accepted} if accepted is not None else {}
 
 
@@ -120,7 +120,7 @@ def accept(journal: Journal, presence: Presence, root: Path) -> SettingsStatus:
     from interlock.work.gates.statement import digest_of
     from interlock.work.gates.trust import trust_instance
 
-    found = standing(journal, root)
+    found = settings_status(journal, root)
     if found.file is None:
         message = f"There is no {FILE} in {root}."
         raise Refusal("settings_missing", message, "`ralph init` makes one; without it the defaults are in force.")

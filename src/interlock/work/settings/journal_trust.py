@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from interlock.errors import InterlockError, Refusal, UsageError
-from interlock.work.settings.accepted import SettingsStatus, standing
+from interlock.work.settings.accepted import SettingsStatus, settings_status
 from interlock.work.settings.values import Settings
 from interlock.world import trusted
 
@@ -70,7 +70,7 @@ def _shown(journal: Journal, state_directory: Path, root: Path | None) -> str:
     lines = [
         f"You have not used the journal in {state_directory} before. It has {journal.head()} entries{since}.",
         "It may have come with a clone or a copy. If you trust it, these settings of it are in force:",
-        *(_settings(standing(journal, root)) or ["  the defaults"]),
+        *(_settings(settings_status(journal, root)) or ["  the defaults"]),
         "and these keys sign at its gates:",
         *keys,
     ]

@@ -10,7 +10,7 @@ from interlock.decoding import decode
 from interlock.work.setup.entries import Foreign, SetupFault
 from interlock.work.setup.targets import Target, Trace
 
-__all__ = ["Edit", "PlanFault", "SetupRecord", "decoded", "encoded", "plan", "plan_undo"]
+__all__ = ["PlanFault", "SetupRecord", "TextEdit", "decoded", "encoded", "plan", "plan_undo"]
 
 
 class SetupRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class PlanFault(Exception):
         self.is_foreign = is_foreign
 
 
-class Edit(msgspec.Struct, frozen=True):
+class TextEdit(msgspec.Struct, frozen=True):
     """A file's text before and after; None stands for no file."""
 
     file: str
@@ -57,16 +57,16 @@ def plan(
     texts: Mapping[str, str | None],
     record: SetupRecord | None,
     missing: Collection[str] = (),
-) -> tuple[list[Edit], SetupRecord]:
+) -> tuple[list[TextEdit], SetupRecord]:
     """Every file with our part in it, and the record to keep; `missing` are the directories that are not there."""
     old = record or SetupRecord()
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     files = dict(old.files)
     for target in targets:
         text = texts[target.file]
         before = old.files.get(target.file)
         try:
-            edits.append(Edit(target.file, text, target.put(text, before)))
+            edits.append(TextEdit(target.file, text, target.put(text, before)))
             trace = target.traced(text, before)
         except SetupFault as fault:
             raise _fault(target, fault) from None
@@ -80,16 +80,16 @@ def _fault(target: Target, fault: SetupFault) -> PlanFault:
     return PlanFault(target.file, str(fault), is_foreign=isinstance(fault, Foreign))
 
 
-def plan_undo(targets: Sequence[Target], texts: Mapping[str, str | None], record: SetupRecord | None) -> list[Edit]:
+def plan_undo(targets: Sequence[Target], texts: Mapping[str, str | None], record: SetupRecord | None) -> list[TextEdit]:
     """Every file that is there, without our part."""
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     traces = record.files if record else {}
     for target in targets:
         text = texts[target.file]
         if text is None:
             continue
         try:
-            edits.append(Edit(target.file, text, target.take(text, traces.get(target.file))))
+            edits.append(TextEdit(target.file, text, target.take(text, traces.get(target.file))))
         except SetupFault as fault:
             raise _fault(target, fault) from None
     return edits

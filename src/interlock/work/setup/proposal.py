@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.work.setup.agents import SetupTarget
-from interlock.work.setup.plan import Edit, PlanFault, SetupRecord, decoded, encoded, plan, plan_undo
+from interlock.work.setup.plan import PlanFault, SetupRecord, TextEdit, decoded, encoded, plan, plan_undo
 from interlock.work.setup.surroundings import FileContent, look, supplies, work_tree
 from interlock.work.setup.targets import Target, all_targets, directories, targets
 from interlock.world.repository import state_directory
@@ -60,7 +60,7 @@ def propose(start: Path, agents: Collection[SetupTarget], environment: Mapping[s
         changes = _changes(edits, seen)
     except PlanFault as fault:
         raise _conflict(fault) from None
-    return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, encoded(new)), (), brought.ralph)
+    return Proposal(start, changes, _change(TextEdit(_RECORD, None, None), record, encoded(new)), (), brought.ralph)
 
 
 def propose_undo(start: Path, environment: Mapping[str, str]) -> Proposal:
@@ -74,7 +74,7 @@ def propose_undo(start: Path, environment: Mapping[str, str]) -> Proposal:
     except PlanFault as fault:
         raise _conflict(fault) from None
     going = _going(root, directories(wanted), old or SetupRecord(), changes)
-    return Proposal(start, changes, _change(Edit(_RECORD, None, None), record, None), going, brought.ralph)
+    return Proposal(start, changes, _change(TextEdit(_RECORD, None, None), record, None), going, brought.ralph)
 
 
 def conflict(file: str, why: str, hint: str = "Mend it") -> InterlockError:
@@ -98,7 +98,7 @@ def _texts(seen: Mapping[str, FileContent]) -> dict[str, str | None]:
     return {file: one.text for file, one in seen.items()}
 
 
-def _changes(edits: Sequence[Edit], seen: Mapping[str, FileContent]) -> tuple[FileChange, ...]:
+def _changes(edits: Sequence[TextEdit], seen: Mapping[str, FileContent]) -> tuple[FileChange, ...]:
     changes = [_change(edit, seen[edit.file].real, _encoded(edit.after)) for edit in edits]
     for change in changes:
         if change.action != "unchanged":
@@ -106,7 +106,7 @@ def _changes(edits: Sequence[Edit], seen: Mapping[str, FileContent]) -> tuple[Fi
     return tuple(changes)
 
 
-def _change(edit: Edit, real: Path, after: bytes | None) -> FileChange:
+def _change(edit: TextEdit, real: Path, after: bytes | None) -> FileChange:
     before = _encoded(edit.before) if edit.before is not None else _bytes(real)
     if before == after:
         action = "unchanged"
@@ -148,7 +148,7 @@ def _bytes(path: Path) -> bytes | None:
 # The diff
 
 
-def _diff(edit: Edit) -> str:
+def _diff(edit: TextEdit) -> str:
     """A unified diff of a file, as git shows it; nothing if it stays as it is."""
     if edit.before == edit.after:
         return ""

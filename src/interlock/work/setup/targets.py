@@ -116,7 +116,7 @@ class Fenced(msgspec.Struct, frozen=True):
         return Trace(created=text is None)
 
 
-def _block(text: str, fence: Fence, newest: int | None = VERSION) -> blocks.Block | None:
+def _block(text: str, fence: Fence, newest: int | None = VERSION) -> blocks.FencedBlock | None:
     try:
         found = blocks.find(text, fence)
     except blocks.BlockFault as fault:
@@ -159,7 +159,7 @@ class FencedTable(msgspec.Struct, frozen=True):
             return old
         return Trace(created=text is None)
 
-    def _checked(self, text: str, newest: int | None = VERSION) -> blocks.Block | None:
+    def _checked(self, text: str, newest: int | None = VERSION) -> blocks.FencedBlock | None:
         """Our block, if it stands for itself and nobody else has our name."""
         found = _block(text, Fence.HASH, newest)
         if found is None:

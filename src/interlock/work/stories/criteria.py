@@ -29,7 +29,7 @@ def criteria_of(page: MarkdownText) -> tuple[StoryCriterion, ...]:
     The numbers are those of the file. One that has none, or the same as another, gets the first that is free, because
     a judgement names a criterion by its number.
     """
-    reader = _Reader()
+    reader = _CriteriaReader()
     for line in page.body(page.section("acceptance criteria")):
         reader.take(line)
     drafts = [(one.number, " ".join(" ".join(one.parts).split())) for one in reader.found]
@@ -46,15 +46,15 @@ def _numbered(drafts: list[tuple[int | None, str]]) -> Iterable[StoryCriterion]:
         yield StoryCriterion(number, text)
 
 
-class _Draft(msgspec.Struct):
+class _CriterionDraft(msgspec.Struct):
     number: int | None
     parts: list[str]
 
 
-class _Reader(msgspec.Struct):
+class _CriteriaReader(msgspec.Struct):
     """Reads the lines of the section; the first criterion shows how the others begin."""
 
-    found: list[_Draft] = msgspec.field(default_factory=list)
+    found: list[_CriterionDraft] = msgspec.field(default_factory=list)
     opens: str = ""
     """How criteria begin here: `number`, `bullet`, `label` or `given`; a heading that is no label starts over."""
     indent: int = 0
@@ -95,4 +95,4 @@ class _Reader(msgspec.Struct):
         text = item["text"] if item else said
         label = _LABEL.match(text)
         number = label["number"] if label else item["number"] if item else None
-        self.found.append(_Draft(int(number) if number else None, [text[label.end() :] if label else text]))
+        self.found.append(_CriterionDraft(int(number) if number else None, [text[label.end() :] if label else text]))

@@ -131,7 +131,7 @@ class _Items(_Node, frozen=True):
     items: tuple[_Node, ...]
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _KeyValue(msgspec.Struct, frozen=True):
     """A key with its value."""
 
     key: _Scalar
@@ -147,7 +147,7 @@ class _Mapping(_Node, frozen=True):
     """A mapping, in the order of the text; a `flow` one is in braces."""
 
     flow: bool
-    entries: dict[str, _Entry]
+    entries: dict[str, _KeyValue]
 
     def get(self, name: str) -> _Node | None:
         return self.entries[name].value if name in self.entries else None
@@ -179,14 +179,14 @@ def _read(text: str) -> _Mapping:
         line = len(_NEWLINE.findall(text, 0, bad.start())) + 1
         raise _invalid(f"the character U+{ord(bad[0]):04X} may not be in it", line)
     try:
-        return _Reader(text, yaml.parse(text, Loader=yaml.CSafeLoader)).document()
+        return _YamlReader(text, yaml.parse(text, Loader=yaml.CSafeLoader)).document()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         said = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
         raise _invalid(f"it is no YAML: {said}", mark.line + 1 if mark else None) from None
 
 
-class _Reader:
+class _YamlReader:
     """The events of the parser, made into nodes."""
 
     def __init__(self, text: str, events: Iterator[Any]) -> None:
@@ -229,8 +229,8 @@ class _Reader:
             return _Items(start, end, line, column, flow, tuple(inside))
         return _Mapping(start, end, line, column, flow, self._entries(inside[::2], inside[1::2], flow))
 
-    def _entries(self, keys: Sequence[_Node], values: Sequence[_Node], flow: bool) -> dict[str, _Entry]:
-        found: dict[str, _Entry] = {}
+    def _entries(self, keys: Sequence[_Node], values: Sequence[_Node], flow: bool) -> dict[str, _KeyValue]:
+        found: dict[str, _KeyValue] = {}
         for key, value in zip(keys, values, strict=True):
             before = key.start - key.column
             begins_its_line = flow or _LINE_BEFORE_KEY.fullmatch(self._text, before, key.start)
@@ -242,7 +242,7 @@ class _Reader:
                 colon = _COLON.match(self._text, key.end)
                 at = colon.end() if colon else key.end
                 value = replace(value, start=at, end=at, line=key.line)
-            found[key.text] = _Entry(key, value)
+            found[key.text] = _KeyValue(key, value)
         return found
 
 
@@ -417,7 +417,7 @@ class _Edits:
         """
         self._drop(fields, gone)
         kept = {name: entry for name, entry in fields.entries.items() if name not in gone}
-        last: _Entry | None = None
+        last: _KeyValue | None = None
         for name in order:
             if name in kept:
                 last = kept[name]
@@ -426,7 +426,7 @@ class _Edits:
             elif values.get(name) is not None:
                 self._put_in(fields, next(iter(kept.values())), last, name, values[name])
 
-    def _replace(self, entry: _Entry, value: Plain) -> None:
+    def _replace(self, entry: _KeyValue, value: Plain) -> None:
         old = entry.value
         if old.start == old.end:
             self._splice(old.start, old.end, f"{entry.colon} {_rendered(value)}")
@@ -436,7 +436,7 @@ class _Edits:
         style = old.style if isinstance(old, _Scalar) else ""
         self._splice(old.start, old.end, _rendered(value, style) + space)
 
-    def _put_in(self, fields: _Mapping, first: _Entry, last: _Entry | None, name: str, value: Plain) -> None:
+    def _put_in(self, fields: _Mapping, first: _KeyValue, last: _KeyValue | None, name: str, value: Plain) -> None:
         is_json = first.key.style == '"'
         line = f'"{name}": ' + _rendered(value, '"') if is_json else f"{name}: {_rendered(value)}"
         indent = " " * fields.column
@@ -522,7 +522,7 @@ class _Edits:
         stale = {name for name in _OURS if name not in was_shown and values.get(name) is None}
         self._fields(item, values, shown, (stale | _OURS - set(shown)) & item.entries.keys())
 
-    def _arranged(self, entry: _Entry, items: _Items, wanted: Sequence[_Kept | Values]) -> list[Splice]:
+    def _arranged(self, entry: _KeyValue, items: _Items, wanted: Sequence[_Kept | Values]) -> list[Splice]:
         """Return the splices of a block list that gets these items."""
         ends = [self._after(item) for item in items.items]
         starts = [self._after_line(entry.key.end), *ends]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from interlock.journal import Instance
-    from interlock.world.telemetry.collector import Taken
+    from interlock.world.telemetry.collector import SendResult
 
 __all__ = ["WEEK", "Collecting", "Export", "export_of"]
 
@@ -41,7 +41,7 @@ _FINAL: Final = frozenset({400, 413, 422})
 class Collecting(Protocol):
     """Who takes spans."""
 
-    def send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure: ...
+    def send(self, spans: Sequence[Span]) -> SendResult | DeliveryFailure: ...
 
 
 def export_of(journal: Journal, settings: Settings, environment: Mapping[str, str]) -> Export | None:
@@ -113,7 +113,7 @@ class Export:
         keep(box, seq=upto, upto=upto, tries=0, due=0, trouble=trouble, **told, **counts)
         return sent
 
-    def _send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure:
+    def _send(self, spans: Sequence[Span]) -> SendResult | DeliveryFailure:
         try:
             return self.collector.send(spans)
         except Exception as error:  # a fault of the way out is its own trouble: nothing else is to fail by it

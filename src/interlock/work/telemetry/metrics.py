@@ -45,7 +45,7 @@ def _lines(journal: Journal, watch: RecordCaches, settings: Settings, root: Path
     head = journal.head()
     yield from single("ralph_journal_entries_total", "counter", "Entries of the journal.", head)
     said = "Instances that have not ended, by where they stand."
-    yield from family("ralph_instances", "gauge", said, _standing(journal))
+    yield from family("ralph_instances", "gauge", said, _instances(journal))
     _, waiting = asking(journal, watch, settings, root)
     yield from single("ralph_waiting_for_a_person", "gauge", "What waits for a person.", waiting)
     yield from _outboxes(journal, head)
@@ -54,7 +54,7 @@ def _lines(journal: Journal, watch: RecordCaches, settings: Settings, root: Path
         yield from family(metric, "counter", said, _samples(known.get(name, {}), labels, unit))
 
 
-def _standing(journal: Journal) -> Iterator[tuple[Labels, float]]:
+def _instances(journal: Journal) -> Iterator[tuple[Labels, float]]:
     for machine, states in sorted(journal.standing_counts().items()):
         for state, number in sorted(states.items()):
             yield {"machine": machine, "state": state}, number

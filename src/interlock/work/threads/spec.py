@@ -93,7 +93,7 @@ class Spec(msgspec.Struct, frozen=True, dict=True):
 def parse_spec(text: str) -> Spec:
     """What a text says. No text is an error; what it lacks, `faults` tells."""
     page = MarkdownText(text)
-    reader = _Reader()
+    reader = _SpecReader()
     for section in page.sections:
         name = section.name.lower()
         if section.level == 2 and name.startswith(_PROTECTED):
@@ -177,21 +177,21 @@ def faults(spec: Spec) -> list[str]:
 # Lists
 
 
-class _Draft(msgspec.Struct):
+class _CriterionLines(msgspec.Struct):
     indent: int
     parts: list[str] = msgspec.field(default_factory=list)
     command: str | None = None
 
 
-class _Reader(msgspec.Struct):
+class _SpecReader(msgspec.Struct):
     """Reads the sections of a spec line by line."""
 
-    drafts: list[_Draft] = msgspec.field(default_factory=list)
+    drafts: list[_CriterionLines] = msgspec.field(default_factory=list)
     protected: list[str] = msgspec.field(default_factory=list)
     oddities: list[str] = msgspec.field(default_factory=list)
 
     def read_criteria(self, lines: Iterable[MarkdownLine]) -> None:
-        current: _Draft | None = None
+        current: _CriterionLines | None = None
         after_gap = False
         for line in lines:
             said = line.live
@@ -209,12 +209,12 @@ class _Reader(msgspec.Struct):
             elif current and (item[0] > current.indent + 1 or (current.parts and _VERIFY.fullmatch(item[1]))):
                 self._detail(current, line, item[1], is_item=True)
             else:
-                current = _Draft(item[0])
+                current = _CriterionLines(item[0])
                 self.drafts.append(current)
                 self._detail(current, line, item[1])
             after_gap = False
 
-    def _detail(self, draft: _Draft, line: MarkdownLine, said: str, *, is_item: bool = False) -> None:
+    def _detail(self, draft: _CriterionLines, line: MarkdownLine, said: str, *, is_item: bool = False) -> None:
         """A line that belongs to a criterion: its command, or more of its text."""
         verify = _VERIFY.fullmatch(said)
         command = _code(verify[1]) if verify else None
@@ -258,7 +258,7 @@ def _indent(line: str) -> int:
     return len(line[: len(line) - len(line.lstrip())].expandtabs(4))
 
 
-def _numbered(drafts: Iterable[_Draft]) -> Iterator[SpecCriterion]:
+def _numbered(drafts: Iterable[_CriterionLines]) -> Iterator[SpecCriterion]:
     """Items without a word, as in the template, are none; a command that stands alone is a criterion by itself."""
     written = ((" ".join(" ".join(one.parts).split()), one.command) for one in drafts)
     filled = ((text or f"`{command}` passes", command) for text, command in written if text or command)

@@ -71,7 +71,7 @@ class KeptWork(msgspec.Struct, frozen=True):
         return self.ref.removeprefix("refs/ralf/")
 
 
-class _Entry(msgspec.Struct, frozen=True):
+class _TreeEntry(msgspec.Struct, frozen=True):
     mode: str
     hash: str
 
@@ -305,7 +305,7 @@ def _reset(repository: Repository, lock: IndexLock, paths: Sequence[str], seen: 
     _install(repository, lock, index)
 
 
-def entries_of(repository: Repository, tree: str | None) -> dict[str, _Entry]:
+def entries_of(repository: Repository, tree: str | None) -> dict[str, _TreeEntry]:
     """The files of a tree; submodules are not among them."""
     if tree is None:
         return {}
@@ -314,11 +314,11 @@ def entries_of(repository: Repository, tree: str | None) -> dict[str, _Entry]:
         described, _, path = record.partition(b"\t")
         mode, _, made = described.decode("ascii").split(" ")
         if mode != _GITLINK:
-            found[os.fsdecode(path)] = _Entry(mode, made)
+            found[os.fsdecode(path)] = _TreeEntry(mode, made)
     return found
 
 
-def _set_entries(repository: Repository, index: Path, entries: Mapping[str, _Entry | None]) -> None:
+def _set_entries(repository: Repository, index: Path, entries: Mapping[str, _TreeEntry | None]) -> None:
     """Make those paths of an index what is given, or take them out; what goes, goes first."""
     nothing = "0" * len(_tree(repository, []))
     gone = [f"0 {nothing}\t".encode() + os.fsencode(path) for path, entry in entries.items() if entry is None]
@@ -372,7 +372,7 @@ def put_back(repository: Repository, lock: IndexLock, kept: KeptWork, *, spares_
 def _refuse_other_work(
     repository: Repository,
     kept: KeptWork,
-    work: Mapping[str, _Entry],
+    work: Mapping[str, _TreeEntry],
     gone: Sequence[str],
     changed: Sequence[PathStatus],
 ) -> set[str]:
@@ -392,7 +392,7 @@ def _refuse_other_work(
     return same
 
 
-def _is_same(one: _Entry, other: _Entry) -> bool:
+def _is_same(one: _TreeEntry, other: _TreeEntry) -> bool:
     return one.hash == other.hash and (one.mode == _LINK) == (other.mode == _LINK)
 
 
@@ -405,9 +405,9 @@ def _index_to_restore(repository: Repository, kept: KeptWork) -> Path:
     against = kept.head or _tree(repository, [])
     listed = repository.run("diff-index", "--cached", "--raw", "-z", "--no-renames", against, index=whole)
     parts = listed.split(b"\0")[:-1]
-    staged: dict[str, _Entry | None] = {}
+    staged: dict[str, _TreeEntry | None] = {}
     for described, path in zip(parts[::2], parts[1::2], strict=True):
         _, mode, _, made, _ = described.decode("ascii").split()
-        staged[os.fsdecode(path)] = _Entry(mode, made) if made.strip("0") else None
+        staged[os.fsdecode(path)] = _TreeEntry(mode, made) if made.strip("0") else None
     _set_entries(repository, repository.index, staged)
     return repository.index

@@ -15,7 +15,7 @@ from interlock.world.notices.notice import DeliveryFailure
 from interlock.world.notices.posting import SECONDS, exchange
 from interlock.world.telemetry.span import Span, Value, encoded
 
-__all__ = ["SpanCollector", "Taken", "collector_of"]
+__all__ = ["SendResult", "SpanCollector", "collector_of"]
 
 _DEFAULT: Final = "http://localhost:4318"
 _PATH: Final = "/v1/traces"
@@ -25,7 +25,7 @@ _ANSWER: Final = 64 * 1024
 """So much of an answer is read."""
 
 
-class Taken(msgspec.Struct, frozen=True):
+class SendResult(msgspec.Struct, frozen=True):
     """Spans that arrived, and how many of them the collector would not have."""
 
     rejected: int = 0
@@ -42,7 +42,7 @@ class SpanCollector:
     now: Callable[[], float]
     seconds: float = SECONDS
 
-    def send(self, spans: Sequence[Span]) -> Taken | DeliveryFailure:
+    def send(self, spans: Sequence[Span]) -> SendResult | DeliveryFailure:
         """Send some spans once; it takes a bounded time."""
         body = encoded(spans, self.resource, __version__)
         answer = exchange(self.address, body, self.headers, self.now(), seconds=self.seconds, reads=_ANSWER)
@@ -73,11 +73,11 @@ def _is_header(name: str, value: str) -> bool:
     return bool(_NAME.fullmatch(name)) and name.lower() not in _OURS and value.isascii() and value.isprintable()
 
 
-def _taken(answer: bytes, most: int) -> Taken:
+def _taken(answer: bytes, most: int) -> SendResult:
     """What a collector says of spans that it took in part; one that says nothing took them all."""
     try:
         found: Any = msgspec.json.decode(answer)["partialSuccess"]
         rejected = int(found.get("rejectedSpans") or 0)
-        return Taken(min(max(rejected, 0), most), str(found.get("errorMessage") or ""))
+        return SendResult(min(max(rejected, 0), most), str(found.get("errorMessage") or ""))
     except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError, ValueError, AttributeError):
-        return Taken()
+        return SendResult()

@@ -33,8 +33,8 @@ def _look_at_all(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
     for name in SHIPPED:
         portrait, report = _told(sight.machines(name))
         there = counts.get(name, {})
-        standing = [(state, there[state["name"]]) for state in portrait["states"] if there.get(state["name"])]
-        machines.append({**portrait, "report": report, "standing": standing, "open": sum(there.values())})
+        by_state = [(state, there[state["name"]]) for state in portrait["states"] if there.get(state["name"])]
+        machines.append({**portrait, "report": report, "by_state": by_state, "open": sum(there.values())})
     return {"machines": machines, **without_trial()}
 
 

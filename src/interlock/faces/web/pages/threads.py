@@ -109,7 +109,7 @@ class _Place(msgspec.Struct, frozen=True):
     label: str
     icon: str
     color: str
-    standing: str
+    position: str
     """`here`, `behind` or `ahead`."""
 
 
@@ -117,8 +117,8 @@ def _phases(machine: Machine, state: str, way: list[str]) -> list[tuple[str, lis
     """All phases in their groups: the one that it is in, those that it went through, and those that it did not."""
     groups: dict[str, list[_Place]] = {}
     for name, known in machine.states.items():
-        standing = "here" if name == state else "behind" if name in way else "ahead"
-        place = _Place(name, machine.label(name), known.icon or "○", known.color or "gray", standing)
+        position = "here" if name == state else "behind" if name in way else "ahead"
+        place = _Place(name, machine.label(name), known.icon or "○", known.color or "gray", position)
         groups.setdefault(known.phase or "", []).append(place)
     return list(groups.items())
 

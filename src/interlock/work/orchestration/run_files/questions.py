@@ -133,13 +133,13 @@ def _insights(name: str, cycles: Sequence[Cycle]) -> Block:
 
 def parse_questions(text: str) -> QuestionSheet:
     """The questions of any text."""
-    reader = _Reader()
+    reader = _QuestionReader()
     beside = read(text, reader.key, reader.take, deepest=6)
     cycles = tuple(Cycle(number, **found) for number, found in reader.cycles.items())
     return QuestionSheet(tuple(reader.asked), (), beside, _header(reader.overview), cycles)
 
 
-class _Reader:
+class _QuestionReader:
     """Collects what the items of a text say."""
 
     def __init__(self) -> None:

@@ -21,11 +21,11 @@ def test_what_stands_in_a_state_is_counted_and_the_newest_of_it_are_given(journa
     moved = made[1]
     journal.append(moved, Event("update_session_state", AGENT, "testing"))
     journal.append(made[3], Event("complete_ralph_session", HUMAN, evidence=Evidence(facts={"outcome": "failure"})))
-    count, newest = journal.standing("session", ["idle", "testing"], 2)
+    count, newest = journal.in_states("session", ["idle", "testing"], 2)
     assert (count, [one.id for one in newest]) == (3, made[2:0:-1])
-    assert [one.id for one in journal.standing("session", ["testing"], 9)[1]] == [moved]
-    assert journal.standing("session", ["failed"], 9) == (0, [])
-    assert journal.standing("thread", ["idle"], 9) == journal.standing("session", [], 9) == (0, [])
+    assert [one.id for one in journal.in_states("session", ["testing"], 9)[1]] == [moved]
+    assert journal.in_states("session", ["failed"], 9) == (0, [])
+    assert journal.in_states("thread", ["idle"], 9) == journal.in_states("session", [], 9) == (0, [])
 
 
 def test_the_newest_are_given_page_by_page(journal: Journal) -> None:
