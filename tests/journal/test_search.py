@@ -132,7 +132,7 @@ def test_what_stands_is_counted_from_an_index_alone(sqlite_journal: Journal) -> 
         sqlite_journal.create("session", created())
     done = sqlite_journal.create("thread", created()).entry.instance
     sqlite_journal.append(done, Event("abandon", HUMAN))
-    assert sqlite_journal.standing_counts() == {"session": {"idle": 3}}
+    assert sqlite_journal.counts_by_state() == {"session": {"idle": 3}}
     with sqlite_journal._store.read() as sql:
         seen = _Explained(sql)
         reading.count_by_state(seen)

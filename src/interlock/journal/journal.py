@@ -309,7 +309,7 @@ class Journal:
 
         return self.ask(find_entry, seq)
 
-    def standing_counts(self) -> dict[str, dict[str, int]]:
+    def counts_by_state(self) -> dict[str, dict[str, int]]:
         """The number of instances that have not ended in each state of each machine."""
         return self.ask(count_by_state)
 

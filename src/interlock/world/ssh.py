@@ -185,7 +185,7 @@ def sign(
         if named is None:
             named = Path(scratch) / "key.pub"
             named.write_text(key.line + "\n", encoding="ascii")
-        done = _run(("sign", "-q", "-f", str(named.absolute())), statement, environment, seconds, is_shown=True)
+        done = _run(_signing("sign", "-q", "-f", str(named.absolute())), statement, environment, seconds, is_shown=True)
     text = done.stdout.decode("ascii", "replace").strip()
     if done.returncode != 0 or not text:
         message = f"The key {key.fingerprint} did not sign."
@@ -219,9 +219,9 @@ def guard_of(key: PublicKey, file: Path, environment: Mapping[str, str]) -> Guar
 def _try_to_sign(key: PublicKey, file: Path, environment: Mapping[str, str]) -> str | None:
     """None where a signature was made without a person; else what the program said."""
     seconds = _TOUCH_SECONDS if key.is_hardware else _SECONDS
-    arguments = ("sign", "-f", str(file.absolute()))
+    command = _signing("sign", "-f", str(file.absolute()))
     try:
-        done = _run(arguments, b"a trial, which approves nothing", environment, seconds, is_alone=True)
+        done = _run(command, b"a trial, which approves nothing", environment, seconds, is_alone=True)
     except InterlockError as error:
         if error.code != "ssh_failed" or not key.is_hardware:
             raise
@@ -233,7 +233,7 @@ def _try_to_sign(key: PublicKey, file: Path, environment: Mapping[str, str]) -> 
 def make_key(file: Path) -> PublicKey:
     """A new key without a passphrase, to be thrown away; its public half is beside it, with `.pub`."""
     command = ("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "staged", "-f", str(file))
-    done = _start(command, b"", os.environ, _SECONDS, is_alone=True)
+    done = _run(command, b"", os.environ, _SECONDS, is_alone=True)
     if done.returncode != 0:
         raise _failed(done.stderr.decode("utf-8", "replace").strip()[-200:])
     return read_public_key(file.with_name(file.name + ".pub"))
@@ -252,28 +252,19 @@ def is_signed(statement: bytes, signature: str, key: PublicKey) -> bool:
         signers, written = Path(scratch) / "signers", Path(scratch) / "signature"
         signers.write_text(f'person namespaces="{_NAMESPACE}" {key.line}\n', encoding="ascii")
         written.write_text(signature + "\n", encoding="ascii")
-        arguments = ("verify", "-f", str(signers), "-I", "person", "-s", str(written))
-        return _run(arguments, statement, os.environ, _SECONDS, is_alone=True).returncode == 0
+        command = _signing("verify", "-f", str(signers), "-I", "person", "-s", str(written))
+        return _run(command, statement, os.environ, _SECONDS, is_alone=True).returncode == 0
 
 
 # The one place where ssh-keygen is started
 
 
+def _signing(verb: str, *arguments: str) -> tuple[str, ...]:
+    """The command that signs or verifies in our namespace."""
+    return ("ssh-keygen", "-Y", verb, "-n", _NAMESPACE, *arguments)
+
+
 def _run(
-    arguments: tuple[str, ...],
-    feed: bytes,
-    environment: Mapping[str, str],
-    seconds: float,
-    *,
-    is_alone: bool = False,
-    is_shown: bool = False,
-) -> subprocess.CompletedProcess[bytes]:
-    verb, *rest = arguments
-    command = ("ssh-keygen", "-Y", verb, "-n", _NAMESPACE, *rest)
-    return _start(command, feed, environment, seconds, is_alone=is_alone, is_shown=is_shown)
-
-
-def _start(
     command: tuple[str, ...],
     feed: bytes,
     environment: Mapping[str, str],

@@ -114,7 +114,7 @@ def test_a_machine_is_drawn_and_told_in_tables(site: Site, name: str) -> None:
 
 
 def test_the_instances_in_each_state_are_on_the_picture_and_in_the_table(site: Site) -> None:
-    before = site.journal.standing_counts().get("session", {}).get("reviewing", 0)
+    before = site.journal.counts_by_state().get("session", {}).get("reviewing", 0)
     for _ in range(3):
         made = site.journal.create("session", Event("created", SYSTEM)).entry.instance
         site.journal.append(made, reports("reviewing"))

@@ -286,8 +286,9 @@ def vouching(journal: Journal, signer: Person, new: Person) -> dict[str, Any]:
     assert trust is not None
     assert new.public is not None
     digest = digest_of(new.public.line)
-    about = {"event": "key_enrolled", "shown": "x", "subject": "key", "choice": "none"}
-    return approval(journal, signer, trust, "key", digest, **about)
+    return approval(
+        journal, signer, trust, "key", digest, event="key_enrolled", shown="x", subject="key", choice="none"
+    )
 
 
 def _write_enrollment(journal: Journal, by: Person, given: object, possession: str = "") -> int:

@@ -18,7 +18,7 @@ from interlock.work.gates.statement import VERSION, Approval, Head, Statement, d
 from interlock.work.gates.trust import Trust, trust_instance, trust_of
 from interlock.world.ssh import Signature, is_signed
 
-__all__ = ["REFUSED", "approval", "make_approval", "question_of", "refused_attempt", "vouch"]
+__all__ = ["REFUSED", "approval", "question_of", "refused_attempt", "vouch"]
 
 REFUSED = "gate_refused"
 """The type of the note that keeps a refused attempt."""
@@ -38,43 +38,17 @@ def approval(
     choice: str = "",
     subject: str | None = None,
     word: str | None = None,
+    trust: Trust | None = None,
 ) -> dict[str, Any]:
     """Ask the person and give what goes into the event's evidence as `data["approval"]`.
 
     It holds for one event of one instance and for one hash. The subject is the gate's own where none is named, and
-    the word to type is the event's name. A no, and a signature that is missing, raise, and are kept as attempts.
+    the word to type is the event's name. A no, and a signature that is missing, raise, and are kept as attempts. One of
+    the keys of `trust` signs, or nobody where it has none; who gives it has entered the presence already.
     """
-    presence.enter(journal)
-    return make_approval(
-        journal,
-        presence,
-        instance_id,
-        gate,
-        subject_hash,
-        trust=trust_of(journal),
-        event=event,
-        shown=shown,
-        choice=choice,
-        subject=subject,
-        word=word,
-    )
-
-
-def make_approval(
-    journal: Journal,
-    presence: Presence,
-    instance_id: str,
-    gate: str,
-    subject_hash: str,
-    *,
-    trust: Trust,
-    event: str,
-    shown: str,
-    choice: str = "",
-    subject: str | None = None,
-    word: str | None = None,
-) -> dict[str, Any]:
-    """An approval that one of the keys of `trust` signs, or nobody where it has none."""
+    if trust is None:
+        presence.enter(journal)
+        trust = trust_of(journal)
     instance = journal.instance(instance_id)
     name = subject or journal.machine_of(instance).form.gates[gate].subject
     about = question_of(instance, gate, name, subject_hash, choice)

@@ -10,7 +10,7 @@ from interlock.decoding import convert
 from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Event, Evidence
-from interlock.work.gates.approval import make_approval, refused_attempt
+from interlock.work.gates.approval import approval, refused_attempt
 from interlock.work.gates.presence import Presence
 from interlock.work.gates.statement import Approval, digest_of
 from interlock.work.gates.trust import ENROLLED, REVOKED, Key, Trust, known_key, trust_instance, trust_of
@@ -43,7 +43,7 @@ def enroll_first(journal: Journal, presence: Presence, file: Path, environment: 
     guard = guard_of(public, file, environment)
     instance = trust_instance(journal)
     new = Key(public, guard, file.absolute(), presence.actor.id, str(presence.actor.channel), "", 0)
-    given = make_approval(
+    given = approval(
         journal,
         presence,
         instance,
@@ -133,7 +133,7 @@ def revoke(journal: Journal, presence: Presence, fingerprint: str) -> Key:
         message = "It is the only key, and a repository that has had one never opens a gate without a signature again."
         raise Refusal("key_needed", message, "Enroll another key first, then revoke this one.")
     instance = trust_instance(journal)
-    given = make_approval(
+    given = approval(
         journal,
         presence,
         instance,

@@ -55,7 +55,7 @@ def _lines(journal: Journal, watch: RecordCaches, settings: Settings, root: Path
 
 
 def _instances(journal: Journal) -> Iterator[tuple[Labels, float]]:
-    for machine, states in sorted(journal.standing_counts().items()):
+    for machine, states in sorted(journal.counts_by_state().items()):
         for state, number in sorted(states.items()):
             yield {"machine": machine, "state": state}, number
 

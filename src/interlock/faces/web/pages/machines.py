@@ -28,7 +28,7 @@ def _told(machine: Machine) -> tuple[dict[str, Any], Mapping[str, Any]]:
 
 
 def _look_at_all(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
-    counts = sight.journal.standing_counts()
+    counts = sight.journal.counts_by_state()
     machines = []
     for name in SHIPPED:
         portrait, report = _told(sight.machines(name))
@@ -44,7 +44,7 @@ def _look(sight: Sight, asked: PageRequest) -> Mapping[str, Any]:
         raise NotFound("unknown_machine", f"There is no machine {name[:80]!r}.", f"There are {', '.join(SHIPPED)}.")
     machine = sight.machines(name)
     portrait, report = _told(machine)
-    counts = sight.journal.standing_counts().get(name, {})
+    counts = sight.journal.counts_by_state().get(name, {})
     known = {state["name"] for state in portrait["states"]}
     return {
         "machine": portrait,
