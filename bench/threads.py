@@ -70,7 +70,7 @@ class _Place(msgspec.Struct):
             state_directory=self.root / ".ralf",
             settings=Settings({**Settings().values, **given}),
             environment=environment(),
-            tell=self._hear,
+            report=self._hear,
             stop=threading.Event(),
             pausing=threading.Event(),
             wait=lambda seconds: None,

@@ -228,7 +228,7 @@ def _acted(arena: Field, place: Path, thread: str, presence: Any) -> Told:
         state_directory=place / ".ralf",
         settings=Settings(),
         environment=arena.clean,
-        tell=lambda what: None,
+        report=lambda what: None,
         stop=event,
         pausing=event,
         wait=lambda seconds: None,

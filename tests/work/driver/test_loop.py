@@ -61,7 +61,7 @@ class Walk(msgspec.Struct):
             state_directory=self.root,
             settings=Settings(),
             environment={},
-            tell=self.tell,
+            report=self.tell,
             stop=self.stop,
             pausing=self.pausing,
             wait=lambda seconds: None,

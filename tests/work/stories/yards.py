@@ -215,7 +215,7 @@ class Ground(msgspec.Struct):
             memory=memory or EmbeddedMemory(),
             is_server=isinstance(memory, UnsteadyMemory) if is_server is None else is_server,
             environment=self.environment,
-            tell=self.hear or self._hear,
+            report=self.hear or self._hear,
             stop=self.stop,
             pausing=self.stop,
             wait=self._wait,

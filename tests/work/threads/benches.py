@@ -200,7 +200,7 @@ class Bench(msgspec.Struct):
             state_directory=self.state_directory,
             settings=Settings({**Settings().values, "driver.lease_seconds": 86_400, **self.settings}),
             environment=self.environment,
-            tell=self._tell,
+            report=self._tell,
             stop=self.stop,
             pausing=self.pausing,
             wait=self.waited.append,

@@ -82,8 +82,8 @@ class Reporter:
         finally:
             self.__enter__()
 
-    def tell(self, what: object) -> None:
-        """Tell it; what Ctrl+C says in the middle of a line is told after that line."""
+    def report(self, what: object) -> None:
+        """Print it; what Ctrl+C says in the middle of a line is printed after that line."""
         self._waiting.append(what)
         if self._is_telling:
             return

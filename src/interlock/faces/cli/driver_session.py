@@ -50,7 +50,7 @@ class DriverSession(msgspec.Struct, frozen=True):
 
     def _say(self, presses: int) -> None:
         if presses == 1:
-            self.teller.tell("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
+            self.teller.report("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def open_driver_session(
             state_directory=place.state_directory,
             settings=place.settings,
             environment=dict(call.environment),
-            tell=teller.tell,
+            report=teller.report,
             stop=interrupts,
             pausing=PauseRequested(interrupts),
             wait=interrupts.wait,

@@ -27,7 +27,7 @@ _LOOKS_SECONDS = 0.01
 
 
 def context_of(
-    journal: Journal, project: Project, agent: str, judge: str, tell: Callable[[object], None] = lambda what: None
+    journal: Journal, project: Project, agent: str, judge: str, report: Callable[[object], None] = lambda what: None
 ) -> DriverContext:
     """The project with agents that play these scripts, and its tests as the verifier."""
     never = threading.Event()
@@ -37,7 +37,7 @@ def context_of(
         state_directory=project.root / STATE_DIRECTORY,
         settings=project.settings(agent__script=agent, agent__judge_script=judge, verify__commands=(project.tests,)),
         environment=project.environment,
-        tell=tell,
+        report=report,
         stop=never,
         pausing=never,
         wait=lambda seconds: None,

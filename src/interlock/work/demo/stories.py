@@ -80,7 +80,7 @@ def play_stories(journal: Journal, project: Project) -> Iterator[Scene]:
         state_directory=state,
         settings=settings,
         environment=project.environment,
-        tell=lambda what: None,
+        report=lambda what: None,
         stop=nobody,
         pausing=nobody,
         wait=lambda seconds: None,

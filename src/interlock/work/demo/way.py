@@ -86,7 +86,7 @@ class _Play:
         self._person = Person(presence.actor, lambda: presence, lambda: True)
         scripts = project.script("agent", [*pipeline(number), *builder()]), project.script("judge", judge())
         self._scripts = scripts
-        self._context = context_of(journal, project, *scripts, tell=self._hear)
+        self._context = context_of(journal, project, *scripts, report=self._hear)
         self._asides: list[tuple[int, SceneRefusal]] = []
 
     @property

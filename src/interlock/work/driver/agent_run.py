@@ -107,7 +107,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     session = journal.transact(_opening(context, request, directory))
     request.on_start()
     keeps_words = settings.text("telemetry.content") == "on"
-    ear = _Ear(context.tell, request.keeps, Tools(journal.now, keeps_words=keeps_words))
+    ear = _Ear(context.report, request.keeps, Tools(journal.now, keeps_words=keeps_words))
     outfit = context.ports.tools_for(agent.name, directory, context.environment) if request.reports else None
     given = {
         "RALPH_SESSION_ID": session,
@@ -131,7 +131,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     with _address_kept(context, session):
         result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
-            context.tell(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+            context.report(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
             result = context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
     sessions = context.ports.sessions
     sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
@@ -308,7 +308,7 @@ def _look_beside(context: DriverContext, session: str, directory: Path) -> None:
     if found:
         journal.transact(lambda transaction: keep_findings(transaction, session, found))
     for one in found:
-        context.tell(Warned(one.message))
+        context.report(Warned(one.message))
 
 
 class _Ear:

@@ -88,7 +88,7 @@ def choose(
             return one
     until = min(ready.values())
     names = " and ".join(dict.fromkeys(one.name for one in usable))
-    context.tell(f"{names} reached a limit; waiting until {clock(until)}")
+    context.report(f"{names} reached a limit; waiting until {clock(until)}")
     context.wait(until - now)
     return None
 

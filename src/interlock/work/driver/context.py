@@ -27,7 +27,7 @@ class DriverContext(msgspec.Struct, frozen=True):
     state_directory: Path
     settings: Settings
     environment: Mapping[str, str]
-    tell: Callable[[object], None]
+    report: Callable[[object], None]
     stop: StopSignal
     """Whether whatever runs is to be ended now."""
     pausing: StopSignal
@@ -45,9 +45,9 @@ class DriverContext(msgspec.Struct, frozen=True):
     find: Callable[[str, Mapping[str, str]], Agent] = find_agent
     """Finds an agent by its name and options."""
 
-    def child(self, root: Path, pausing: StopSignal, tell: Callable[[object], None]) -> DriverContext:
+    def child(self, root: Path, pausing: StopSignal, report: Callable[[object], None]) -> DriverContext:
         """The context of what this driver drives itself: it decides alone what was told, and records the pause."""
-        return replace(self, root=root, pausing=pausing, tell=tell, refresh=lambda: None, is_child=True)
+        return replace(self, root=root, pausing=pausing, report=report, refresh=lambda: None, is_child=True)
 
     def agent(self, name: str, *, is_judge: bool = False, more: tuple[str, ...] = ()) -> ChosenAgent:
         """An agent, `name` or `name:model`, made from the settings, with more flags if the caller gives any."""

@@ -44,7 +44,7 @@ def _advance(system: System[S], context: DriverContext, lease: Lease, check_leas
     following = _following(system, step)
     if following is None:
         return False
-    context.tell(step.record.copied())  # whoever watches may keep it
+    context.report(step.record.copied())  # whoever watches may keep it
     if _is_interrupted(context) and (events := system.pause(step)) is not None:
         context.refresh()  # a person's decision in the journal is read there, and is not an interrupt
         if not _is_interrupted(context):

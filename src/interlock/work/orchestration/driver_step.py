@@ -98,7 +98,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         known = {*run.projected}
         if fresh:
             self.write(*(noted("projected", files=dict(portion)) for portion in pieces(fresh.items())))
-        tell = self.context.tell
+        tell = self.context.report
         files.write(
             run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
         )
@@ -150,7 +150,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         return RoleAnswer(role.called, read)
 
     def _started(self) -> None:
-        self.context.tell(self.catch_up().copied())
+        self.context.report(self.catch_up().copied())
         self.cache.git.shut()
 
     def _complaint(self, read: Complaint, heard: AgentRun, is_network: bool) -> str:
@@ -176,7 +176,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         context, wait = self.context, self.run.retry_at - self.context.journal.now()
         if wait <= 0:
             return False
-        context.tell(f"an agent could not be reached; waiting until {clock(self.run.retry_at)}")
+        context.report(f"an agent could not be reached; waiting until {clock(self.run.retry_at)}")
         context.wait(wait)
         return True
 
@@ -196,7 +196,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
     def pause(self, why: str, cause: str) -> None:
         """Pause the run where it is, until a person resumes it."""
         self.note(PAUSED, reason=why, cause=cause)
-        self.context.tell(f"It rests: {why}.")
+        self.context.report(f"It rests: {why}.")
 
 
 def _is_network(result: Result) -> bool:

@@ -78,7 +78,7 @@ class _RunSystem(msgspec.Struct):
     def leave(self, step: RunStep) -> None:
         """Report how it ended, and note that the files were written, for whoever looks at them from now on."""
         if step.run.outcome is not None or step.run.paused is not None:
-            step.context.tell(step.run.copied())
+            step.context.report(step.run.copied())
         if step.run.left or (step.run.found and step.run.projected):
             step.note("written")
 
@@ -112,7 +112,7 @@ def _read_back(step: RunStep, found: FileEdits) -> bool:
     """Take in what a person changed; True if anything counts. What they may not change is told."""
     run, (changes, refused) = step.run, found.edits
     for one in refused:
-        step.context.tell(one.sentence)
+        step.context.report(one.sentence)
     if not found.texts:
         return False
     has_more = any(one.mark in OPEN_MARKS for one in applied(run.plan.tasks, changes))

@@ -44,7 +44,7 @@ def rehearsed(step: RunStep) -> bool:
     Raises `verifiers_missing` where that fails: no agent has worked yet, so none can fix it.
     """
     request, context = _request(step, plan_of(step.context.settings)), step.context
-    found = context.ports.verification.rehearse(request, context.tell, context.stop)
+    found = context.ports.verification.rehearse(request, context.report, context.stop)
     if found:
         hint = "Correct verify.prepare or verify.carry in ralph.toml, then run `ralph orchestrate resume`."
         raise InterlockError("verifiers_missing", f"Nothing can be verified here: {'; '.join(found)}.", hint)
@@ -66,9 +66,9 @@ def verified(step: RunStep) -> Receipt | None:
     step.cache.git.shut()
     step.note("verifying")
     verification = context.ports.verification
-    receipt = verification.verify(request, context.tell, context.stop)
+    receipt = verification.verify(request, context.report, context.stop)
     if receipt is not None:
-        verification.require_found(request, receipt, context.tell, context.stop)
+        verification.require_found(request, receipt, context.report, context.stop)
     step.project(is_whole=False)  # what agents wrote was run, so what is in the files now is not a person's
     if receipt is None:
         step.note("released")

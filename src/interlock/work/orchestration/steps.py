@@ -324,7 +324,7 @@ def _unusable(step: RunStep, made: RoleAnswer, event: str = "", fact: str = "", 
         why = f"the {made.role} could not be reached: {made.complaint}"
         return [RELEASED, step.event("network_failed", _said(why), until=until)]
     reason = _said(f"the {made.role}'s answer cannot be used:\n{made.complaint}")
-    step.context.tell(reason)
+    step.context.report(reason)
     if not event:
         return [RELEASED, noted("unusable", role=made.role, complaint=made.complaint)]
     return [RELEASED, step.event(event, reason, {fact: "invalid"}, complaint=made.complaint, **told)]

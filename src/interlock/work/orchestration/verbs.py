@@ -136,7 +136,7 @@ def resume(context: DriverContext, person: Person, run: Run, wish: str = "") -> 
         raise Refusal("terminal", f"The run went on as {later}.", hint)
     edited, found = with_edits(context, run)
     for one in found.refused if found is not None else ():
-        context.tell(one.sentence)
+        context.report(one.sentence)
     if run.outcome == "success" and not edited.open_tasks and not wish:
         if found is None:
             _finish(context, run)
@@ -161,7 +161,7 @@ def _must_decide(person: Person, run: Run) -> None:
 
 def _finish(context: DriverContext, run: Run) -> None:
     """Write the end of a run to its files, silently: its driver may have died before."""
-    drive(replace(context, tell=lambda told: None), run.id)
+    drive(replace(context, report=lambda told: None), run.id)
 
 
 def _resumed(context: DriverContext, person: Actor, roles: Mapping[str, str], **data: str) -> Event:

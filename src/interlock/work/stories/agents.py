@@ -43,7 +43,7 @@ def worked(step: StoryStep) -> StepResult:
     if _has_given_up(step, made):
         return _given_up(step, made)
     if made.percent >= step.machine.form.limits[_SOFT]:
-        step.context.tell(f"context {made.percent:.0f} %: skip what is only nice to have")
+        step.context.report(f"context {made.percent:.0f} %: skip what is only nice to have")
     if made.is_finished and (now := step.look()).tree != step.loop.base:
         return _written(step, now.tree)
     why = "the agent ended without changing anything" if made.is_finished else _why(made)
@@ -58,7 +58,7 @@ def _written(step: StoryStep, tree: str) -> Event:
     tests = [one for one in changes if one.status != "A" and matching(one.path, step.context.test_files)]
     sentences = _done_to_tests(step, tree, tests) if tests else []
     for sentence in sentences:
-        step.context.tell(f"WARNING: {sentence}")
+        step.context.report(f"WARNING: {sentence}")
     files = named(one.path for one in changes)
     return step.event("code_written", files=files[:200], tests=sentences[:200])
 
@@ -102,7 +102,7 @@ def _guide(step: StoryStep, agent: ChosenAgent) -> str:
     try:
         return (read_text(step.context.root / ".claude" / "CLAUDE.md") or "")[:_SHOWN]
     except Refusal as error:
-        step.context.tell(f"WARNING: {error.message}")
+        step.context.report(f"WARNING: {error.message}")
         return ""
 
 
@@ -163,7 +163,7 @@ def _exhausted(step: StoryStep, made: OpenRun) -> Event:
     text = f"# Where the work stands ({made.percent:.0f} % of the context used)\n\n{made.said[-8000:]}\n"
     write_text(step.context.ports.files, log_path(step, "summary").with_suffix(".md"), text)
     commit = commit_aside(step, made.percent)
-    step.context.tell("<promise>CONTEXT_EXHAUSTED</promise>")
+    step.context.report("<promise>CONTEXT_EXHAUSTED</promise>")
     failure = f"the agent's context was used up ({made.percent:.0f} %)"
     told = {"percent": made.percent, "commit": commit}
     summary = f"The agent before you ran out of context. It said:\n{made.said[-4000:]}"
@@ -184,7 +184,7 @@ def judged(step: StoryStep) -> StepResult:
         return _exhausted(step, made)
     lines = [str(one) for one in found]
     for line in lines:
-        step.context.tell(line)
+        step.context.report(line)
     failure = "\n".join(str(one) for one in found if not one.met)
     if step.tree() != step.loop.tested:
         failure = f"the files are not those that were tested: the judge changed them\n{failure}"

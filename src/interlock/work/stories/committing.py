@@ -52,7 +52,7 @@ def commit_task(step: StoryStep) -> StepResult:
         put_back(step)
         return step.failed("git_failed", error.message, Facts(loop.tested, fingerprint(error.message)))
     logged = _log(step, event_id, made)
-    step.context.tell("<promise>READY_FOR_NEXT_TASK</promise>")
+    step.context.report("<promise>READY_FOR_NEXT_TASK</promise>")
     return step.event("committed", commit=made, logged=logged, **told)
 
 
@@ -124,7 +124,7 @@ def commit_aside(step: StoryStep, percent: float) -> str | None:
     except InterlockError as error:
         if error.code not in _GIT:
             raise
-        context.tell(f"the work stays uncommitted: {error.message}")
+        context.report(f"the work stays uncommitted: {error.message}")
         return None
 
 
@@ -144,5 +144,5 @@ def commit_end(step: StoryStep) -> str | None:
     except InterlockError as error:
         if error.code not in _GIT:
             raise
-        context.tell(f"{', '.join(step.own())} stay uncommitted: {error.message}")
+        context.report(f"{', '.join(step.own())} stay uncommitted: {error.message}")
         return loop.last_commit

@@ -33,7 +33,7 @@ class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
         """A failure, with the count that the machine makes of it: `progress.txt` says what the machine says."""
         unchanged = standstill(self.loop.base, [*self.loop.facts, facts])
         if unchanged:
-            self.context.tell(NoProgress(len(self.loop.facts) + 1, unchanged))
+            self.context.report(NoProgress(len(self.loop.facts) + 1, unchanged))
         made = step(self.machine, self.snapshot, self.event(name))
         count = _retries(made.snapshot) if isinstance(made, Accepted) else self.retries
         return self.event(name, failure=failure, facts=plain(facts), retry_count=count, **data)

@@ -120,7 +120,7 @@ def _read_back(step: StoryStep) -> bool:
         return False
     now, refused = accepted(loop.progress, theirs)
     for sentence in refused:
-        context.tell(f"{FILE}: {sentence}")
+        context.report(f"{FILE}: {sentence}")
     freed = _unblocked(loop.progress, now)
 
     def work(transaction: Transaction) -> None:
@@ -197,7 +197,7 @@ def _reject(step: StoryStep, name: str) -> None:
         message = f"{name} was edited while it was guarded; it was put back, and the edit is kept as {where}"
         message += "; to unblock a story, use `ralph story unblock`" if name == FILE else ""
     step.note("rejected", file=name, kept=where, message=message)
-    context.tell(message)
+    context.report(message)
 
 
 def _restore(context: StoryContext, loop: Loop, name: str, wanted: str | None) -> None:
@@ -209,7 +209,7 @@ def _restore(context: StoryContext, loop: Loop, name: str, wanted: str | None) -
     elif name == FILE:
         write_text(context.ports.files, context.progress, written(None, loop.progress))
     else:
-        context.tell(f"{name}: its copy is gone, too. Put it back with `git checkout -- {name}`.")
+        context.report(f"{name}: its copy is gone, too. Put it back with `git checkout -- {name}`.")
 
 
 def _copy(context: StoryContext, name: str) -> Path:

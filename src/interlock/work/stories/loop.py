@@ -120,7 +120,7 @@ class _LoopSystem(msgspec.Struct, frozen=True):
 
     def leave(self, step: StoryStep) -> None:
         if step.loop.outcome is not None:
-            self.context.tell(ending(step.loop))
+            self.context.report(ending(step.loop))
 
     def close(self) -> None:
         self.context.cache.shut()

@@ -30,7 +30,7 @@ def recall(step: StoryStep) -> list[str] | None:
         found = once_more(lambda: [*context.memory.agent_context(), *context.memory.known_issues()], context.wait)
         _send_waiting(step)
     except InterlockError as error:
-        context.tell(error.message)
+        context.report(error.message)
         return None
     return [_line(node) for node in found]
 
@@ -54,7 +54,7 @@ def remember(step: StoryStep, type_: EventType, id_: str, **data: Any) -> bool:
     try:
         _send_waiting(step)
     except InterlockError as error:
-        context.tell(f"the memory has not got it yet: {error.message}")
+        context.report(f"the memory has not got it yet: {error.message}")
     return id_ in loop.sent
 
 
@@ -104,6 +104,6 @@ def _send(step: StoryStep, told: dict[str, Any]) -> None:
     except InterlockError as error:
         if error.code not in _OF_THE_EVENT:
             raise
-        context.tell(f"the memory does not take {id_}, which waits on: {error.message}")
+        context.report(f"the memory does not take {id_}, which waits on: {error.message}")
         return
     step.note("sent", ids=[id_], server=context.is_server)

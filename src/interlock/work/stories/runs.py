@@ -29,7 +29,7 @@ Prompt: TypeAlias = Callable[[ChosenAgent], str]
 def pause(step: StoryStep, why: str, cause: str) -> None:
     """Pause the loop, for a reason that a person has to look at."""
     step.note(PAUSED, reason=why, cause=cause)
-    step.context.tell(f"paused: {why}")
+    step.context.report(f"paused: {why}")
 
 
 def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Prompt) -> OpenRun | None:

@@ -51,7 +51,7 @@ def _memory_load(step: StoryStep) -> StepResult:
     """Load context: the files, and both questions to the memory."""
     warnings = [] if (step.context.root / ".claude" / "CLAUDE.md").is_file() else ["CLAUDE.md not found"]
     for warning in warnings:
-        step.context.tell(f"WARNING: {warning}")
+        step.context.report(f"WARNING: {warning}")
     known = recall(step)
     if known is None:
         return step.event("memory_unavailable", warnings=warnings)
@@ -59,7 +59,7 @@ def _memory_load(step: StoryStep) -> StepResult:
 
 
 def _fallback(step: StoryStep) -> StepResult:
-    step.context.tell("Neo4j unavailable, using file-only context")
+    step.context.report("Neo4j unavailable, using file-only context")
     return step.event("files_loaded")
 
 
@@ -138,7 +138,7 @@ def _put_away(step: StoryStep) -> str | None:
         except InterlockError as error:
             if not error.code.startswith("git_"):
                 raise
-            context.tell(f"the work stays in the tree: {error.message}")
+            context.report(f"the work stays in the tree: {error.message}")
         put_back(step)
     return f"refs/ralf/{name}" if _is_there(step, f"refs/ralf/{name}") else None
 

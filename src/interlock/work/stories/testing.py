@@ -32,7 +32,7 @@ def _tested(step: StoryStep) -> StepResult:
     told: list[dict[str, object]] = []
     output = ""
     for place, command in enumerate(step.context.tests, 1):
-        step.context.tell(f"test: {command}")
+        step.context.report(f"test: {command}")
         result = _ran(step, command, place)
         if result.how is How.STOPPED:
             return NoEvent.RETRY
@@ -65,7 +65,7 @@ def _ran(step: StoryStep, command: str, place: int) -> CommandResult:
 
 def _hear(step: StoryStep, happening: Happening) -> None:
     if isinstance(happening, Said):
-        step.context.tell(happening)
+        step.context.report(happening)
 
 
 def _failed(step: StoryStep, command: str, result: CommandResult, output: str, told: list[dict[str, object]]) -> Event:

@@ -59,7 +59,7 @@ def look(step: ThreadStep) -> bool:
     event = Event(_CHANGED if moves else OBSERVED, DRIVER, evidence=evidence)
     if not step.context.journal.transact(lambda transaction: _observe(transaction, step, event)):
         return True
-    step.context.tell("the files are not those that were proven; `ralph thread reverify` proves them again")
+    step.context.report("the files are not those that were proven; `ralph thread reverify` proves them again")
     return True
 
 

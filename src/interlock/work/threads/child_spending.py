@@ -18,10 +18,10 @@ class ChildSpending(msgspec.Struct):
     step: ThreadStep
     child: Run | Loop | None = None
 
-    def tell(self, what: object) -> None:
+    def report(self, what: object) -> None:
         """Hear where the child is; everything is told on."""
         self.child = what if isinstance(what, Run | Loop) else self.child
-        self.step.context.tell(what)
+        self.step.context.report(what)
 
     def is_set(self) -> bool:
         return self.step.context.pausing.is_set() or self.overdrawn() is not None

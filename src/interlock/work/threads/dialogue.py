@@ -54,7 +54,7 @@ def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | 
         if found:
             revise_spec(context, id_, answering, found, on=thread.revision.number if thread.revision else 0)
     except (Refusal, Conflict) as error:  # what a person wrote or decided meanwhile counts
-        context.tell(f"The draft of {name} stays in the conversation alone: {error.message}")
+        context.report(f"The draft of {name} stays in the conversation alone: {error.message}")
     return read_thread(context.journal, id_)
 
 

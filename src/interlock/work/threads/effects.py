@@ -33,7 +33,7 @@ def settle_effects(step: ThreadStep) -> bool:
         try:
             done: dict[str, Any] = {"result": "done", **_EFFECTS[effect](step)}
         except InterlockError as error:
-            step.context.tell(f"{effect}: {error.message} {error.hint}")
+            step.context.report(f"{effect}: {error.message} {error.hint}")
             done = {"result": "failed", "why": f"{error.message} {error.hint}"}
         data = {"key": key, **done}
         journal.append(step.thread.id, Event(EFFECT_SETTLED, DRIVER, evidence=Evidence(data=data)), lease=step.lease)

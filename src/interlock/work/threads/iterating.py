@@ -45,7 +45,7 @@ def iterate(step: ThreadStep) -> StepResult:
             raise chosen.error()
         return step.event("models_exhausted", chosen.reason)
     if chosen is not None:
-        step.context.tell(f"iteration {step.number} of {step.config.iterations or 'any number'}: {chosen.title}")
+        step.context.report(f"iteration {step.number} of {step.config.iterations or 'any number'}: {chosen.title}")
         told = step.context.settings.texts("verify.commands")
         prompt = prompts.implement(step.thread, spec_of(step), step.number, told)
         step.run_agent(chosen, "implementer", prompt, step.runs / "output.log")
@@ -94,7 +94,7 @@ def keep_iteration(step: ThreadStep) -> None:
         if not git.state(step.root).is_clean:
             git.keep(step.root, name)
     except InterlockError as error:
-        step.context.tell(f"the work of this iteration is not kept beside the tree: {error.message}")
+        step.context.report(f"the work of this iteration is not kept beside the tree: {error.message}")
 
 
 def _concluded(step: ThreadStep, made: OpenRun) -> Event:

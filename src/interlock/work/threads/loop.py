@@ -53,7 +53,7 @@ class _ThreadSystem(msgspec.Struct, frozen=True):
         """Claim the ticket; if another thread or person has it, the thread is paused."""
         why = self.context.journal.transact(lambda transaction: _claim(transaction, step))
         if why is not None:
-            self.context.tell(f"the thread rests: {why}")
+            self.context.report(f"the thread rests: {why}")
             project(self.context, step.catch_up())
             return False
         if step.thread.failing and step.thread.state in STEPS:

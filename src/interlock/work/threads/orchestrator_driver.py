@@ -58,7 +58,7 @@ def _begin(step: ThreadStep) -> str:
     if before is not None:
         before, found = with_edits(context, before)
         for one in found.refused if found is not None else ():
-            context.tell(one.sentence)
+            context.report(one.sentence)
         why = "\n\n".join(one for one in (before.why, *_news(step)) if one)
         id_ = begin(context, before.goal, before.session, roles_for(step), thread.id, carries=before, why=why)
     else:
@@ -105,7 +105,7 @@ def _wake(step: ThreadStep, id_: str) -> None:
 
 def _drive(step: ThreadStep, id_: str) -> StepResult:
     spending = ChildSpending(step)
-    run = drive(step.context.child(step.root, spending, spending.tell), id_)
+    run = drive(step.context.child(step.root, spending, spending.report), id_)
     return _concluded(step, run, spending)
 
 

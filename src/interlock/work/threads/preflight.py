@@ -233,7 +233,7 @@ def _rehearsed(step: ThreadStep, plan: VerificationPlan) -> Check | None:
         environment=context.environment,
         marker=step.thread.id,
     )
-    found = context.ports.verification.rehearse(request, context.tell, context.stop)
+    found = context.ports.verification.rehearse(request, context.report, context.stop)
     return None if found is None else Check(name, label, not found, "; ".join(found))
 
 

@@ -53,14 +53,14 @@ def project(context: DriverContext, thread: Thread, *, is_chosen: bool = False) 
         ours=lambda sha256: sha256 in known or sha256 in _all_ours(context, thread.id),
     )
     files = ThreadFiles(context.ports.folder(context.state_directory))
-    for failed in write_files(files, [wanted], lambda edited: context.tell(edited.message)):
-        context.tell(f"the files of {failed.id} are not up to date: {failed.error.message}")
+    for failed in write_files(files, [wanted], lambda edited: context.report(edited.message)):
+        context.report(f"the files of {failed.id} are not up to date: {failed.error.message}")
     active = named_thread(context.journal)
     if active is not None:
         try:
-            project_active(files, active.id, context.tell, is_chosen=is_chosen)
+            project_active(files, active.id, context.report, is_chosen=is_chosen)
         except InterlockError as error:
-            context.tell(f"the file that names the active thread is not up to date: {error.message}")
+            context.report(f"the file that names the active thread is not up to date: {error.message}")
     known.add(sha256_of(written(view)))
     if run is not None:
         known.add(sha256_of(written_run(run)))

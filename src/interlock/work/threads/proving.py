@@ -33,16 +33,16 @@ def prove(step: ThreadStep) -> StepResult:
     context, thread = step.context, step.thread
     wait = thread.limited.get(_judge_name(step), 0.0) - context.journal.now()
     if wait > 0:
-        context.tell(f"the judge has reached a limit; waiting until {clock(context.journal.now() + wait)}")
+        context.report(f"the judge has reached a limit; waiting until {clock(context.journal.now() + wait)}")
         context.wait(wait)
         return NoEvent.RETRY
     request = _request(step)
     if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
         raise InterlockError("verifiers_missing", f"{NO_VERIFIER}.", "Then run the same command again.")
     verification = context.ports.verification
-    receipt = verification.verify(request, context.tell, context.stop)
+    receipt = verification.verify(request, context.report, context.stop)
     if receipt is not None:
-        verification.require_found(request, receipt, context.tell, context.stop)
+        verification.require_found(request, receipt, context.report, context.stop)
     if receipt is None:
         return NoEvent.RETRY
     if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:
@@ -57,7 +57,7 @@ def _concluded(step: ThreadStep, receipt: Receipt) -> Event:
         evidence = Evidence(subjects={"tree": receipt.tree}, data={"receipt": receipt.data})
         return Event("criteria_passed", DRIVER, evidence=evidence)
     for failure in receipt.failures:
-        step.context.tell(f"✗ {failure}")
+        step.context.report(f"✗ {failure}")
     now = step_of(step.context, step.thread.id, step.lease)  # with the limits as they are now
     take_receipt(now.thread, receipt.data)  # a diagnosis tells what failed just now, not what failed before
     over = overdrawn(now)

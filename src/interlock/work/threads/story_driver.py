@@ -55,7 +55,7 @@ def _drive(step: ThreadStep, id_: str) -> StepResult:
     if step.thread.context and step.context.journal.instance(id_).outcome is None:
         step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_))
     spending = ChildSpending(step)
-    loop = drive(_story_context(step, step.context.child(step.root, spending, spending.tell)), id_).loop
+    loop = drive(_story_context(step, step.context.child(step.root, spending, spending.report)), id_).loop
     return _concluded(step, loop, spending)
 
 

@@ -40,7 +40,7 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
         tried = _tried(journal, ticket, command)
         log = context.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
         text = prompt(journal.machine_of(ticket), command, number)
-        context.tell(f"{command}: {agent} works on #{number}")
+        context.report(f"{command}: {agent} works on #{number}")
         request = AgentRequest(context.agent(agent), command, text, ticket.id, log, reports=True)
         heard = run_agent(alone, request)
         journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
@@ -58,7 +58,7 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
     if heard.result.ending is Ending.LIMITED:
         return _unavailable(agent, heard.ran) if heard.wait is None else None  # else the next round waits for it
     if tried + 1 < _ATTEMPTS:
-        context.tell(f"{command} ended without handing #{number} on; it is tried once more")
+        context.report(f"{command} ended without handing #{number} on; it is tried once more")
         return None
     reason = f"{command} was tried {_ATTEMPTS} times and did not hand it on; {_last_words(agent, heard)}"
     escalate = handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate")
@@ -79,7 +79,7 @@ def wait_out(context: DriverContext, parent: str) -> None:
     now = context.journal.now()
     ran = hindrance_of(context.journal, parent, now)
     if ran is not None and ran.until is not None:
-        context.tell(f"{ran.why}; it {waiting_text(ran)}")
+        context.report(f"{ran.why}; it {waiting_text(ran)}")
         context.wait(ran.until - now)
 
 
@@ -98,7 +98,7 @@ def _tell_moves(context: DriverContext, before: Instance) -> None:
     """Where the agent handed the ticket on to, and why."""
     for one in context.journal.history(before.id, before.version):
         if one.from_state != one.to_state:
-            context.tell(f"✓ {one.from_state} → {one.to_state}: {one.reason or one.event}")
+            context.report(f"✓ {one.from_state} → {one.to_state}: {one.reason or one.event}")
 
 
 def _state(journal: Journal, ticket: Instance) -> str:

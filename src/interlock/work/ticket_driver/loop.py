@@ -62,7 +62,7 @@ def drive_ticket(context: DriverContext, called: str | int, person: Person, choi
     _check_again(context, called, person)
     with _held(context, called) as (held, id_):
         system = _TicketSystem(held.context, Fold(id_, DriverRecord, _take), called, person, choices)
-        quiet = replace(held.context, tell=lambda record: None)  # its agents and its thread say where it is
+        quiet = replace(held.context, report=lambda record: None)  # its agents and its thread say where it is
         step = driver.drive(system, quiet, held.lease, held.check)
         return TicketResult(step.known, system.stop)
 
@@ -152,7 +152,7 @@ def is_told(journal: Journal, called: str | int, entry: Entry) -> bool:
 
 def _show(context: DriverContext) -> None:
     for trouble in show(context.journal, context.settings, context.environment):
-        context.tell(trouble)
+        context.report(trouble)
 
 
 def divide(context: DriverContext, called: str | int, person: Person, choices: Choices) -> TicketResult:

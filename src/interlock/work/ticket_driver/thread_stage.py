@@ -130,7 +130,7 @@ def _has_spec(context: DriverContext, thread: Thread, ticket: TicketView, person
                 continue
             if error.code != "agent_failed":
                 raise
-            context.tell(f"{error.message} {error.hint}")
+            context.report(f"{error.message} {error.hint}")
             return False
         if _is_sound(thread):
             return True
