@@ -99,22 +99,19 @@ def _cells(machine: Machine, transition: Transition) -> tuple[Text, Text, Text, 
 
 
 def _remarks(transition: Transition) -> Iterable[str]:
-    if transition.when:
-        yield f"when {transition.when}"
-    if transition.gate:
-        yield f"gate {transition.gate}"
-    if transition.receipt:
-        yield f"gives {transition.receipt}"
-    if transition.requires:
-        yield f"requires {', '.join(transition.requires)}"
-    if transition.needs:
-        yield f"needs {', '.join(transition.needs)}"
-    if transition.count:
-        yield f"counts {', '.join(transition.count)}"
-    if transition.commands:
-        yield f"by {', '.join(transition.commands)}"
-    if transition.effects:
-        yield f"does {', '.join(transition.effects)}"
+    remarks = (
+        ("when", transition.when),
+        ("gate", transition.gate),
+        ("gives", transition.receipt),
+        ("requires", transition.requires),
+        ("needs", transition.needs),
+        ("counts", transition.count),
+        ("by", transition.commands),
+        ("does", transition.effects),
+    )
+    for word, value in remarks:
+        if value:
+            yield f"{word} {value if isinstance(value, str) else ', '.join(value)}"
     if transition.added:
         yield "added"
 
