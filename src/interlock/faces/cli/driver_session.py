@@ -32,7 +32,7 @@ class DriverSession(msgspec.Struct, frozen=True):
     place: Workspace
     context: DriverContext
     interrupts: Interrupts
-    teller: Reporter
+    reporter: Reporter
     telling: Callable[[], AbstractContextManager[None]]
     """Tells people what happens, on the channels that they chose."""
 
@@ -45,12 +45,12 @@ class DriverSession(msgspec.Struct, frozen=True):
 
         self.interrupts.is_told = is_told
         # Whoever is told is told before what agents left behind is ended: a command of theirs would be, too.
-        with _interruptible(self.interrupts.press, self._say, patience=3), self.teller, adopting(), self.telling():
+        with _interruptible(self.interrupts.press, self._say, patience=3), self.reporter, adopting(), self.telling():
             return work()
 
     def _say(self, presses: int) -> None:
         if presses == 1:
-            self.teller.report("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
+            self.reporter.report("resting after this; Ctrl+C again stops the agent now. Nothing is lost either way")
 
 
 @contextmanager
@@ -79,14 +79,14 @@ def open_driver_session(
         if place.work_tree is None:
             raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
         interrupts = Interrupts(place.journal, lambda entry: False, patience=2)
-        teller = Reporter(call.output, streams=streams, is_verbose=is_verbose)
+        reporter = Reporter(call.output, streams=streams, is_verbose=is_verbose)
         context = DriverContext(
             journal=place.journal,
             root=place.work_tree,
             state_directory=place.state_directory,
             settings=place.settings,
             environment=dict(call.environment),
-            report=teller.report,
+            report=reporter.report,
             stop=interrupts,
             pausing=PauseRequested(interrupts),
             wait=interrupts.wait,
@@ -94,7 +94,7 @@ def open_driver_session(
         )
         begin(senders_of(call, place) if writes else ())
         try:
-            yield DriverSession(place, context, interrupts, teller, lambda: telling(call, place))
+            yield DriverSession(place, context, interrupts, reporter, lambda: telling(call, place))
         finally:
             if writes:
                 show_outside(call, place)  # a ticket follows its thread

@@ -116,7 +116,7 @@ def _driven(call: CommandCall, here: DriverSession, id_: str) -> Run:
     from interlock.work.orchestration.loop import drive
     from interlock.work.orchestration.verbs import interrupts
 
-    here.teller.watch(RunDisplay(here.context.journal, id_, is_whole=call.output.json))
+    here.reporter.watch(RunDisplay(here.context.journal, id_, is_whole=call.output.json))
     return here.drive(lambda: drive(here.context, id_), lambda entry: entry.instance == id_ and interrupts(entry))
 
 

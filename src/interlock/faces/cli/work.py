@@ -34,7 +34,7 @@ def _work(call: CommandCall) -> None:
 
     given = call.arguments
     with open_driver_session(call, starts_agents=True) as here:
-        person = _asked_aside(person_of(call, here.place), here.teller)
+        person = _asked_aside(person_of(call, here.place), here.reporter)
         asks = not given.no_questions and not call.output.json and person.is_at_terminal()
         choices = Choices(given.agent, given.driver, given.isolation, asks)
         go = divide if given.split else drive_ticket
@@ -46,21 +46,21 @@ def _work(call: CommandCall) -> None:
     call.output.result(data, lambda: _show(call, walked))
 
 
-def _asked_aside(person: Person, teller: Reporter) -> Person:
+def _asked_aside(person: Person, reporter: Reporter) -> Person:
     """The same person; what is drawn on their screen makes way for the questions."""
 
     def vouch(id_: str, name: str) -> None:
-        with teller.aside():
+        with reporter.aside():
             person.vouch(id_, name)
 
-    return replace(person, presence=lambda: _Aside(person.presence(), teller), vouch=vouch)
+    return replace(person, presence=lambda: _Aside(person.presence(), reporter), vouch=vouch)
 
 
 class _Aside(msgspec.Struct, frozen=True):
     """Somebody who is asked while a loop is at work on the same screen."""
 
     presence: Presence
-    teller: Reporter
+    reporter: Reporter
 
     @property
     def actor(self) -> Actor:
@@ -70,11 +70,11 @@ class _Aside(msgspec.Struct, frozen=True):
         self.presence.enter(journal)
 
     def confirm(self, shown: str, question: str, word: str = "yes") -> bool:
-        with self.teller.aside():
+        with self.reporter.aside():
             return self.presence.confirm(shown, question, word)
 
     def sign(self, statement: bytes, keys: Sequence[Key]) -> Signature | None:
-        with self.teller.aside():
+        with self.reporter.aside():
             return self.presence.sign(statement, keys)
 
 
