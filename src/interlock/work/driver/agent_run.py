@@ -25,7 +25,16 @@ from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep
 from interlock.world.agents.agent import ChosenAgent
 from interlock.world.agents.assignment import AgentTools, Assignment
 from interlock.world.agents.failures import refuses_schema
-from interlock.world.agents.happenings import ContextUsed, Failure, FailureKind, Finished, Happening, Said, UsedTool, Warned
+from interlock.world.agents.happenings import (
+    ContextUsed,
+    Failure,
+    FailureKind,
+    Finished,
+    Happening,
+    Said,
+    UsedTool,
+    Warned,
+)
 from interlock.world.agents.lines import LONGEST
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.ancestry import host
