@@ -37,7 +37,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # How long an example takes says how busy the machine is. Each run draws the same examples, so that what is red is red
 # again; the exhaustive runs draw others each time, and many more.
 settings.register_profile(
-    "steady", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+    "steady", deadline=None, derandomize=True, max_examples=15, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile(
     "searching", deadline=None, max_examples=1_000, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

@@ -14,5 +14,5 @@ EXHAUSTIVE = os.environ.get("RALPH_TEST_EXHAUSTIVE") == "1"
 
 
 def examples(many: int) -> int:
-    """How many examples a property is tried with: all of them, or a sixth."""
-    return many if EXHAUSTIVE else max(1, many // 6)
+    """How many examples a property is tried with: all of them, or a tenth."""
+    return many if EXHAUSTIVE else max(1, many // 10)

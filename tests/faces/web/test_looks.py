@@ -58,7 +58,7 @@ NEVER = {"machines", "machine", "login", "acting", "refused", "missing", "token"
 """The pages that tell of no time."""
 VARIANTS = {"board-found", "ticket-blocked", "session-done", "run-executing", "acting"}
 VARIANTS |= {"thread-drafting", "thread-looping", "thread-paused", "thread-done", "threads", "sessions", "refused"}
-VARIANTS |= {"travel", "compare", "changes", "missing", "token"}
+VARIANTS |= {"travel", "compare", "changes", "missing", "token", "revisions", "entry", "loops", "machines", "login"}
 """The pages that are much like another one, and are looked at where everything is tried."""
 
 ROOT = Path(__file__).parents[3]
