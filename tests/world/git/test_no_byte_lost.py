@@ -51,11 +51,27 @@ MIXED = Plan(
     is_packed=False,
 )
 """A file whose line endings git changes was removed: what comes back is shorter, and is no change."""
+_NOTHING = Change([], [], None, [], is_all_staged=False)
+_WRITTEN = [File("a", b"x", 0o644, is_link=False)]
+UNSEEN = Plan(
+    attributes="",
+    ignored="",
+    first=_NOTHING,
+    agents=[Change(_WRITTEN, [], None, [], is_all_staged=False)],
+    dirty=[Change(_WRITTEN, [], None, [], is_all_staged=True)],
+    base_goes_on=_NOTHING,
+    submodule="moved",
+    is_merging=True,
+    hidden="a",
+    is_packed=False,
+)
+"""An agent committed a file, and had git not look at it any more (`--assume-unchanged`)."""
 
 
 @pytest.mark.exhaustive
 @settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @example(plan=MIXED)
+@example(plan=UNSEEN)
 @given(plan=PLANS)
 def test_going_back_and_undoing_it_gives_everything_back_or_nothing_happens(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as name:

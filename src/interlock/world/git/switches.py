@@ -110,7 +110,8 @@ def _index(repository: Repository, stage: Path, commit: str) -> Path:
     index = repository.private / "index.switch"
     if repository.index.exists():
         shutil.copy2(repository.index, index)
-    repository.run("read-tree", "--reset", commit, index=index)
+    # With `-i`, git does not compare the files that it was told not to look at with stat data, which there is none of.
+    repository.run("read-tree", "-i", "--reset", commit, index=index)
     if (repository.setting("core.sparsecheckout") or "false").lower() == "true":
         # With nothing but the stage to write to, it only marks what sparse rules leave out.
         repository.run("read-tree", "-m", "-u", commit, directory=stage, index=index)
