@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from exhaustive import EXHAUSTIVE
+from interlock.errors import InvalidMachine
 from interlock.machine import SHIPPED, Accepted, Event, Evidence, Machine, Snapshot, load_file, load_shipped, step
 from interlock.machine.check import FINDINGS, CheckReport, Finding, check
 from interlock.machine.form import Counter, Fact, MachineForm, Parent, Setting, State, TransitionForm
@@ -269,7 +270,6 @@ MUTANTS: dict[str, tuple[Mutation, set[str]]] = {
         {"ambiguous", "endless", "dead_transition"},
     ),
     "verifiers can be stopped for ever": (_unasked("verification_stopped", "Verifying", "progress"), {"endless"}),
-    "nothing pauses": (_dropped("pause", "Running"), {"unreachable_state"}),
 }
 """Each slip in the thread's table that matters, with the codes it is found with."""
 
@@ -294,6 +294,11 @@ def test_a_slip_in_the_thread_is_found(name: str) -> None:
     assert {finding.code for finding in findings} == codes
     for finding in findings:
         _replay(machine, mutated, finding)
+
+
+def test_a_pause_that_no_move_makes_is_refused_before_it_is_checked() -> None:
+    with pytest.raises(InvalidMachine, match="`pause` names 'pause'"):
+        _mutant(_dropped("pause", "Running"))
 
 
 @pytest.mark.parametrize("required", ["finalize", "approve", "receipt"])

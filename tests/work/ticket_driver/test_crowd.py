@@ -273,7 +273,8 @@ def _the_hostile_one_is_refused_or_seen(crowd: Crowd, number: int) -> None:
     root, own, victim = crowd.bench.root, crowd.tree(number), crowd.tree(1)
     refused = [root / "README", victim / "part-1.txt", root / "ralph.toml", root / ".ralf" / "journal.db"]
     assert told["calls"] == {**{str(path): 2 for path in refused}, str(own / f"part-{number}.txt"): 0}
-    assert set(told["commands"].values()) == {"person_needed", "driven_by_thread"}, told
+    refusals = set(told["commands"].values()) - {"settings_waiting"}  # in its second run, its own edit of ralph.toml
+    assert refusals == {"person_needed", "driven_by_thread"}, told
     with closing(crowd.bench.open()) as journal:
         sessions = [one.id for one in journal.instances("session") if one.parent == crowd.threads[number]]
         found = [one.data for id_ in sessions for one in record_of(journal.history(id_)).findings]
