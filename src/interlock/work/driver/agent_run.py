@@ -146,7 +146,8 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
     repository = request.repository() if request.repository is not None else None
     written = sessions.written_since(journal, session, context.state_directory, repository)
-    if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began):
+    seen = [one.path for one in written]
+    if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began, seen):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
         result = replace(result, ending=Ending.NEEDS_PERSON, failure=failure)
     said = ear.text or ("" if result.ending is Ending.FINISHED else "\n".join(result.last_lines)[-request.keeps :])
@@ -168,8 +169,15 @@ def _is_idle(result: Result) -> bool:
     return ended and not (result.usage.input or result.usage.output or result.cost_usd)
 
 
-def _has_changed(context: DriverContext, directory: Path, repository: Repository | None, began: int) -> bool:
-    """True if a file of the work tree was changed since the run began, by the clock of the file system."""
+def _has_changed(
+    context: DriverContext, directory: Path, repository: Repository | None, began: int, likely: Sequence[str]
+) -> bool:
+    """True if a file of the work tree was changed since the run began, by the clock of the file system.
+
+    Checks the likely files first: git lists all of them only if none of those was changed.
+    """
+    if context.ports.files.has_changed_since(directory, likely, began):
+        return True
     try:
         names = context.git.files(repository or directory)
     except InterlockError:
