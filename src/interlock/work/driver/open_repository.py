@@ -19,8 +19,7 @@ class OpenRepository(msgspec.Struct):
     looking: Looking = msgspec.field(default_factory=Looking)
     _open: ExitStack = msgspec.field(default_factory=ExitStack)
     _repository: Repository | None = None
-    last_look: WorkTreeHash | None = None
-    """The work tree as it was when it was looked at last, unless something was let run since."""
+    _last_look: tuple[Sequence[str], WorkTreeHash] | None = None
 
     def repository(self, context: DriverContext) -> Repository:
         """The repository, open for git until something else is let run."""
@@ -29,11 +28,21 @@ class OpenRepository(msgspec.Struct):
         return self._repository
 
     def shut(self) -> None:
-        """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in."""
-        self._repository = self.last_look = None
+        """Before anything else is let run: what it configures counts afterwards, and it finds nothing to write in.
+
+        The last look is forgotten, so this is also for a driver that is about to change files itself.
+        """
+        self._repository = self._last_look = None
         self._open.close()
 
     def look(self, context: DriverContext, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree as it is now."""
-        self.last_look = context.ports.look(self.looking, self.repository(context), exclude)
-        return self.last_look
+        seen = context.ports.look(self.looking, self.repository(context), exclude)
+        self._last_look = exclude, seen
+        return seen
+
+    def last_look(self, context: DriverContext, exclude: Sequence[str] = ()) -> WorkTreeHash:
+        """The work tree as it was when it was last looked at; as it is now if something was let run since."""
+        if self._last_look is not None and self._last_look[0] == exclude:
+            return self._last_look[1]
+        return self.look(context, exclude)

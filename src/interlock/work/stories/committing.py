@@ -105,8 +105,8 @@ def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
             write_text(step.context.ports.files, step.context.root / PRD, passed(text, story.id))
         return
     text = read_text(path) or ""
-    seen = step.context.cache.last_look or step.look()  # as it was tested: nothing was let run since
-    now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], named(seen.changed)[:100])
+    changed = step.last_look().changed  # as it was tested
+    now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], named(changed)[:100])
     is_last = all(one.done or one.id == task.id for one in story.tasks)
     write_text(step.context.ports.files, path, with_status(now, "review") if is_last else now)
 

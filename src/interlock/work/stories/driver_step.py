@@ -55,6 +55,10 @@ class StoryStep(DriverStep[StoryContext, Loop], frozen=True):
         """The work as it is now, without the loop's own files."""
         return self.context.cache.look(self.context, self.own())
 
+    def last_look(self) -> WorkTreeHash:
+        """The work as it was when it was last looked at; as it is now if something was let run since."""
+        return self.context.cache.last_look(self.context, self.own())
+
     def tree(self) -> str:
         """The work as it is now, by hash, without the loop's own files."""
         return self.look().tree

@@ -80,7 +80,7 @@ def _story_select(step: StoryStep) -> StepResult:
     match chosen:
         case plan.Chosen(story, task):
             name = plan.task_name(story.id, task.id)
-            told = {"story": story.id, "task_id": task.id, "text": task.text[:500], "tree": step.tree()}
+            told = {"story": story.id, "task_id": task.id, "text": task.text[:500], "tree": step.last_look().tree}
             return step.event("task_selected", task=name, **told)
         case plan.StoryComplete(story):
             return step.event("story_completed", story=story.id, tasks=len(story.tasks))
@@ -133,6 +133,7 @@ def _put_away(step: StoryStep) -> str | None:
     name = f"story/{loop.id}/{loop.entered}"
     if step.touched():
         guard(step)
+        context.cache.shut()  # the files are others after it
         try:
             context.git.park(context.root, name)
         except InterlockError as error:

@@ -85,7 +85,11 @@ def commit(
         if not changed:
             return None
         take_up(repository, changed)
-        tree = repository.line("write-tree") if paths is None else _tree_of(repository, head, changed)
+        if paths is None:  # all objects but those of HEAD were written just now, and need not be looked for
+            is_new = all(one.in_index in ".?" for one in everything)
+            tree = repository.line("write-tree", *(["--missing-ok"] if is_new else []))
+        else:
+            tree = _tree_of(repository, head, changed)
         if tree == (tree_of(repository, head) if head else _empty_tree(repository)):
             return None
         made = commit_tree(repository, tree, head, message, author)
