@@ -194,7 +194,7 @@ def test_a_draft_takes_no_spec_back_that_somebody_wrote_meanwhile(bench: Bench) 
 
 def test_a_driver_that_is_changed_while_the_story_loop_runs_replaces_it(bench: Bench) -> None:
     bench.settings |= {"thread.driver": "story", "story.tests": ("true",)}
-    begins: Steps = [{"say": "I begin."}, shell("echo hello > greeting.txt"), {"finish": True}]
+    begins: Steps = [{"say": "I begin."}, {"cost": 1.5}, shell("echo hello > greeting.txt"), {"finish": True}]
     bench.play(begins, DONE)
     bench.judge(STORY_MET, PASS)
     id_ = bench.new()
@@ -206,5 +206,6 @@ def test_a_driver_that_is_changed_while_the_story_loop_runs_replaces_it(bench: B
     )
     thread = bench.act(id_, "start")
     assert thread.state == "Implemented", thread.reason
+    assert thread.spent[1] == 1.5, "what its loop used until then"
     with closing(bench.open()) as journal:
         assert [one.outcome for one in journal.instances("story")] == ["superseded"]

@@ -21,8 +21,10 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.verbs import add, begin_goal, resume, stop
 from interlock.work.threads.children import shown_child
+from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import act, add_context, configure
+from interlock.world.agents.happenings import Said
 from interlock.world.git import changed_between
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.threads.benches import FAIL, PASS, SPEC, Bench, Steps, shell
@@ -343,6 +345,56 @@ def test_what_a_run_costs_is_charged_to_its_thread_and_its_budget_ends_the_run(b
     assert "$3.00 of $2.00 are used" in thread.reason
     assert thread.spent[1:] == (3.0, 200)
     assert [one.role for one in runs(journal)[0].invocations] == ["planner", "executor"]
+
+
+def test_what_a_closed_run_has_used_still_counts_for_its_thread(bench: Bench, journal: Journal) -> None:
+    """What a person adds makes a new run of it, and the budget is that of the thread."""
+    costs: Steps = [{"cost": 1.5}]
+    bench.settings["thread.budget_usd"] = 2
+    bench.play([*costs, *PLAN], [*costs, *more(2)])
+    rests_at(bench, at_work)
+    id_, _ = begun(bench)
+    goes_on(bench)
+    add_context(bench.context(journal), id_, bench.person, "and in Welsh")
+    thread = bench.act(id_, "resume")
+    assert thread.state == "Stuck"
+    assert "$3.00 of $2.00 are used" in thread.reason
+    assert [(one.outcome, one.spent[1]) for one in runs(journal)] == [(SUPERSEDED, 1.5), (None, 1.5)]
+    assert thread.spent[1] == thread.spent_in_run[1] == 3.0
+
+
+@pytest.mark.parametrize("event", ["configure", "abandon"])
+def test_a_run_that_a_person_closes_is_paid_for_by_its_thread(bench: Bench, journal: Journal, event: str) -> None:
+    bench.play([{"cost": 1.5}, *PLAN])
+    rests_at(bench, at_work)
+    id_, thread = begun(bench)
+    assert thread.config is not None
+    if event == "configure":
+        configure(bench.context(journal), id_, bench.person, replace(thread.config, driver="plain"))
+    else:
+        act(bench.context(journal), id_, bench.person, event)
+    assert bench.thread(id_).spent[1] == 1.5
+
+
+@pytest.mark.parametrize("event", ["configure", "abandon"])
+def test_an_agent_that_ends_after_its_run_was_closed_is_paid_for(bench: Bench, journal: Journal, event: str) -> None:
+    """A person decides while it works, so what it costs is only known later."""
+    bench.play([{"say": "I begin."}, {"cost": 1.5}, *PLAN], [{"promise": "COMPLETE"}, {"finish": True}])
+    bench.settings["thread.iterations"] = 1
+
+    def decide(told: object) -> None:
+        if isinstance(told, Said) and told.text == "I begin.":
+            bench.hear = lambda told: None
+            context, id_ = bench.context(journal), journal.instances("thread")[0].id
+            if event == "configure":
+                configure(context, id_, bench.person, replace(default_config(context.settings), driver="plain"))
+            else:
+                act(context, id_, bench.person, event)
+
+    bench.hear = decide
+    _, thread = begun(bench)
+    assert [one.outcome for one in runs(journal)] == [SUPERSEDED]
+    assert thread.spent_by_children[1] == 1.5
 
 
 def test_an_agent_that_is_not_there_costs_nothing(bench: Bench, journal: Journal) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.errors import Refusal
-from interlock.journal import Instance, Journal, Transaction
+from interlock.journal import Instance, Journal, Lease, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.model import SUPERSEDED
 from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.iterating import misplaced, overdrawn
@@ -51,11 +52,18 @@ def run_child(step: ThreadStep) -> StepResult:
         return step.event("driver_failed", hindrance)
     id_ = _at_work(step, child)
     try:
-        return child.drive(step, id_)
+        result = child.drive(step, id_)
     except Refusal:
-        if step.context.journal.instance(id_).outcome != SUPERSEDED:
+        if not _is_closed(step, id_):
             raise
-        return NoEvent.RETRY  # somebody took the thread elsewhere, and its child was closed
+        result = NoEvent.RETRY  # somebody took the thread elsewhere, and its child was closed
+    if _is_closed(step, id_):  # its agent has ended since, and only now is known what that cost
+        step.write(_spent(step.context.journal, child, id_))
+    return result
+
+
+def _is_closed(step: ThreadStep, id_: str) -> bool:
+    return step.context.journal.instance(id_).outcome == SUPERSEDED
 
 
 def _at_work(step: ThreadStep, child: Child) -> str:
@@ -75,7 +83,8 @@ def _at_work(step: ThreadStep, child: Child) -> str:
                 step.note("child", id=known.id)
             return known.id
         if known.outcome is None:
-            _close(step, known)
+            journal.transact(lambda transaction: _close(transaction, known, step.lease))
+            step.catch_up()
     left = [one.id for one in journal.open_instances(child.machine) if one.parent == thread.id]
     if left:
         step.note("child", id=left[-1])
@@ -83,8 +92,15 @@ def _at_work(step: ThreadStep, child: Child) -> str:
     return child.begin(step)
 
 
-def _close(step: ThreadStep, known: Instance) -> None:
-    step.context.journal.append(known.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
+def _close(transaction: Transaction, known: Instance, lease: Lease | None = None) -> None:
+    """Close a child, and note on its thread what it has used: nobody asks the child for that any more."""
+    assert known.parent is not None
+    transaction.append(known.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
+    transaction.append(known.parent, _spent(transaction, _child(known.machine), known.id), lease=lease)
+
+
+def _spent(reader: Journal | Transaction, child: Child, id_: str) -> Event:
+    return noted("child_spent", child=id_, spent=child.spent(reader, id_))
 
 
 def close_left(transaction: Transaction, thread: str, driver: str) -> None:
@@ -92,7 +108,7 @@ def close_left(transaction: Transaction, thread: str, driver: str) -> None:
     drives = driver if shipped_state("thread", transaction.instance(thread).state).tree is not None else None
     for machine in CHILDREN:
         for one in transaction.open_children(thread, machine) if machine != drives else ():
-            transaction.append(one.id, Event(SUPERSEDED, DRIVER, evidence=Evidence()))
+            _close(transaction, one)
 
 
 def shown_child(journal: Journal, thread: Thread) -> ChildView | None:
@@ -128,6 +144,8 @@ class Child(msgspec.Struct, frozen=True):
     """Drive it as far as it goes, and return what that means for the thread."""
     parts: Callable[[Journal, str], tuple[str, tuple[ChildPart, ...]]]
     """The state it is in, and its work."""
+    spent: Callable[[Journal | Transaction, str], tuple[float, float, int]]
+    """The seconds, dollars and tokens that it has used."""
 
 
 class ChildView(msgspec.Struct, frozen=True):

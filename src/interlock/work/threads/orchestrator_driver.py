@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
-from interlock.journal import Journal
+from interlock.journal import Journal, Transaction
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepResult
@@ -152,4 +152,8 @@ def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:
     return run.state, tuple(ChildPart(one.id, f"[{one.mark}]", one.description) for one in run.plan.tasks)
 
 
-ORCHESTRATOR = Child(MACHINE, _begin, _hindrance, _fits, _wake, _drive, _parts)
+def _spent(reader: Journal | Transaction, id_: str) -> tuple[float, float, int]:
+    return run_of(reader.history(id_)).spent
+
+
+ORCHESTRATOR = Child(MACHINE, _begin, _hindrance, _fits, _wake, _drive, _parts, _spent)

@@ -88,7 +88,8 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.failing = {}
     _MOVES.get(entry.event, _nothing)(thread, entry, data)
     thread.is_settled = _CONCLUSIONS.get(entry.event, thread.is_settled)
-    thread.children |= {data["child"]: tuple(data["spent"])} if "spent" in data else {}
+    if "spent" in data:
+        _child_spent(thread, entry, data)
     if entry.to_state == "Stuck" and "diagnosis" in data:
         thread.diagnosis = convert(data["diagnosis"], Diagnosis)
     if entry.to_state == "Drafting" and entry.from_state != "Drafting":
@@ -254,6 +255,10 @@ def _child(thread: Thread, entry: Entry, data: Data) -> None:
     thread.child_run, thread.context = thread.run, thread.context[data.get("told", 0) :]
 
 
+def _child_spent(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.children[data["child"]] = tuple(data["spent"])
+
+
 def _added(thread: Thread, entry: Entry, data: Data) -> None:
     thread.context.append(data["text"])
 
@@ -274,6 +279,7 @@ _NOTES: Mapping[str, Tell] = {
     "begun": _begun,
     "iteration": _iterated,
     "child": _child,
+    "child_spent": _child_spent,
     "context_added": _added,
     "gate_refused": _refused,
     "kept": _kept,

@@ -135,4 +135,8 @@ def _story(step: ThreadStep, feedback: str) -> str:
     )
 
 
-STORY = Child("story", _begin, _hindrance, _fits, _wake, _drive, _parts)
+def _spent(reader: Journal | Transaction, id_: str) -> tuple[float, float, int]:
+    return loop_of(reader.history(id_)).spent()
+
+
+STORY = Child("story", _begin, _hindrance, _fits, _wake, _drive, _parts, _spent)
