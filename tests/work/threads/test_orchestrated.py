@@ -25,6 +25,7 @@ from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import act, add_context, configure
 from interlock.world.agents.happenings import Said
+from interlock.world.agents.tree import end_marked, members
 from interlock.world.git import changed_between
 from work.orchestration.playing import MET, ROLES, done, plan, qualified, says, task
 from work.threads.benches import FAIL, PASS, SPEC, Bench, Steps, shell
@@ -517,6 +518,50 @@ def test_a_driver_that_is_killed_leaves_a_run_that_is_gone_on_with(bench: Bench,
     [run] = runs(journal)
     assert [one.role for one in run.invocations] == ["planner", "executor", "reviewer", "holistic"]
     assert journal.verify() == []
+
+
+@pytest.mark.parametrize("decision", ["context", "driver"])
+def test_the_agent_of_a_driver_that_was_killed_is_ended_though_its_run_is_closed(
+    bench: Bench, journal: Journal, decision: str
+) -> None:
+    """It carries the mark of the run, and no driver takes the lease of that again."""
+    bench.play([{"say": "I begin."}, {"wait": "never"}])
+    id_ = bench.new(mode="quick")
+    bench.act(id_, "finalize", drives=False)
+
+    def die(told: object) -> None:
+        if isinstance(told, Said):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    killed = os.fork()
+    if not killed:
+        bench.hear = die
+        bench.drive(id_)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(killed, 0)[1]) == -signal.SIGKILL
+    [run] = runs(journal)
+    try:
+        assert members(None, run.id)
+        context = bench.context(journal)
+        if decision == "context":
+            add_context(context, id_, bench.person, "and in Welsh")
+        else:
+            configure(context, id_, bench.person, replace(default_config(context.settings), driver="plain"))
+        bench.play([{"say": "I begin."}, {"promise": "COMPLETE"}, {"finish": True}])
+        beside: list[object] = []
+
+        def look(told: object) -> None:
+            if isinstance(told, Said):
+                beside.append(members(None, run.id))
+                bench.pausing.set()
+
+        bench.hear = look
+        bench.drive(id_)
+        assert beside[0] == []
+    finally:
+        end_marked(run.id)
+    assert journal.instance(run.id).outcome == SUPERSEDED
+    assert [one.outcome for one in journal.recent("session", 9, parent=run.id)] == ["cancelled"]
 
 
 def test_a_run_that_was_begun_and_not_noted_is_not_begun_twice(bench: Bench, journal: Journal) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from interlock.errors import Refusal
 from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
 from interlock.machine.states import shipped_state, target_of
-from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_run import DRIVER, end_orphaned_runs
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import DriverLease, hold_driver_lease
 from interlock.work.driver.fold import Fold
+from interlock.work.threads.children import CHILDREN
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.reading import MACHINE
 from interlock.work.threads.record import Thread
@@ -23,9 +25,18 @@ __all__ = ["attending", "is_told", "look", "step_of"]
 _CHANGED = "tree_changed"
 
 
-def attending(context: DriverContext, id_: str) -> AbstractContextManager[DriverLease]:
-    """Be the only one who sends agents for a thread."""
-    return hold_driver_lease(context, MACHINE, id_)
+@contextmanager
+def attending(context: DriverContext, id_: str) -> Iterator[DriverLease]:
+    """Be the only one who sends agents for a thread; what a dead driver left of its child is ended first, too.
+
+    Agents of a child carry the child's mark, and a child that was closed since is never driven again. Only the newest
+    of each kind can have any: a driver has one child at a time, and the ones before it were looked at by its own lease.
+    """
+    with hold_driver_lease(context, MACHINE, id_) as held:
+        for machine in CHILDREN:
+            for child in context.journal.recent(machine, 1, parent=id_):
+                end_orphaned_runs(context, child.id)
+        yield held
 
 
 def is_told(entry: Entry) -> bool:
