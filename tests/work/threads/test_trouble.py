@@ -16,7 +16,7 @@ from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.record import Thread
 from interlock.work.threads.verbs import revise_spec
 from work.threads.benches import DONE, FAIL, IDLE, PASS, SPEC, STORY_MET, Bench, Steps, WaitingClock, shell
-from work.threads.places import Places, drive_until
+from work.threads.places import Places, drive_until, rest, with_config
 
 READY: Steps = [{"say": "All is clear.\nVERDICT: READY"}, {"finish": True}]
 BROKEN: Steps = [{"say": "I begin."}, {"complain": "no network"}, {"exit": 3}]
@@ -290,6 +290,79 @@ def test_polish_by_an_agent_is_proven_again_and_done_only_on_the_branch(places: 
     before = len(bench.states(id_))
     assert bench.act(id_, "polished").state == "Implemented"
     assert bench.states(id_)[before:] == ["Verifying", "Implemented"]
+
+
+# A verification that was stopped
+
+
+def _stop_verifying(bench: Bench, id_: str, event: str | None = None) -> None:
+    """Press Ctrl+C as soon as a thread is verified; the press is over then."""
+
+    def press(told: object) -> None:
+        if isinstance(told, Thread) and told.state == "Verifying":
+            bench.pausing.set()
+
+    bench.hear = press
+    thread = bench.act(id_, event) if event is not None else bench.drive(id_)
+    bench.hear = lambda told: None
+    bench.pausing.clear()
+    assert thread.state == "Paused"
+
+
+def _implementers(bench: Bench, id_: str) -> int:
+    return sum(one.role == "implementer" for one in bench.thread(id_).iterations)
+
+
+@pytest.mark.parametrize("by", ["driver", "person"])
+def test_a_claim_whose_verification_was_stopped_is_verified_without_another_agent(places: Places, by: str) -> None:
+    bench, id_ = places.at("Verifying")
+    if by == "driver":
+        _stop_verifying(bench, id_)
+    else:
+        rest(bench, id_)
+    assert bench.thread(id_).attempted == 1
+    thread = bench.act(id_, "resume")
+    assert (thread.state, thread.iteration, _implementers(bench, id_)) == ("Implemented", 1, 1)
+    assert thread.iterations[0].verified
+
+
+@pytest.mark.parametrize("driver", ["plain", "story"])
+def test_finished_work_that_is_verified_again_is_not_edited_after_a_pause(places: Places, driver: str) -> None:
+    bench, id_ = places.at("Implemented")
+    with_config(bench, id_, driver=driver)
+    bench.play([shell("echo hello again > greeting.txt"), *DONE[1:]])
+    _stop_verifying(bench, id_, "reverify")
+    _stop_verifying(bench, id_, "resume")
+    thread = bench.act(id_, "resume")
+    assert (thread.state, _implementers(bench, id_)) == ("Implemented", 1)
+    assert (bench.root / "greeting.txt").read_text() == "hello\n"
+
+
+def test_a_claim_is_not_verified_on_a_branch_that_is_not_the_threads(places: Places) -> None:
+    bench, id_ = places.at("Verifying")
+    rest(bench, id_)
+    bench.git("switch", "-qc", "mine")
+    thread = bench.act(id_, "resume")
+    assert (thread.state, "mine is checked out" in thread.reason) == ("Stuck", True), thread.reason
+
+
+def test_who_reconfigures_after_a_verification_was_stopped_gets_another_iteration(places: Places) -> None:
+    bench, id_ = places.at("Verifying")
+    rest(bench, id_)
+    bench.play(DONE)
+    assert bench.act(id_, "reconfigure", "start").state == "Implemented"
+    assert _implementers(bench, id_) == 2
+
+
+def test_who_sends_work_back_that_was_verified_again_gets_another_iteration(places: Places) -> None:
+    bench, id_ = places.at("Implemented")
+    _stop_verifying(bench, id_, "reverify")
+    bench.act(id_, "resume", "ready")
+    bench.play([{"echo": True}, *DONE])
+    assert bench.act(id_, "reject", reason="say please").state == "Implemented"
+    assert _implementers(bench, id_) == 2
+    log = (bench.state_directory / "runs" / (bench.thread(id_).run or "") / "output.log").read_text()
+    assert "say please" in log
 
 
 # A story loop as the driver

@@ -160,6 +160,8 @@ class Thread(DriverRecord):
     children: dict[str, tuple[float, float, int]] = msgspec.field(default_factory=dict)
     """What the children have used: seconds, dollars and tokens."""
     ran: OpenRun | None = None
+    is_claimed: bool = False
+    """Whether the verification of finished work was stopped: the loop claims again that it is done, and pays nobody."""
     iterations: list[Iteration] = msgspec.field(default_factory=list)
     feedback: str = ""
     """What the next iteration must know: what failed, or why a person sent it back."""
@@ -201,7 +203,7 @@ class Thread(DriverRecord):
     def attempted(self) -> int:
         """The iterations of the run in which work was done; one of them is one run of an agent or of a child."""
         has_child = self.child is not None and self.child_run == self.run and not self.is_settled
-        is_tried = self.state == "Verifying" or self.ran is not None or has_child
+        is_tried = self.state == "Verifying" or self.ran is not None or self.is_claimed or has_child
         return self.iteration if is_tried else self.iteration - 1
 
     @property

@@ -37,9 +37,9 @@ Tell = Callable[[Thread, Entry, Data], None]
 _FRESH_RUNS = frozenset({"start", "assist", "reject"})
 """The moves into Running by which a new run begins; the others go on with the one that is there."""
 _RESTS = frozenset({"pause", "resume"})
-"""The moves by which nothing is lost of what an agent came to: it is concluded when the loop goes on."""
+"""The moves by which nothing is lost of what an agent came to: it is concluded or verified when the loop goes on."""
 _CONCLUSIONS = {"claims_done": True, "driver_failed": True, "budget_exhausted": True, "verification_stopped": False}
-"""The moves by which something was concluded of a child; a claim whose verification was stopped is made again."""
+"""The moves by which something was concluded of a child; one whose verification was stopped may claim it again."""
 _DECISIONS = frozenset({"start", "assist", "reject", "resume", "reconfigure"})
 
 
@@ -68,9 +68,7 @@ def take(thread: Thread, entry: Entry) -> None:
 
 def _move(thread: Thread, entry: Entry, data: Data) -> None:
     if entry.to_state != entry.from_state or entry.event == "iteration_finished":
-        thread.state, thread.entered, thread.entered_at = entry.to_state, entry.version, entry.time
-        thread.is_assessed, thread.reason = False, entry.reason or ""
-        thread.ran = thread.ran if entry.event in _RESTS else None
+        _enter(thread, entry)
     if entry.event in _FRESH_RUNS:
         thread.runs += 1
         thread.run = f"run-{thread.id[-6:]}-{thread.runs:03d}"
@@ -97,6 +95,14 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
         thread.baseline = thread.branch = thread.place = thread.child = None
         thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
     thread.outcome = shipped_state("thread", entry.to_state).outcome
+
+
+def _enter(thread: Thread, entry: Entry) -> None:
+    """Begin the state that a move leads to, or its next iteration."""
+    thread.state, thread.entered, thread.entered_at = entry.to_state, entry.version, entry.time
+    thread.is_assessed, thread.reason = False, entry.reason or ""
+    if entry.event not in _RESTS:
+        thread.ran, thread.is_claimed = None, entry.event == "verification_stopped"
 
 
 def _is_in_run(state: str) -> bool:

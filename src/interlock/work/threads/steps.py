@@ -13,7 +13,7 @@ from interlock.work.threads import prompts
 from interlock.work.threads.children import CHILDREN, run_child
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.effects import commit_message
-from interlock.work.threads.iterating import iterate, spec_of
+from interlock.work.threads.iterating import claim_again, iterate, spec_of
 from interlock.work.threads.preflight import preflight
 from interlock.work.threads.proving import prove, receipt_hash
 from interlock.world.agents.result import Ending
@@ -57,6 +57,8 @@ def _quick(event: str) -> StepFunction[ThreadStep]:
 
 
 def _running(step: ThreadStep) -> StepResult:
+    if step.thread.is_claimed:
+        return claim_again(step)
     return run_child(step) if step.config.driver in CHILDREN else iterate(step)
 
 
