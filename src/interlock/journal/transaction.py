@@ -50,6 +50,7 @@ from interlock.journal.reading import (
 from interlock.journal.store import Row, Sql
 from interlock.machine import Accepted, Event, Evidence, Machine, Refused, Snapshot, start, step
 from interlock.machine.model import led
+from interlock.machine.states import pauses
 
 __all__ = ["Transaction", "replayed"]
 
@@ -266,10 +267,11 @@ class Transaction:
         """What a move means for the instance above, by the machine's table: the event that moves it along.
 
         One that is there already, or has ended, gets none. Where the event would be refused, the move that is the
-        cause is refused as well if the table binds it; else it is made, and the two are seen to differ.
+        cause is refused as well if the table binds it; else it is made, and the two are seen to differ. A pause means
+        nothing above, whatever state it passes through on its way.
         """
         row = led(machine, came, made.snapshot.state) if above is not None else None
-        if row is None or above is None:
+        if row is None or above is None or (came is not None and pauses(machine.name, came, event.name)):
             return None
         parent, stood = self._recall(above)
         known, holder = self.machine_of(parent), f"{machine.name}:{moved}"

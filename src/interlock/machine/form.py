@@ -96,7 +96,7 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     driven: bool = False
     """A driver works on it here; without one it stays where it is."""
     pause: list[str] = []
-    """The events that pause it, in their order; none given means that it cannot be paused."""
+    """The events that pause it, in their order; none means that it cannot be paused. They move no instance above it."""
     tree: Literal["owned", "proven"] | None = None
     """The work tree is its own; `proven` means that it must also stay as it was proven or approved."""
     next: list[NextCommand] = []

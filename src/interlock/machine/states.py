@@ -14,12 +14,17 @@ from interlock.machine.load import load_shipped
 from interlock.machine.model import Machine, Rule
 from interlock.machine.values import ActorKind, Evidence, Snapshot
 
-__all__ = ["left_to_person", "only_gate", "onward_event", "rows_from", "shipped_state", "target_of"]
+__all__ = ["left_to_person", "only_gate", "onward_event", "pauses", "rows_from", "shipped_state", "target_of"]
 
 
 def shipped_state(machine: str, state: str) -> State:
     """A state of a shipped machine with its flags; one that the machine no longer has is without any."""
     return load_shipped(machine).states.get(state) or State()
+
+
+def pauses(machine: str, state: str, event: str) -> bool:
+    """True if an event is one of those that pause a state."""
+    return event in shipped_state(machine, state).pause
 
 
 def target_of(machine: Machine, state: str, event: str, kind: ActorKind = ActorKind.HUMAN) -> str | None:

@@ -29,6 +29,7 @@ from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.verbs import create
 from interlock.work.views.ticket import ticket_view
 from work.threads.benches import AGENT, DONE, FAIL, IDLE, PASS, Bench
+from work.threads.places import drive_until
 
 PERSON = Actor(ActorKind.HUMAN, "ann@example.org", Channel.CLI)
 NUMBER = 1
@@ -179,6 +180,71 @@ def test_a_person_who_takes_the_ticket_away_lets_the_thread_rest(bench: Bench) -
     assert above is not None
     assert below is not None
     assert above.differs == below.differs == "The thread is in Paused, and its ticket in Backlog"
+
+
+def verifying(bench: Bench) -> str:
+    """A thread on the ticket whose driver is gone while it was verified."""
+    id_ = bench.new(ticket=NUMBER)
+    bench.act(id_, "finalize", "run")
+    bench.act(id_, "start", drives=False)
+    assert drive_until(bench, id_, "Verifying").state == "Verifying"
+    return id_
+
+
+def test_a_person_who_takes_the_ticket_away_stops_the_verification_and_keeps_it(bench: Bench) -> None:
+    """The way to Paused leads through Running, and that is no decision to go on."""
+    id_ = verifying(bench)
+    move(bench, "Human Needed")
+    assert stands(bench) == ("Human Needed", None)
+    assert bench.thread(id_).state == "Paused"
+    assert bench.drive(id_).state == "Paused"
+    assert stands(bench) == ("Human Needed", None)
+    move(bench, "In Progress")
+    assert stands(bench) == ("In Progress", f"thread:{id_}")
+    assert bench.act(id_, "resume").state == "Implemented"
+    assert [one.role for one in bench.thread(id_).iterations].count("implementer") == 1
+
+
+def strayed(bench: Bench) -> str:
+    """A thread that a person verifies again though its ticket is elsewhere."""
+    id_ = bench.new(ticket=NUMBER, mode="quick")
+    assert bench.act(id_, "finalize").state == "PendingReview"
+    move(bench, "Human Needed")
+    assert bench.act(id_, "reverify", drives=False).state == "Verifying"
+    return id_
+
+
+def test_the_ticket_of_a_thread_that_is_verified_can_go_back_to_the_backlog(bench: Bench) -> None:
+    id_ = strayed(bench)
+    move(bench, "Backlog")
+    assert stands(bench) == ("Backlog", None)
+    assert bench.thread(id_).state == "Paused"
+
+
+def test_a_driver_rests_where_the_ticket_of_what_it_verifies_is_elsewhere(bench: Bench) -> None:
+    id_ = strayed(bench)
+    assert bench.drive(id_).state == "Paused"
+    assert stands(bench) == ("Human Needed", None)
+
+
+def test_a_driver_rests_where_somebody_else_holds_the_ticket_of_what_it_verifies(bench: Bench) -> None:
+    id_ = verifying(bench)
+    do(bench, handoff(Caller(PERSON), NUMBER, reason="let go", command="impl", intent="release"))
+    do(bench, handoff(Caller(PERSON), NUMBER, reason="mine", command="impl", intent="lock"))
+    thread = bench.drive(id_)
+    assert (thread.state, "held" in thread.reason) == ("Paused", True)
+    assert stands(bench) == ("In Progress", f"person:{PERSON.id}")
+
+
+def test_a_verification_that_is_stopped_leaves_a_reviewed_ticket_where_it_is(bench: Bench) -> None:
+    id_ = bench.new(ticket=NUMBER, mode="quick")
+    bench.act(id_, "finalize")
+    bench.pausing.set()
+    assert bench.act(id_, "reverify").state == "Paused"
+    assert stands(bench) == ("In Review", None)
+    bench.pausing.clear()
+    assert bench.act(id_, "resume").state == "PendingReview"
+    assert stands(bench) == ("In Review", None)
 
 
 def test_nothing_is_committed_for_a_ticket_that_was_taken_away(bench: Bench) -> None:
