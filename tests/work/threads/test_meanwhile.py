@@ -15,9 +15,10 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.gates.presence import Person
 from interlock.work.gates.stage import staged
-from interlock.work.threads.attending import is_told
+from interlock.work.threads.attending import is_told, step_of
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.driver_step import default_config
+from interlock.work.threads.effects import settle_effects
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
 from interlock.work.threads.record import Thread
@@ -209,3 +210,22 @@ def test_a_driver_that_is_changed_while_the_story_loop_runs_replaces_it(bench: B
     assert thread.spent[1] == 1.5, "what its loop used until then"
     with closing(bench.open()) as journal:
         assert [one.outcome for one in journal.instances("story")] == ["superseded"]
+
+
+def test_a_reset_that_is_begun_while_the_driver_reads_is_done_and_not_only_settled(bench: Bench) -> None:
+    """The record of a step is read before its snapshot, and a person's decision may come between."""
+    id_ = bench.new(mode="quick")
+    assert bench.act(id_, "finalize").state == "PendingReview"
+    with closing(bench.open()) as journal:
+        context = bench.context(journal)
+        read = step_of(context, id_, None)
+        act(context, id_, bench.person, "revise")
+        step = replace(read, snapshot=journal.instance(id_).snapshot)
+        assert step.snapshot.pending
+        assert settle_effects(step), "it is read again"
+        assert journal.instance(id_).snapshot.pending
+        thread = drive(context, id_)
+        assert journal.instance(id_).snapshot.pending == {}
+    assert (thread.state, len(thread.kept)) == ("Drafting", 1), "what was there is kept"
+    assert bench.git("branch", "--show-current") == "main"
+    assert not (bench.root / "greeting.txt").exists()

@@ -29,6 +29,8 @@ _WIDTH = 72
 def settle_effects(step: ThreadStep) -> bool:
     """Do what was begun and is not settled, and write down what came of it; whether there was anything."""
     journal = step.context.journal
+    if step.snapshot.pending and step.is_over(journal):
+        return True  # it was begun after the record was read, which does not say yet what is to be done
     for key, effect in step.snapshot.pending.items():
         try:
             done: dict[str, Any] = {"result": "done", **_EFFECTS[effect](step)}
