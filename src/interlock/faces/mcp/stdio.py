@@ -17,6 +17,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
+from interlock.faces.mcp.client_streams import client_streams
 from interlock.faces.mcp.server_context import ServerContext
 
 __all__ = ["serve_stdio"]
@@ -66,12 +67,14 @@ async def serve_stdio(server: Server[Any], context: ServerContext) -> None:
 
 
 async def _serve(server: Server[Any], context: ServerContext) -> None:
-    async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
-        tasks.start_soon(context.upkeep)
-        tasks.start_soon(context.follow_board, os.environ)
-        asked = _Asked()
-        await server.run(_Incoming(read, write, asked), _Outgoing(write, asked), server.create_initialization_options())
-        tasks.cancel_scope.cancel()
+    with client_streams() as streams:
+        async with stdio_server(*streams) as (read, write), anyio.create_task_group() as tasks:
+            tasks.start_soon(context.upkeep)
+            tasks.start_soon(context.follow_board, os.environ)
+            asked = _Asked()
+            incoming, outgoing = _Incoming(read, write, asked), _Outgoing(write, asked)
+            await server.run(incoming, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
 
 class _Incoming(ObjectReceiveStream[Message]):
