@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -24,7 +25,7 @@ from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import edit
 from interlock.world.agents.happenings import Said
-from work.threads.benches import DONE, IDLE, SPEC, Steps, shell
+from work.threads.benches import DONE, IDLE, SPEC, Steps, WaitingClock, shell
 from work.ticket_driver.ways import NUMBER, PERSON, Way, commands, made
 from work.tickets.boards import way_to
 
@@ -155,3 +156,53 @@ def test_a_ticket_is_driven_by_one_process_at_a_time(way: Way) -> None:
         assert (caught.value.code, journal.head()) == ("lease_held", head)
         journal.release(lease)
         assert way.walk_in(journal).ticket.state == "Plan in Review"
+
+
+def _press(way: Way) -> None:
+    """Press Ctrl+C once, when an agent has begun."""
+    way.hear = lambda told: way.pausing.set() if isinstance(told, Said) else None
+
+
+def test_after_one_press_no_other_agent_of_the_pipeline_is_started(way: Way) -> None:
+    first, *others = commands()
+    way.play([{"say": "I begin."}, *first], *others)
+    _press(way)
+    walked = way.walk()
+    assert (walked.ticket.state, walked.stop.failed) == ("Research Needed", False)
+    assert (walked.stop.why, walked.stop.hint) == ("it is paused", "`ralph work 1` continues.")
+    way.pausing.clear()
+    way.hear = lambda told: None
+    assert way.walk().ticket.state == "Plan in Review"
+
+
+def test_after_one_press_no_agent_is_asked_for_a_spec_again(way: Way) -> None:
+    _hand(way, *way_to("In Progress"))
+    way.play(IDLE)
+    _press(way)
+    assert way.walk(asks=True).stop.why == "it is paused"
+    with closing(way.open()) as journal:
+        assert len(journal.instances("session")) == 1
+
+
+def test_a_press_ends_the_wait_for_a_limit_and_starts_no_agent(way: Way) -> None:
+    way.now = way.waited = clock = WaitingClock(time.time())  # the pipeline's agents use the real one
+    way.play([{"limit": {"kind": "session", "until": clock.seconds + 600, "said": "enough"}}, {"exit": 1}], *commands())
+    way.hear = lambda told: way.pausing.set() if "waits until" in str(told) else None
+    assert way.walk().stop.why == "it is paused"
+    with closing(way.open()) as journal:
+        assert len(journal.instances("session")) == 1
+
+
+def test_a_press_ends_the_wait_for_another_ticket_and_starts_no_agent(way: Way) -> None:
+    other = Holder("elsewhere", "boot", 1, "1", "ralph", "", "another machine")
+    with closing(way.open()) as journal:
+        lease = journal.acquire("way:prepare", other, 3600, is_present)
+
+        def wait(seconds: float) -> None:
+            if way.pausing.is_set():
+                journal.release(lease)
+            way.pausing.set()
+
+        with pytest.raises(InterlockError) as caught:
+            drive_ticket(replace(way.context(journal), wait=wait), NUMBER, way.person, Choices())
+        assert (caught.value.code, journal.instances("session")) == ("lease_held", [])

@@ -58,6 +58,11 @@ class DriverContext(msgspec.Struct, frozen=True):
         return ChosenAgent(found, model or None, (*settings.arguments_of(name), *more))
 
     @property
+    def is_interrupted(self) -> bool:
+        """True if the driver is to pause after what runs now, or what runs is to be ended."""
+        return self.pausing.is_set() or self.stop.is_set()
+
+    @property
     def git(self) -> Git:
         return self.ports.git
 

@@ -45,9 +45,9 @@ def _advance(system: System[S], context: DriverContext, lease: Lease, check_leas
     if following is None:
         return False
     context.report(step.record.copied())  # whoever watches may keep it
-    if _is_interrupted(context) and (events := system.pause(step)) is not None:
+    if context.is_interrupted and (events := system.pause(step)) is not None:
         context.refresh()  # a person's decision in the journal is read there, and is not an interrupt
-        if not _is_interrupted(context):
+        if not context.is_interrupted:
             return True
         _commit(system, context, step, events)
         return False
@@ -61,10 +61,6 @@ def _advance(system: System[S], context: DriverContext, lease: Lease, check_leas
 def _following(system: System[S], step: S) -> StepFunction[S] | None:
     is_over = step.snapshot.outcome is not None or step.record.paused is not None
     return None if is_over else system.next(step)
-
-
-def _is_interrupted(context: DriverContext) -> bool:
-    return context.pausing.is_set() or context.stop.is_set()
 
 
 def _take(system: System[S], step: S, following: StepFunction[S]) -> StepResult:

@@ -32,8 +32,8 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
     """Send an agent for a command. What it holds afterwards is let go; None where the ticket was handed on."""
     journal = context.journal
     wait_out(context, ticket.id)
-    if context.stop.is_set():
-        return WorkStop(f"#{number} was stopped before {command}.", f"`ralph work {number}` continues.")
+    if context.is_interrupted:
+        return WorkStop("it is paused", f"`ralph work {number}` continues.")
     with _alone(context) as alone:
         if journal.instance(ticket.id).version != ticket.version:
             return None  # somebody else was at work on it meanwhile
@@ -128,7 +128,7 @@ def _alone(context: DriverContext) -> Iterator[DriverContext]:
                 held = stack.enter_context(hold_lease(context, _PREPARING))
                 break
             except LeaseHeld:
-                if context.stop.is_set():
+                if context.is_interrupted:
                     raise
                 context.wait(_PATIENCE)
         yield held.context

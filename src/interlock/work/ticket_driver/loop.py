@@ -122,8 +122,10 @@ class _TicketSystem(msgspec.Struct):
     def settle(self, step: TicketStep) -> bool:
         return False
 
-    def pause(self, step: TicketStep) -> None:
-        """A stage stops by itself, and says where."""
+    def pause(self, step: TicketStep) -> Sequence[Event]:
+        """Stop before the next stage. Nothing is recorded: a stage that was interrupted has recorded its own pause."""
+        self.stop = WorkStop("it is paused", f"`ralph work {step.known.number}` continues.")
+        return ()
 
     def overspent(self, step: TicketStep, refusal: Refusal) -> StepResult:
         raise refusal  # a stage that is refused stops

@@ -73,7 +73,7 @@ def lead(
     if context.journal.instance(thread.id).state != state:
         return None  # somebody went on with it meanwhile
     if not has_spec:
-        return stop_at(context, thread.id)
+        return None if context.is_interrupted else stop_at(context, thread.id)
     machine = context.journal.machine_of(known)
     onward, gate = onward_event(machine, state), only_gate(machine, state)
     if onward is not None:  # whoever asked for the whole way has asked for what is between the gates
@@ -119,7 +119,7 @@ def _has_spec(context: DriverContext, thread: Thread, ticket: TicketView, person
     if plan is not None and thread.revision is None and not faults(parse_spec(plan)):
         revise_spec(context, thread.id, person.actor, plan)
         return True
-    while sum(one.role == "assistant" for one in thread.messages) < _TURNS:
+    while sum(one.role == "assistant" for one in thread.messages) < _TURNS and not context.is_interrupted:
         wrong = faults(parse_spec(thread.revision.text)) if thread.revision is not None else []
         asked = _mend(wrong) if wrong else _ask(ticket, plan)
         try:
