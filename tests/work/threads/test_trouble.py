@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from interlock.errors import InterlockError
+from interlock.work.stories.progress import FILE
+from interlock.work.stories.progress_file import parse
 from interlock.work.stories.record import Loop
 from interlock.work.stories.verbs import pause as pause_story
 from interlock.work.stories.verbs import steerable
@@ -398,6 +400,29 @@ def test_what_failed_is_the_next_story(bench: Bench) -> None:
     bench.hear = press
     thread = bench.act(id_, "finalize")
     assert thread.state == "Paused", thread.reason
+
+
+def test_what_failed_is_one_story_however_often_its_loop_cannot_begin(bench: Bench) -> None:
+    id_ = _storied(bench)
+    test = bench.root.parent / "try"
+    bench.settings["story.tests"] = (str(test),)
+    bench.play([shell("echo hello >> greeting.txt"), {"finish": True}])
+    bench.judge(STORY_MET, FAIL, STORY_MET, PASS)
+
+    def install() -> None:
+        test.write_text("#!/bin/sh\n")
+        test.chmod(0o700)
+
+    install()
+    bench.hear = lambda told: test.unlink(missing_ok=True) if str(told).startswith("✗") else None
+    for _ in range(3):
+        with pytest.raises(InterlockError) as caught:
+            bench.act(id_, *(["finalize"] if bench.thread(id_).state == "Drafting" else ["pause", "resume"]))
+        assert caught.value.code == "verifiers_missing"
+    install()
+    assert bench.drive(id_).state == "PendingReview"
+    stories = parse((bench.root / FILE).read_text()).stories
+    assert [(one.id, one.status) for one in stories] == [("story-1-1", "complete"), ("fix-1", "complete")]
 
 
 def test_a_story_loop_that_is_blocked_leaves_the_thread_stuck(bench: Bench) -> None:

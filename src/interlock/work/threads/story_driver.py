@@ -13,7 +13,7 @@ from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.context import StoryContext, note, read_text, write_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
-from interlock.work.stories.progress import FILE, StoryProgress, StoryStatus
+from interlock.work.stories.progress import FILE, Progress, StoryProgress, StoryStatus
 from interlock.work.stories.progress_file import parse, template, written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import loop_of
@@ -109,17 +109,26 @@ def _write_story(step: ThreadStep) -> None:
     text = read_text(path)
     if text is not None and not thread.feedback:
         return
-    progress = parse(text) if text is not None else None
+    progress, story = parse(text) if text is not None else None, _story(step, thread.feedback)
+    if progress is not None and _waits(step, progress, story):
+        return
     known = {one.id for one in progress.stories} if progress is not None else set()
     number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
     id_ = f"fix-{number}" if text is not None else "story-1-1"
     file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
-    write_text(files, root / file, _story(step, thread.feedback))
+    write_text(files, root / file, story)
     if progress is None:
         write_text(files, path, template(thread.title, [(id_, file)], thread.updated))
     else:
         fresh = StoryProgress(id_, StoryStatus.NOT_STARTED, file)
         write_text(files, path, written(text, replace(progress, stories=(*progress.stories, fresh))))
+
+
+def _waits(step: ThreadStep, progress: Progress, story: str) -> bool:
+    """True if the same story was not begun yet: its loop could not begin, or its driver died."""
+    read, content = step.context.ports.files.read_below, story.encode("utf-8", "surrogateescape")
+    waiting = [one.file for one in progress.stories if one.status is StoryStatus.NOT_STARTED and one.file]
+    return any(read(step.root, file, len(content) + 1) == content for file in waiting)
 
 
 def _story(step: ThreadStep, feedback: str) -> str:
