@@ -462,6 +462,20 @@ def test_a_story_loop_that_rests_by_itself_is_woken_by_a_persons_decision(bench:
     assert bench.act(id_, "reconfigure").state == "PendingReview"
 
 
+def test_a_person_who_helps_a_story_loop_that_rests_is_heard_by_its_next_agent_once(bench: Bench) -> None:
+    id_ = _storied(bench)
+    bench.settings |= {"story.budget_tokens": 10, "story.tests": ("false",)}
+    costs: Steps = [{"echo": True}, {"usage": {"input": 70, "output": 7, "cached": 0}}]
+    bench.play([*costs, shell("echo hello >> greeting.txt"), {"finish": True}])
+    assert bench.act(id_, "finalize").state == "Stuck"
+    bench.settings["story.budget_tokens"] = 0
+    thread = bench.act(id_, "assist", reason="say it with a smile")
+    assert thread.state == "Stuck", "its tests fail, so its next agents come to nothing"
+    logs = sorted((bench.state_directory / "runs").rglob("*.log"), key=lambda one: one.stat().st_mtime_ns)
+    prompts = [text for text in (one.read_text() for one in logs) if "greeting.txt says hello" in text]
+    assert ["say it with a smile" in one for one in prompts] == [False, True, False]
+
+
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("event", ["abandon", "revise"])
 def test_a_story_loop_is_its_threads_and_closed_with_it(bench: Bench, event: str) -> None:

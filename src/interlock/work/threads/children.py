@@ -80,7 +80,6 @@ def _at_work(step: ThreadStep, child: Child) -> str:
         if known.outcome is None and child.fits(step, known.id):
             if thread.is_settled:
                 child.wake(step, known.id)
-                step.note("child", id=known.id)
             return known.id
         if known.outcome is None:
             journal.transact(lambda transaction: _close(transaction, known, step.lease))
@@ -139,7 +138,7 @@ class Child(msgspec.Struct, frozen=True):
     fits: Callable[[ThreadStep, str], bool]
     """Whether one that is under way still is what the thread wants, or is to be closed for a new one."""
     wake: Callable[[ThreadStep, str], None]
-    """Let one go on that rests by itself: a person has decided so."""
+    """Let one continue that paused by itself, because a person decided so; noted as the thread's child."""
     drive: Callable[[ThreadStep, str], StepResult]
     """Drive it as far as it goes, and return what that means for the thread."""
     parts: Callable[[Journal, str], tuple[str, tuple[ChildPart, ...]]]

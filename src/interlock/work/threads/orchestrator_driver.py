@@ -101,6 +101,7 @@ def _fits(step: ThreadStep, id_: str) -> bool:
 def _wake(step: ThreadStep, id_: str) -> None:
     if _run(step, id_).paused is not None:
         step.context.journal.append(id_, noted("resumed", files=role_hashes(_context(step))))
+    step.note("child", id=id_)
 
 
 def _drive(step: ThreadStep, id_: str) -> StepResult:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlock.journal import Journal, Transaction
+from interlock.machine import Event
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepResult
-from interlock.work.stories.context import StoryContext, note, read_text, write_text
+from interlock.work.stories.context import StoryContext, read_text, write_text
 from interlock.work.stories.loop import begin, drive
 from interlock.work.stories.opening import LoopOptions, make_story_context
 from interlock.work.stories.progress import FILE, Progress, StoryProgress, StoryStatus
@@ -47,24 +49,30 @@ def _fits(step: ThreadStep, id_: str) -> bool:
 
 
 def _wake(step: ThreadStep, id_: str) -> None:
+    thread, notes = step.thread, []
     if loop_of(step.context.journal.history(id_)).paused is not None:
-        note(_story_context(step), id_, None, "resumed")
+        notes.append(noted("resumed"))
+    if thread.feedback and not thread.is_heard:
+        notes.append(noted("context_added", text=thread.feedback))
+    step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_, notes))
+    step.catch_up()
 
 
 def _drive(step: ThreadStep, id_: str) -> StepResult:
-    if step.thread.context and step.context.journal.instance(id_).outcome is None:
-        step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_))
+    context = step.thread.context
+    if context and step.context.journal.instance(id_).outcome is None:
+        notes = [noted("context_added", text=text) for text in context]
+        step.context.journal.transact(lambda transaction: _tell_on(transaction, step, id_, notes, len(context)))
     spending = ChildSpending(step)
     loop = drive(_story_context(step, step.context.child(step.root, spending, spending.report)), id_).loop
     return _concluded(step, loop, spending)
 
 
-def _tell_on(transaction: Transaction, step: ThreadStep, id_: str) -> None:
-    """What a person said to the next agent of the thread is said to the next one of its loop."""
-    context = step.thread.context
-    for text in context:
-        transaction.append(id_, noted("context_added", text=text))
-    transaction.append(step.thread.id, noted("child", id=id_, told=len(context)), lease=step.lease)
+def _tell_on(transaction: Transaction, step: ThreadStep, id_: str, notes: Sequence[Event], told: int = 0) -> None:
+    """Write notes on the loop, and on the thread that it was told, with so much of what a person added."""
+    for one in notes:
+        transaction.append(id_, one)
+    transaction.append(step.thread.id, noted("child", id=id_, told=told), lease=step.lease)
 
 
 def _parts(journal: Journal, id_: str) -> tuple[str, tuple[ChildPart, ...]]:
