@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from interlock.errors import Refusal
+from interlock.errors import InterlockError, Refusal
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.agent_run import DRIVER, KEEPS, AgentRequest, AgentRun, end_orphaned_runs, run_agent
@@ -20,7 +20,8 @@ from interlock.work.sessions.verbs import Caller, complete, create
 from interlock.world.agents.happenings import Said, Warned
 from interlock.world.agents.result import Ending
 from interlock.world.place import Place
-from work.threads.benches import Bench
+from work.orchestration.playing import MET, done, plan, qualified, task
+from work.threads.benches import PASS, STORY_MET, WORK, Bench, Steps, shell
 
 SCHEMA = {"type": "object", "properties": {"met": {"type": "boolean"}}, "required": ["met"]}
 OLD = f"""#!{sys.executable}
@@ -199,3 +200,23 @@ def test_no_agent_is_started_while_settings_wait(bench: Bench, journal: Journal)
     assert caught.value.code == "settings_waiting"
     assert journal.head() == head
     assert not log.exists()
+
+
+@pytest.mark.parametrize("driver", ["story", "orchestrator"])
+def test_a_run_that_broke_the_repository_is_paid_once_and_not_repeated(bench: Bench, driver: str) -> None:
+    bench.settings |= {"thread.driver": driver, "story.tests": ("true",)}
+    aside = shell(f"mv .git {bench.root.parent}/git")
+    costs: Steps = [{"usage": {"input": 70, "output": 30, "cached": 0}}, {"cost": 1.5}, *WORK]
+    if driver == "story":
+        bench.play([*costs, aside, {"finish": True}])
+        bench.judge(STORY_MET)
+    else:
+        bench.play(plan(task(1)), [*costs, aside, *done(1)])
+        bench.judge(qualified(1), MET, PASS)
+    id_ = bench.new(mode="quick")
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, "finalize")
+    assert caught.value.code == "no_repository"
+    (bench.root.parent / "git").rename(bench.root / ".git")
+    thread = bench.drive(id_)
+    assert (thread.state, thread.spent[1:]) == ("PendingReview", (1.5, 100)), thread.reason

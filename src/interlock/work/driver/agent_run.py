@@ -144,7 +144,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
             result = context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
     sessions = context.ports.sessions
     sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
-    repository = request.repository() if request.repository is not None else None
+    repository = _repository(request)
     written = sessions.written_since(journal, session, context.state_directory, repository)
     seen = [one.path for one in written]
     if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began, seen):
@@ -161,6 +161,14 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran, request=request, heard=heard)
     _look_beside(context, session, directory)
     return heard
+
+
+def _repository(request: AgentRequest) -> Repository | None:
+    """Open the repository for the look at what was written; None if the agent broke it, as its run is paid anyway."""
+    try:
+        return request.repository() if request.repository is not None else None
+    except InterlockError:
+        return None
 
 
 def _is_idle(result: Result) -> bool:
