@@ -19,6 +19,7 @@ from interlock.work.orchestration.beginning import begin, roles_of
 from interlock.work.orchestration.loop import drive
 from interlock.work.orchestration.replay import run_of
 from interlock.work.settings.values import Settings
+from interlock.work.threads.dialogue import say
 from interlock.world.agents.happenings import Said
 from journal.databases import sql
 from patience import SECONDS
@@ -66,6 +67,18 @@ def test_a_lease_is_renewed_while_its_holder_does_something_else(
         assert not held.context.stop.is_set()
         assert journal.is_held("it", lambda holder: None), "for somebody who cannot see the process, too"
     assert journal.is_held("it", lambda holder: None) is False
+
+
+def test_a_talk_about_a_spec_that_lost_its_lease_writes_nothing_more(bench: Bench, journal: Journal) -> None:
+    bench.play(WAITS)
+    id_ = bench.new()
+    resource = lease_name("thread", id_)
+    bench.hear = lambda told: _taken_over(journal, resource) if isinstance(told, Said) else None
+    with pytest.raises(InterlockError) as caught:
+        say(bench.context(journal), id_, ANN, "Shorter.")
+    assert caught.value.code == "lease_lost"
+    thread = bench.thread(id_)
+    assert (len(thread.iterations), [one.role for one in thread.messages]) == (0, ["user"])
 
 
 def test_a_lost_lease_stops_the_agent_and_nothing_more_is_written(bench: Bench, journal: Journal) -> None:

@@ -42,7 +42,7 @@ def say(context: DriverContext, id_: str, actor: Actor, text: str, agent: str | 
 
     told = () if is_said else (_said(actor, said),)  # what nobody is asked is not said
     with attending(context, id_) as held:
-        heard = replace(step, context=held.context).run_agent(
+        heard = replace(step, context=held.context, lease=held.lease).run_agent(
             context.agent(name), "drafter", prompt, step.log_of("draft"), context.root, started=told
         )
     if heard.result.ending is not Ending.FINISHED:
