@@ -196,7 +196,9 @@ def test_a_judge_that_has_reached_a_limit_is_waited_for(bench: Bench) -> None:
     thread = bench.act(bench.new(mode="quick"), "finalize")
     assert thread.state == "PendingReview"
     assert sum(clock) == pytest.approx(300, abs=1)
-    assert "criteria_failed" not in [one.event for one in bench.entries(thread.id)]
+    entries = bench.entries(thread.id)
+    assert "criteria_failed" not in [one.event for one in entries]
+    assert [one.decoded_evidence().data.get("type") for one in entries].count("limited") == 1
 
 
 def test_an_agent_that_fails_is_an_iteration_and_the_next_is_told_how(bench: Bench) -> None:

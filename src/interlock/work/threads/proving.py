@@ -7,8 +7,9 @@ from typing import Any
 
 from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
-from interlock.work.driver.agent_failures import clock, end_text, unavailable, unusable
+from interlock.work.driver.agent_failures import end_text, unavailable, unusable
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_turn import choose
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.settings.accepted import vouched
 from interlock.work.threads.attending import step_of
@@ -31,10 +32,7 @@ def receipt_hash(receipt: dict[str, Any]) -> str:
 def prove(step: ThreadStep) -> StepResult:
     """One verification. Its receipt, if it passed, is the only way to Implemented."""
     context, thread = step.context, step.thread
-    wait = thread.limited.get(_judge_name(step), 0.0) - context.journal.now()
-    if wait > 0:
-        context.report(f"the judge has reached a limit; waiting until {clock(context.journal.now() + wait)}")
-        context.wait(wait)
+    if choose(context, thread, (context.agent(_judge_name(step), is_judge=True),)) is None:
         return NoEvent.RETRY
     request = _request(step)
     if not verifiers_of(request.plan, request.criteria):  # the settings changed after preflight
@@ -43,12 +41,8 @@ def prove(step: ThreadStep) -> StepResult:
     receipt = verification.verify(request, context.report, context.stop)
     if receipt is not None:
         verification.require_found(request, receipt, context.report, context.stop)
-    if receipt is None:
-        return NoEvent.RETRY
-    if receipt.judge is not None and receipt.judge.ending == Ending.LIMITED:
-        assert receipt.judge.limited_until is not None  # `_judge` raises where nobody waits any longer
-        step.note("limited", agent=_judge_name(step), until=receipt.judge.limited_until, said=receipt.judge.why)
-        return NoEvent.RETRY
+    if receipt is None or (receipt.judge is not None and receipt.judge.ending == Ending.LIMITED):
+        return NoEvent.RETRY  # a limit is waited for before the verifiers run again
     return _concluded(step, receipt)
 
 
@@ -67,8 +61,7 @@ def _concluded(step: ThreadStep, receipt: Receipt) -> Event:
 
 
 def _judge_name(step: ThreadStep) -> str:
-    config = step.config
-    return (config.judge or config.agents[0]).partition(":")[0]
+    return step.config.judge or step.config.agents[0]
 
 
 def _request(step: ThreadStep) -> Request:
@@ -96,7 +89,7 @@ def _listed(protected: tuple[str, ...], named: tuple[str, ...]) -> tuple[str, ..
 
 def _judge(step: ThreadStep) -> Judge:
     """A second agent, in a run and a session of its own."""
-    name = step.config.judge or step.config.agents[0]
+    name = _judge_name(step)
 
     def ask(prompt: str, directory: Path) -> JudgeAnswer | None:
         log = step.runs / f"verification-{step.thread.entered}" / "judge.log"
