@@ -89,6 +89,7 @@ def test_the_example_of_a_new_state_is_a_sound_machine() -> None:
     machine = compile_machine(parse(f"{text}\n{dedent(block)}"))
     [added] = machine.states.keys() - MACHINE.states.keys()
     assert machine.states[added].driven
+    assert "iteration" in machine.states[added].carries
     assert machine.states[added].next
     assert target_of(machine, "Running", "format", ActorKind.SYSTEM) == added
 

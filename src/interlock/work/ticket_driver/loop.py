@@ -57,7 +57,7 @@ class TicketStep(DriverStep[DriverContext, DriverRecord], frozen=True):
 
 
 def drive_ticket(context: DriverContext, called: str | int, person: Person, choices: Choices) -> TicketResult:
-    """Drive a ticket as far as it goes. Calling it again continues, whatever ended it."""
+    """Drive a ticket as far as it goes. Calling it again continues; a paused or stuck thread stays with the person."""
     _must_be_person(person)
     _check_again(context, called, person)
     with _held(context, called) as (held, id_):
