@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
@@ -216,10 +217,10 @@ class Hub:
         while not self._ending.is_set():
             head = self.head
             found = await self._after(after, instance)
-            for one in found:
-                yield one.event
             if found:
+                yield b"".join(one.event for one in found)
                 after = found[-1].seq
+                await anyio.lowlevel.checkpoint()  # else a client that has left is not noticed while others write
             elif head == self.head:  # else something happened while it was looked for
                 after = max(after, head)
                 if not await self._happened.wait(_QUIET_SECONDS):
