@@ -12,11 +12,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["STATE_DIRECTORY", "WORK_TREES", "exclude_state", "find_root", "locate", "make_private", "state_directory"]
+__all__ = [
+    "OWN_TREES",
+    "STATE_DIRECTORY",
+    "WORK_TREES",
+    "exclude_state",
+    "find_root",
+    "locate",
+    "make_private",
+    "own_tree",
+    "own_tree_around",
+    "state_directory",
+]
 
 STATE_DIRECTORY = ".ralf"
 WORK_TREES = "worktrees"
-"""The directory below it in which threads have work trees of their own."""
+"""The directory below it with the linked work trees in which people edit the work of a thread."""
+OWN_TREES = "trees"
+"""The directory below it with the trees of agents: `ID/files` is what the agent works in, `ID/git` is ours."""
+_FILES = "files"
 _EXCLUDED = (f"/{STATE_DIRECTORY}/", "/.ralph-sessions/")
 _MAX_POINTER = 4096
 
@@ -27,12 +41,32 @@ def locate(start: str) -> tuple[str | None, str] | None:
     Raises OSError or ValueError where a `.git` does not lead to a git directory.
     """
     directory = os.path.abspath(start)
+    own = own_tree_around(directory)
+    if own is not None:  # the repository in there is the agent's
+        directory = own[0]
     while True:
         found = _look_in(directory)
         above = os.path.dirname(directory)
         if found is not None or above == directory:
             return found
         directory = above
+
+
+def own_tree(state_directory: Path, id_: str) -> Path:
+    """The files of the tree that an agent has for a thread or loop."""
+    return state_directory / OWN_TREES / id_ / _FILES
+
+
+def own_tree_around(path: str) -> tuple[str, str] | None:
+    """The base of the repository and the files of the agent's tree around a path; None outside of such a tree.
+
+    Only the path is looked at, so nothing that an agent writes into its tree changes the answer.
+    """
+    base, found, below = f"{path}/".partition(f"/{STATE_DIRECTORY}/{OWN_TREES}/")
+    id_, _, rest = below.partition("/")
+    if not found or not id_ or not rest.startswith(f"{_FILES}/"):
+        return None
+    return base, f"{base}/{STATE_DIRECTORY}/{OWN_TREES}/{id_}/{_FILES}"
 
 
 def state_directory(start: Path) -> Path:

@@ -8,6 +8,7 @@ dies at the given step that changes something which others see; at point 0 it li
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -17,23 +18,29 @@ import msgspec
 
 from interlock.world.git import (
     StartingPoint,
+    TreeTaking,
     add_work_tree,
     baseline,
     begin_branch,
     commit,
+    commit_approved,
     export_tree,
     go_back,
     log,
+    make_own_tree,
+    put_tree,
+    remove_own_tree,
     remove_work_tree,
     squash,
     state,
     tree_hash,
     undo,
 )
+from interlock.world.repository import exclude_state, own_tree
 from world.git.repositories import ADA, git, index_of, made, picture, write
 
 THREAD, NEW = "ralf/01jb", "ralf/new"
-CHANGES = {"os.remove", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
+CHANGES = {"os.remove", "os.rename", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate", "os.symlink"}
 TELLING = {"update-ref", "symbolic-ref"}
 """The calls of git that change what others see; the others add objects, or work on copies."""
 
@@ -200,6 +207,113 @@ def _is_exported(root: Path) -> None:
     _is_as_seen(root)
 
 
+def _own(root: Path) -> Path:
+    """The files of an agent's tree in the repository."""
+    return own_tree(root / ".ralf", "01jb")
+
+
+def _objects(root: Path) -> Path:
+    return root.with_name(f"{root.name}-objects") / "01jb"
+
+
+def _make_own(root: Path) -> None:
+    make_own_tree(root, _own(root), NEW, git("rev-parse", "main", cwd=root), _objects(root))
+
+
+def _nothing_of_a_tree_is_left(root: Path, *trees: str) -> None:
+    _nothing_is_left(root)
+    assert sorted(one.name for one in (root / ".ralf" / "trees").iterdir()) == list(trees)
+    assert sorted(one.name for one in _objects(root).parent.iterdir()) == list(trees)
+    refs = git("for-each-ref", "--format=%(refname)", "refs/ralf/trees", cwd=root).split()
+    assert [one for one in refs if not one.endswith("/taken")] == [f"refs/ralf/trees/{name}/base" for name in trees]
+    assert {one.split("/")[3] for one in refs} == {*trees}
+
+
+def _is_made(root: Path) -> None:
+    _nothing_of_a_tree_is_left(root, "01jb")
+    assert sorted(picture(_own(root))) == [".gitignore", "a", "b", "crlf.txt", "d/x", "gone", "theirs"]
+    assert git("rev-parse", NEW, "main^0", cwd=root).split() == [git("rev-parse", "HEAD", cwd=_own(root))] * 2
+    assert git("status", "--porcelain", cwd=_own(root)) == ""
+    assert TreeTaking().take(_own(root)).tree == git("rev-parse", "main^{tree}", cwd=root)
+    git("fsck", cwd=_own(root))
+
+
+def _work_in_own(root: Path) -> None:
+    _make_own(root)
+    write(_own(root), {"a": "2", "n/new": "1", "b": "2", "x.log": "ignored", "odd\n": "1"})
+    (_own(root) / "gone").unlink()
+    (_own(root) / "d" / "x").unlink()
+    (_own(root) / "d").rmdir()
+    write(_own(root), {"d": "a file now"})
+    _seen(root).write_text(TreeTaking().take(_own(root)).tree)
+
+
+def _remove_own(root: Path) -> None:
+    remove_own_tree(root, _own(root), "k", _objects(root))
+
+
+def _is_own_removed(root: Path) -> None:
+    _nothing_of_a_tree_is_left(root)
+    kept = remove_own_tree(root, _own(root), "k", _objects(root))
+    assert kept is not None
+    assert kept.name == "k"
+    assert git("for-each-ref", "--format=%(refname)", "refs/ralf", cwd=root) == "refs/ralf/k"
+    undo(root, "k", sleep=never)
+    _is_own_back(root)
+
+
+def _is_own_back(root: Path) -> None:
+    _nothing_of_a_tree_is_left(root, "01jb")
+    assert TreeTaking().take(_own(root)).tree == _seen(root).read_text()
+
+
+def _work_in_own_and_remove(root: Path) -> None:
+    _work_in_own(root)
+    _remove_own(root)
+
+
+def _work_in_own_and_look(root: Path) -> None:
+    """An agent's work, and a checkout that nobody has changed."""
+    exclude_state(root)
+    _work_in_own(root)
+    shutil.rmtree(root / "build")  # which the agent's rules do not ignore
+    git("add", "-A", cwd=root)
+    git("commit", "-qm", "all", cwd=root)
+    base = tree_hash(root)
+    root.with_name(f"{root.name}-expected").write_text(base)
+
+
+def _put(root: Path) -> None:
+    put_tree(root, _seen(root).read_text(), root.with_name(f"{root.name}-expected").read_text())
+
+
+def _is_put(root: Path) -> None:
+    assert tree_hash(root) == _seen(root).read_text()
+    assert git("diff", "--cached", "--name-only", cwd=root) == ""
+    assert (root / "x.log").read_text() == "ignored"
+    _nothing_is_left(root)
+
+
+def _approve(root: Path) -> None:
+    base = git("rev-parse", "main", cwd=root)
+    commit_approved(root, NEW, base, _seen(root).read_text(), "one\n", "k", author=ADA)
+
+
+def _commits_and_work_in_own(root: Path) -> None:
+    _work_in_own(root)
+    tree = git("rev-parse", "main^{tree}", cwd=root)
+    git("update-ref", f"refs/heads/{NEW}", git("commit-tree", "-p", "main", "-m", "agent", tree, cwd=root), cwd=root)
+
+
+def _is_approved(root: Path) -> None:
+    tree, base = git("rev-parse", f"{NEW}^{{tree}}", f"{NEW}^", cwd=root).split()
+    assert (tree, base) == (_seen(root).read_text(), git("rev-parse", "main", cwd=root))
+    assert git("log", "-1", "--format=%s", "refs/ralf/k", cwd=root) == "agent"
+    refs = git("for-each-ref", "--format=%(refname)", "refs/ralf", cwd=root).split()
+    assert refs == ["refs/ralf/k", "refs/ralf/trees/01jb/base", "refs/ralf/trees/01jb/taken"]
+    _nothing_is_left(root)
+
+
 def _undo(root: Path) -> None:
     undo(root, "k", sleep=never)
 
@@ -232,6 +346,11 @@ SCENARIOS = {
     "remove_work_tree": Scenario(_remove, _is_removed, _work_there),
     "undo of remove_work_tree": Scenario(_undo, _is_as_seen_there, _work_there_and_remove),
     "export_tree": Scenario(_export, _is_exported, _look),
+    "make_own_tree": Scenario(_make_own, _is_made),
+    "remove_own_tree": Scenario(_remove_own, _is_own_removed, _work_in_own),
+    "undo of remove_own_tree": Scenario(_undo, _is_own_back, _work_in_own_and_remove),
+    "put_tree": Scenario(_put, _is_put, _work_in_own_and_look),
+    "commit_approved": Scenario(_approve, _is_approved, _commits_and_work_in_own),
 }
 
 

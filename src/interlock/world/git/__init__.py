@@ -17,6 +17,9 @@
     backward    from a thread's branch back to where it began, and undone; `switches` exchanges the files
     squashes    one commit of exactly one tree in the place of many
     worktrees   a work tree of its own for a thread, made and removed
+    own_trees   the tree of an agent: files that are taken, and a repository in it that counts for nothing
+    taking      the tree of those files, again and again
+    checkouts   a person's checkout brought along with such a tree, and their edits merged into it
     exports     the files of a tree, out of the repository
     tampering   whether the settings, hooks and attributes are what they were
 
@@ -37,7 +40,8 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.world.git.backward import go_back, undo
-    from interlock.world.git.branches import StartingPoint, baseline, begin_branch, delete_branch
+    from interlock.world.git.branches import StartingPoint, baseline, begin_branch, checked_out, delete_branch
+    from interlock.world.git.checkouts import keep_tree, merge_trees, put_tree, tree_under
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
     from interlock.world.git.history import (
@@ -54,15 +58,18 @@ if TYPE_CHECKING:
     from interlock.world.git.kept import KeptWork, keep, park, restore
     from interlock.world.git.looking import Looking, WorkTreeHash
     from interlock.world.git.objects import contents
+    from interlock.world.git.own_trees import finished_trees, keep_commits, make_own_tree, remove_own_tree, show_commit
     from interlock.world.git.private import Repository, opened
     from interlock.world.git.settings import user_email, user_signing_key
-    from interlock.world.git.squashes import squash
+    from interlock.world.git.squashes import commit_approved, squash
     from interlock.world.git.status import Operation, WorkTreeStatus, state
-    from interlock.world.git.tampering import fingerprint_of_settings
+    from interlock.world.git.taking import TakenTree, TreeTaking
+    from interlock.world.git.tampering import FINGERPRINT_VERSION, fingerprint_of_settings
     from interlock.world.git.trees import tree_hash
     from interlock.world.git.worktrees import Removed, add_work_tree, remove_work_tree
 
 __all__ = [
+    "FINGERPRINT_VERSION",
     "Commit",
     "Diff",
     "Identity",
@@ -73,6 +80,8 @@ __all__ = [
     "Removed",
     "Repository",
     "StartingPoint",
+    "TakenTree",
+    "TreeTaking",
     "WorkTreeHash",
     "WorkTreeStatus",
     "add_work_tree",
@@ -80,7 +89,9 @@ __all__ = [
     "begin_branch",
     "changed_between",
     "changed_by",
+    "checked_out",
     "commit",
+    "commit_approved",
     "contents",
     "delete_branch",
     "diff",
@@ -88,61 +99,84 @@ __all__ = [
     "files",
     "find_commit",
     "fingerprint_of_settings",
+    "finished_trees",
     "go_back",
     "identity",
     "keep",
+    "keep_commits",
+    "keep_tree",
     "log",
+    "make_own_tree",
+    "merge_trees",
     "merged_at",
     "opened",
     "park",
+    "put_tree",
+    "remove_own_tree",
     "remove_work_tree",
     "restore",
+    "show_commit",
     "squash",
     "state",
     "tree_hash",
+    "tree_under",
     "undo",
     "user_email",
     "user_signing_key",
 ]
 
 _HOMES = {
-    "StartingPoint": "branches",
-    "PathChange": "history",
+    "FINGERPRINT_VERSION": "tampering",
     "Commit": "history",
     "Diff": "history",
     "Identity": "commits",
     "KeptWork": "kept",
-    "WorkTreeHash": "looking",
     "Looking": "looking",
     "Operation": "status",
-    "Repository": "private",
+    "PathChange": "history",
     "Removed": "worktrees",
+    "Repository": "private",
+    "StartingPoint": "branches",
+    "TakenTree": "taking",
+    "TreeTaking": "taking",
+    "WorkTreeHash": "looking",
     "WorkTreeStatus": "status",
     "add_work_tree": "worktrees",
     "baseline": "branches",
     "begin_branch": "branches",
     "changed_between": "history",
     "changed_by": "history",
+    "checked_out": "branches",
     "commit": "commits",
+    "commit_approved": "squashes",
     "contents": "objects",
     "delete_branch": "branches",
     "diff": "history",
     "export_tree": "exports",
     "files": "history",
     "find_commit": "commits",
+    "finished_trees": "own_trees",
     "fingerprint_of_settings": "tampering",
     "go_back": "backward",
     "identity": "commits",
     "keep": "kept",
+    "keep_commits": "own_trees",
+    "keep_tree": "checkouts",
     "log": "history",
+    "make_own_tree": "own_trees",
+    "merge_trees": "checkouts",
     "merged_at": "history",
     "opened": "private",
     "park": "kept",
+    "put_tree": "checkouts",
+    "remove_own_tree": "own_trees",
     "remove_work_tree": "worktrees",
     "restore": "kept",
+    "show_commit": "own_trees",
     "squash": "squashes",
     "state": "status",
     "tree_hash": "trees",
+    "tree_under": "checkouts",
     "undo": "backward",
     "user_email": "settings",
     "user_signing_key": "settings",

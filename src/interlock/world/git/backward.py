@@ -29,6 +29,7 @@ from interlock.world.git.branches import (
     taken,
     tip_of,
 )
+from interlock.world.git.checkouts import put_tree
 from interlock.world.git.kept import (
     KeptWork,
     about,
@@ -42,6 +43,8 @@ from interlock.world.git.kept import (
 )
 from interlock.world.git.locks import IndexLock, locked
 from interlock.world.git.moves import clear_stage, refuse_blocked, staging
+from interlock.world.git.objects import tree_of
+from interlock.world.git.own_trees import make_own_tree
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import branch_of, statuses
 from interlock.world.git.switches import prepare, tracked_changes
@@ -185,6 +188,8 @@ def undo(root: Path, keep: str, *, sleep: Callable[[float], None] = time.sleep) 
         said = about(repository, kept)
     if said.get("verb") == "remove":
         return _work_tree_back(root, kept, said, sleep)
+    if said.get("verb") == "remove_own":
+        return _own_tree_back(root, kept, said)
     with opened(root) as repository, locked(repository, sleep) as lock:
         if said:
             _branch_back(repository, lock, kept, said)
@@ -203,6 +208,17 @@ def _work_tree_back(root: Path, kept: KeptWork, said: dict[str, str], sleep: Cal
     add_work_tree(root, place, said["branch"], said["tip"], leaving_out=set(kept.paths), sleep=sleep)
     with opened(place) as repository, locked(repository, sleep) as lock:
         put_back(repository, lock, kept, spares_untracked=True)
+    return kept
+
+
+def _own_tree_back(root: Path, kept: KeptWork, said: dict[str, str]) -> KeptWork:
+    with opened(root) as repository:
+        files = repository.work_tree / said["place"]
+        began = tree_of(repository, said["tip"])
+    make_own_tree(root, files, said["branch"], said["tip"], Path(said["objects"]))
+    if not put_tree(files, said["tree"], began):
+        message = f"The files in {files} were changed, and undo would overwrite them."
+        raise InterlockError("git_conflict", message, f"`git show {kept.ref}:files` has what is kept.")
     return kept
 
 

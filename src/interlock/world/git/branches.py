@@ -24,6 +24,7 @@ __all__ = [
     "StartingPoint",
     "baseline",
     "begin_branch",
+    "checked_out",
     "create_branch",
     "delete_branch",
     "move_branch",
@@ -65,6 +66,15 @@ def _baseline(repository: Repository) -> StartingPoint:
         )
         raise InterlockError("git_failed", message, "Make a first commit; it may be empty: `git commit --allow-empty`.")
     return StartingPoint(branch, head)
+
+
+def checked_out(root: Path) -> str | None:
+    """The branch that is checked out in a work tree; None if HEAD is detached, or there is no work tree."""
+    try:
+        with opened(root) as repository:
+            return branch_of(repository)
+    except InterlockError:
+        return None
 
 
 def begin_branch(root: Path, name: str, at: str, *, sleep: Callable[[float], None] = time.sleep) -> None:

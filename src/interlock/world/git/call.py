@@ -16,9 +16,10 @@ import msgspec
 
 from interlock.errors import InterlockError
 
-__all__ = ["USERS_CONFIGURATION", "GitOutput", "call", "verb_of"]
+__all__ = ["SECONDS", "USERS_CONFIGURATION", "GitOutput", "call", "verb_of"]
 
-_SECONDS = 120.0
+SECONDS = 120.0
+"""How long git may take unless more is allowed."""
 _MOST = 1 << 28
 _CHUNK = 1 << 16
 USERS_CONFIGURATION = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM")
@@ -55,13 +56,14 @@ def call(
     feed: bytes = b"",
     most: int = _MOST,
     output: str | None = None,
-    seconds: float = _SECONDS,
+    source: str | None = None,
+    seconds: float = SECONDS,
     with_users_configuration: bool = False,
 ) -> GitOutput:
     """Run git and give its answer, whatever its status; raises `git_failed` where it does not finish.
 
     The user's own configuration is read only where that is asked for. More output than `most` bytes is cut,
-    and git is stopped. With `output`, it goes into that file instead.
+    and git is stopped. With `output`, it goes into that file instead; with `source`, git reads that file.
     """
     base = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     users = {name: os.environ[name] for name in USERS_CONFIGURATION if name in os.environ}
@@ -72,7 +74,7 @@ def call(
                 ("git", *arguments),
                 cwd=directory,
                 env=whole,
-                stdin=held.enter_context(_file_of(feed)) if feed else subprocess.DEVNULL,
+                stdin=_input(held, feed, source),
                 stdout=held.enter_context(Path(output).open("wb")) if output else subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
@@ -104,6 +106,12 @@ def verb_of(arguments: Sequence[str]) -> str:
 
 def _unfinished(arguments: Sequence[str], why: object) -> InterlockError:
     return InterlockError("git_failed", f"git {verb_of(arguments)} did not finish: {why}.", "Try again.")
+
+
+def _input(held: ExitStack, feed: bytes, source: str | None) -> IO[bytes] | int:
+    if source is not None:
+        return held.enter_context(Path(source).open("rb"))
+    return held.enter_context(_file_of(feed)) if feed else subprocess.DEVNULL
 
 
 @contextmanager

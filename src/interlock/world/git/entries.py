@@ -11,7 +11,7 @@ import hashlib
 import struct
 from functools import lru_cache
 
-__all__ = ["NEEDS_GIT", "entries_only", "has_unseen_entries"]
+__all__ = ["NEEDS_GIT", "entries_only", "has_unseen_entries", "without_stat_data"]
 
 NEEDS_GIT = frozenset({b"link", b"sdir"})
 """Extensions of a split index and of a sparse index: git has to expand them first."""
@@ -29,13 +29,24 @@ def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes
     """
     size = hashlib.new(algorithm).digest_size
     places, end = _entries(content, size)
+    entries = bytes(_blanked(content, places)[:end])
+    return entries + hashlib.new(algorithm, entries).digest(), _extensions(content[end:-size])
+
+
+def without_stat_data(content: bytes, algorithm: str) -> bytes:
+    """Return an index that only we wrote without its stat data; its cached trees stay. Raises as above."""
+    size = hashlib.new(algorithm).digest_size
+    made = bytes(_blanked(content, _entries(content, size)[0])[:-size])
+    return made + hashlib.new(algorithm, made).digest()
+
+
+def _blanked(content: bytes, places: list[tuple[int, int]]) -> bytearray:
     made = bytearray(content)
     blank = bytes(_BEFORE_MODE), bytes(_STAT - _AFTER_MODE)
     for place, _ in places:
         made[place : place + _BEFORE_MODE] = blank[0]
         made[place + _AFTER_MODE : place + _STAT] = blank[1]
-    entries = bytes(made[:end])
-    return entries + hashlib.new(algorithm, entries).digest(), _extensions(content[end:-size])
+    return made
 
 
 def has_unseen_entries(content: bytes, algorithm: str) -> bool:

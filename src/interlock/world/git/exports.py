@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 
-from interlock.errors import InterlockError, UsageError
-from interlock.world.git.objects import GITLINK, files_of, prove, tree_of
+from interlock.errors import UsageError
+from interlock.world.git.objects import GITLINK, files_of, prove, the_tree, tree_of
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.trees import refuse_filters
 
 __all__ = ["checkout_index", "export_tree"]
 
 
-def export_tree(root: Path, tree: str, directory: Path) -> None:
+def export_tree(root: Path, tree: str, directory: Path, *, as_stored: bool = False) -> None:
     """Write the files of a tree or commit, given by its whole hash, into a directory that is empty or missing.
 
     They are what a checkout would write: line endings and encodings as the tree's attributes say, links as links,
-    submodules as empty directories; `git_unsafe` where only a filter could make one. All files appear at once, and a
+    submodules as empty directories; `git_unsafe` where only a filter could make one, unless such files are wanted as
+    they are stored. All files appear at once, and a
     directory that has exactly them already is left as it is, so that it can be called again after a crash. An object
     that is not what its name says is refused with `git_failed`.
     """
     with opened(root) as repository:
-        index = checkout_index(repository, tree)
+        index = checkout_index(repository, tree, as_stored=as_stored)
         files = files_of(repository, tree_of(repository, tree))
         prove(repository, (one.hash for one in files.values() if one.mode != GITLINK))
         place = directory.absolute()
@@ -46,16 +46,14 @@ def export_tree(root: Path, tree: str, directory: Path) -> None:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def checkout_index(repository: Repository, tree: str) -> Path:
+def checkout_index(repository: Repository, tree: str, *, as_stored: bool = False) -> Path:
     """An index of a tree, given by its whole hash; refuses with `git_unsafe` where only a filter could write a file."""
-    is_hash = re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", tree) is not None
-    if not is_hash or repository.ask("cat-file", "-e", f"{tree}^{{tree}}").status != 0:
-        message = f"{tree[:100]!r} is no tree of {repository.root or repository.common}."
-        raise InterlockError("git_failed", message, "Give the whole hash of a tree.")
+    the_tree(repository, tree)
     index = repository.private / "index.export"
     repository.run("read-tree", tree, index=index)
     paths = [os.fsdecode(name) for name in repository.run("ls-files", "-z", index=index).split(b"\0") if name]
-    refuse_filters(repository, paths, ("smudge", "process"), index=index)
+    if not as_stored:
+        refuse_filters(repository, paths, ("smudge", "process"), index=index)
     return index
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "prove",
     "read",
     "sizes",
+    "the_tree",
     "tree_of",
 ]
 
@@ -205,6 +206,14 @@ def tree_of(repository: Repository, revision: str) -> str:
         message = f"There is no commit or tree {revision[:200]!r} in {repository.root or repository.common}."
         raise InterlockError("git_failed", message, "Name one that is there; `git log` lists them.")
     return name if known == b"tree" else _commit(repository, name)[0]
+
+
+def the_tree(repository: Repository, given: str) -> str:
+    """A tree or a commit by its whole hash, and by nothing else; refuses one that is not there."""
+    if _HASH.fullmatch(given) is None or repository.ask("cat-file", "-e", f"{given}^{{tree}}").status != 0:
+        message = f"{given[:100]!r} is no tree of {repository.root or repository.common}."
+        raise InterlockError("git_failed", message, "Give the whole hash of a tree.")
+    return given
 
 
 def _kind(repository: Repository, name: str) -> bytes:

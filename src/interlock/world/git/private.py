@@ -18,11 +18,11 @@ from pathlib import Path
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.call import GitOutput, call, verb_of
+from interlock.world.git.call import SECONDS, GitOutput, call, verb_of
 from interlock.world.git.entries import NEEDS_GIT, entries_only
 from interlock.world.git.settings import GitSetting, find, settings
 
-__all__ = ["GitRoot", "Repository", "as_input", "opened", "take_index"]
+__all__ = ["GitRoot", "Repository", "as_input", "borrowed", "opened", "take_index"]
 
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
@@ -79,6 +79,11 @@ class Repository(msgspec.Struct, frozen=True):
         return self.root
 
     @property
+    def is_own(self) -> bool:
+        """True if the work tree is an agent's, so that the repository in it counts for nothing."""
+        return self.root is not None and self.git_directory == self.root.with_name("git")
+
+    @property
     def algorithm(self) -> str:
         """The hash by which objects are named here."""
         return self.setting("extensions.objectformat") or "sha1"
@@ -110,11 +115,13 @@ class Repository(msgspec.Struct, frozen=True):
         is_raw: bool = False,
         most: int = _MOST,
         output: str | None = None,
+        source: str | None = None,
+        seconds: float = SECONDS,
         environment: Mapping[str, str] | None = None,
     ) -> GitOutput:
         """Run git and give its answer, whatever its status; raises `git_failed` where something killed it.
 
-        `is_raw` stores and writes files exactly as they are.
+        `is_raw` stores and writes files exactly as they are. What git reads is `feed`, or the file `source`.
         """
         tree = directory or self.root
         if is_raw:
@@ -125,7 +132,9 @@ class Repository(msgspec.Struct, frozen=True):
         if index is not None or is_raw:
             place["GIT_INDEX_FILE"] = str(index or self.index)
         whole = place | dict(environment or {})
-        answer = call(arguments, tree or self.private, whole, feed=feed, most=most, output=output)
+        answer = call(
+            arguments, tree or self.private, whole, feed=feed, most=most, output=output, source=source, seconds=seconds
+        )
         if answer.status < 0 and not answer.is_cut:
             message = f"git {verb_of(arguments)} was killed by signal {-answer.status} in {self.root or self.common}."
             raise InterlockError("git_failed", message, "Try again.")
@@ -138,11 +147,18 @@ class Repository(msgspec.Struct, frozen=True):
         directory: Path | None = None,
         index: Path | None = None,
         is_raw: bool = False,
+        seconds: float = SECONDS,
         environment: Mapping[str, str] | None = None,
     ) -> bytes:
         """Run git and give its output; raises `git_failed` with what git said."""
         answer = self.ask(
-            *arguments, feed=feed, directory=directory, index=index, is_raw=is_raw, environment=environment
+            *arguments,
+            feed=feed,
+            directory=directory,
+            index=index,
+            is_raw=is_raw,
+            seconds=seconds,
+            environment=environment,
         )
         verb = verb_of(arguments)
         if answer.is_cut:
@@ -163,9 +179,16 @@ class Repository(msgspec.Struct, frozen=True):
             raise InterlockError("git_failed", message, "Look at it with git.")
         return os.fsdecode(answer.output).strip()
 
-    def line(self, *arguments: str, feed: bytes = b"", index: Path | None = None) -> str:
+    def line(
+        self,
+        *arguments: str,
+        feed: bytes = b"",
+        index: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> str:
         """Git's answer where it is one line."""
-        return self.run(*arguments, feed=feed, index=index).decode("utf-8", "surrogateescape").strip()
+        told = self.run(*arguments, feed=feed, index=index, environment=environment)
+        return told.decode("utf-8", "surrogateescape").strip()
 
 
 GitRoot = Path | Repository
@@ -191,6 +214,15 @@ def opened(place: GitRoot) -> Iterator[Repository]:
         _make(repository, repository.private / "plain")
         with _failing(repository):
             yield repository
+
+
+@contextmanager
+def borrowed(repository: Repository, place: Path) -> Iterator[Repository]:
+    """The git directory of an agent inside an open work tree, with our settings: only its objects and refs are read."""
+    with tempfile.TemporaryDirectory(prefix="ralph-git-", ignore_cleanup_errors=True) as name:
+        theirs = Repository(None, repository.git_directory, place, Path(name), repository.settings)
+        _make(theirs, theirs.private / "plain")
+        yield theirs
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.call import USERS_CONFIGURATION, call
+from interlock.world.repository import own_tree_around
 
 __all__ = ["GitSetting", "find", "settings", "user_email", "user_signing_key"]
 
@@ -127,8 +128,17 @@ def _git_directory(directory: Path) -> Path | None:
 
 
 def find(directory: Path) -> tuple[Path | None, Path, Path]:
-    """The work tree around a directory, its own git directory, and the one that all work trees share."""
+    """The work tree around a directory, its own git directory, and the one that all work trees share.
+
+    The git directory of an agent's tree is ours, beside its files: the one in it is the agent's, and is not read.
+    """
     start = directory.absolute()
+    own = own_tree_around(str(start))
+    if own is not None and (files := Path(own[1])).is_dir():
+        if not (ours := files.with_name("git")).is_dir():
+            message = f"{ours}, where ralph keeps what {files} began with, is gone."
+            raise InterlockError("no_repository", message, "Begin the work again; its trees are kept under refs/ralf/.")
+        return files, ours, find(Path(own[0]))[2]
     for place in (start, *start.parents):
         dot_git = place / ".git"
         try:

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from interlock.errors import InterlockError
-from interlock.world.git.branches import move_branch, our_branch, the_commit, tip_of
+from interlock.world.git.branches import create_branch, move_branch, our_branch, the_commit, tip_of
 from interlock.world.git.commits import Identity, commit_tree, identity
-from interlock.world.git.kept import about, keep_all, kept_series, refuse_half_done
+from interlock.world.git.kept import OURS, about, keep_all, kept_series, ref_of, refuse_half_done
 from interlock.world.git.locks import locked
+from interlock.world.git.objects import parents_and_tree, read, the_tree
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import branch_of, statuses
 from interlock.world.git.trees import take_up
 
-__all__ = ["squash"]
+__all__ = ["commit_approved", "squash"]
 
 
 def squash(
@@ -70,6 +71,49 @@ def squash(
             raise
         lock.install()
         return made
+
+
+def commit_approved(
+    root: Path, branch: str, base: str, tree: str, message: str, keep: str, *, author: Identity | None = None
+) -> str:
+    """Make one commit of a tree on top of `base`, and have the branch at it; gives its hash.
+
+    No file and no index is read or touched. The commits that the branch had are kept under `refs/ralf/<keep>`. Called
+    again after a crash it finds its own commit. Hooks do not run.
+    """
+    who = author or identity(root)
+    with opened(root) as repository:
+        our_branch(repository, branch)
+        the_commit(repository, base)
+        the_tree(repository, tree)
+        tip = tip_of(repository, branch)
+        if tip is not None and _is_made(repository, tip, base, tree, message):
+            return tip
+        made = commit_tree(repository, tree, base, message, who)
+        if tip is None:
+            create_branch(repository, branch, made)
+            return made
+        if tip != base:
+            _keep_tip(repository, ref_of(repository, keep), tip)
+        move_branch(repository, branch, made, tip, "squash by ralph")
+        return made
+
+
+def _keep_tip(repository: Repository, ref: str, tip: str) -> None:
+    """Keep a commit under a name that holds nothing else."""
+    for number in range(1, 1 << 16):
+        name = ref if number == 1 else f"{ref}-{number}"
+        there = repository.found("rev-parse", "--verify", "--quiet", name)
+        if there is None:
+            repository.run("update-ref", "-m", "kept by ralph", name, tip, "0" * len(tip), environment=OURS)
+        if there in (None, tip):
+            return
+
+
+def _is_made(repository: Repository, commit: str, base: str, tree: str, message: str) -> bool:
+    """True if a commit holds that tree on that base, with that message."""
+    said = read(repository, [commit])[commit].bytes.partition(b"\n\n")[2]
+    return parents_and_tree(repository, commit) == ([base], tree) and said == message.encode("utf-8", "surrogateescape")
 
 
 def _made_before(repository: Repository, keep: str, said: dict[str, str], tip: str) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -18,16 +20,25 @@ from interlock.world.git.entries import has_unseen_entries
 from interlock.world.git.private import GitRoot, Repository, opened
 
 __all__ = [
+    "UNUSUAL",
     "Operation",
     "PathStatus",
     "WorkTreeStatus",
     "branch_of",
     "head_of",
     "hidden_of",
+    "ignored_among",
+    "nested_files",
     "operation_of",
+    "raw_hash",
     "state",
     "statuses",
+    "unusual_among",
 ]
+
+
+UNUSUAL = "unusual.json"
+"""The file of an agent's tree with the files that git would store in another way than the base does."""
 
 
 class Operation(StrEnum):
@@ -180,7 +191,45 @@ def statuses(repository: Repository, index: Path | None = None, exclude: Collect
         records = [
             one for one in records if (one[2:] if one.startswith(b"?") else one.split(b" ", 8)[-1]) not in left_out
         ]
-    return [_status(repository, record) for record in records]
+    found = [_status(repository, record) for record in records]
+    return _all_files(repository, found) if repository.is_own else found
+
+
+def _all_files(repository: Repository, found: list[PathStatus]) -> list[PathStatus]:
+    """In an agent's tree, a submodule stays as it is and any other repository is only files."""
+    nested = [os.fsencode(one.path) for one in found if one.is_nested]
+    files = [PathStatus(os.fsdecode(path), "?", "?") for path in nested_files(repository, nested)] if nested else []
+    modified = [os.fsencode(one.path) for one in found if (one.in_index, one.in_tree) == (".", "M")]
+    same = {os.fsdecode(path) for path in unusual_among(repository, modified)} if modified else set()
+    same |= {one.path for one in found if one.is_submodule and one.in_tree == "M"}
+    return [one for one in found if not one.is_nested and one.path not in same] + files
+
+
+def nested_files(repository: Repository, nested: Collection[bytes]) -> list[bytes]:
+    """The files of repositories among the files, without what is git's or ignored."""
+    top = os.fsencode(repository.work_tree)
+    found = []
+    for place in nested:
+        for directory, names, files in os.walk(top + b"/" + place.rstrip(b"/")):
+            links = [name for name in names if os.path.islink(directory + b"/" + name)]  # noqa: PTH114 bytes
+            names[:] = [name for name in names if name != b".git" and name not in links]
+            at = directory[len(top) + 1 :]
+            found += [at + b"/" + name for name in (*files, *links) if name != b".git"]
+    ignored = ignored_among(repository, found)
+    return [path for path in found if path not in ignored]
+
+
+def ignored_among(repository: Repository, paths: Collection[bytes]) -> set[bytes]:
+    """Those of the paths that are ignored; a directory is given with a slash at its end."""
+    if not paths:
+        return set()
+    feed = b"".join(b"./" + path + b"\0" for path in paths)
+    words = ("check-ignore", "-z", "--stdin", "--no-index")
+    answer = repository.ask(*words, feed=feed, environment={"GIT_LITERAL_PATHSPECS": "0"})
+    if answer.status not in (0, 1):
+        message = f"git check-ignore failed in {repository.work_tree}: {answer.said[-300:]}."
+        raise InterlockError("git_failed", message, "Look at it with git.")
+    return {path.removeprefix(b"./") for path in answer.output.split(b"\0") if path}
 
 
 @lru_cache(maxsize=4)
@@ -199,6 +248,23 @@ def _status(repository: Repository, record: bytes) -> PathStatus:
             return PathStatus(os.fsdecode(path), "U", in_tree, submodule.startswith(b"S"))
         case _:
             return PathStatus(os.fsdecode(record[2:]), "?", "?")
+
+
+def unusual_among(repository: Repository, paths: Collection[bytes]) -> list[bytes]:
+    """Those of the paths in an agent's tree that git would store in another way than the base, and nobody changed."""
+    try:
+        known = json.loads((repository.git_directory / UNUSUAL).read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return []
+    top = os.fsencode(repository.work_tree)
+    noted = [path for path in sorted(paths) if path.hex() in known]
+    return [path for path in noted if known[path.hex()] == raw_hash(top + b"/" + path)]
+
+
+def raw_hash(path: bytes) -> str:
+    """The hash of a file as it is."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123 bytes
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def hidden_of(repository: Repository) -> tuple[str, ...]:

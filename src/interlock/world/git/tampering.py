@@ -10,8 +10,10 @@ from pathlib import Path
 
 from interlock.world.git.private import opened
 
-__all__ = ["fingerprint_of_settings"]
+__all__ = ["FINGERPRINT_VERSION", "fingerprint_of_settings"]
 
+FINGERPRINT_VERSION = "2:"
+"""Begins each fingerprint; one without it is of an earlier version and cannot be compared."""
 _CHUNK = 1 << 16
 _DATA = ("objects", "refs", "logs", "rr-cache", "lfs")
 
@@ -19,21 +21,22 @@ _DATA = ("objects", "refs", "logs", "rr-cache", "lfs")
 def fingerprint_of_settings(root: Path) -> str:
     """A hash over all that decides which programs the user's own git runs here: the repository's settings with the
     files that they include, its hooks and its attributes, and the same of its submodules; the user's settings are
-    left out. Nothing of it is run, and a link in it is not followed.
+    left out, and so is what git itself notes of a branch, such as its upstream. Nothing of it is run, and a link in it
+    is not followed.
     """
     with opened(root) as repository:
         found = hashlib.sha256()
         for one in repository.settings:
-            if not one.is_users:
+            if not one.is_users and not one.name.startswith("branch."):
                 _add(found, "setting", one.scope, one.name, one.value)
-        common, own = repository.common, repository.git_directory
-        for path in (common / "config", own / "config.worktree", common / "info" / "attributes"):
+        common = repository.common
+        for path in (repository.git_directory / "config.worktree", common / "info" / "attributes"):
             _add_file(found, path, common)
         for place in (common / "hooks", common / "modules"):
             for path in _files(place):
                 if place.name == "hooks" or _decides(path.relative_to(place)):
                     _add_file(found, path, common)
-        return found.hexdigest()
+        return f"{FINGERPRINT_VERSION}{found.hexdigest()}"
 
 
 def _decides(path: Path) -> bool:
