@@ -176,7 +176,6 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "thread_stuck": (Exit.PERSON_NEEDED, "The loop could not complete the task; a person decides how to go on."),
     "work_tree_taken": (Exit.HELD, "Another thread has the work tree to itself."),
     "wrong_branch": (Exit.REFUSED, "Another branch is checked out than the one that the thread works on."),
-    "files_hidden": (Exit.REFUSED, "Changed files are hidden from git, so that nothing proven would cover them."),
     "driven_by_thread": (Exit.REFUSED, "A thread drives the loop or run; the thread's own verbs steer it."),
     "nothing_kept": (Exit.FAILURE, "Nothing was put away that could be brought back."),
     "agent_failed": (Exit.FAILURE, "The agent did not finish what it was asked."),

@@ -87,7 +87,9 @@ class Project:
         return followed("thread", *words, "--json", cwd=self.root, env=self.environment)
 
     def go(self) -> None:
-        (self.root / ".ralf" / "go").touch()
+        for place in (self.root, *self.root.glob(".ralf/trees/*/files")):
+            (place / ".ralf").mkdir(exist_ok=True)
+            (place / ".ralf" / "go").touch()
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +111,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     settle(
         repository,
         '[agent]\nname = "scripted"\nscript = ".ralf/agent.json"\n[verify]\ncommands = ["true"]\n'
-        "[thread]\niterations = 2\n",
+        '[thread]\niterations = 2\nisolation = "checkout"\n',
     )
     made.git("add", "-A")
     made.git("commit", "-qm", "start")
@@ -242,7 +244,10 @@ def test_the_page_of_a_state_has_the_phase_and_a_way_on(at: Callable[[str], Proj
     assert (data["state"], data["title"]) == (state, "Greet people")
 
 
-PLAYED = '[agent]\nname = "scripted"\nscript = ".ralf/script.json"\njudge_script = ".ralf/judge.json"\n'
+PLAYED = (
+    '[agent]\nname = "scripted"\nscript = ".ralf/script.json"\njudge_script = ".ralf/judge.json"\n'
+    '[thread]\nisolation = "checkout"\n'
+)
 STAYING = {"Assessing", "Stuck", "PreflightFailed"}
 """Where a person reads what came of the command, or what is wrong is still wrong."""
 

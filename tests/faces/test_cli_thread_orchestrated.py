@@ -14,7 +14,7 @@ from work.orchestration.playing import MET, done, plan, qualified, task
 
 SETTINGS = (
     '[agent]\nname = "scripted"\nscript = ".ralf/agent.json"\njudge_script = ".ralf/judge.json"\n'
-    '[verify]\ncommands = ["true"]\n[thread]\niterations = 2\n'
+    '[verify]\ncommands = ["true"]\n[thread]\niterations = 2\nisolation = "checkout"\n'
 )
 WORK: Steps = [{"write": {"path": "greeting.txt", "text": "hello\n"}}, *done(1)]
 WAITING: Steps = [{"say": "waiting"}, {"wait": ".ralf/go"}, *WORK]
@@ -65,7 +65,7 @@ def test_a_person_lets_a_run_drive_a_thread_and_sees_its_tasks(project: Project)
     project.person("commit", gate="commit")
     commit = project.program("show").data["commit"]
     assert project.git("diff", "--name-only", main, commit).split() == ["greeting.txt", "part-1"]
-    assert list((project.root / ".ralph-sessions").iterdir())
+    assert list(project.root.glob(".ralf/trees/*/files/.ralph-sessions/*"))
 
 
 def test_the_verbs_of_a_run_are_refused_while_a_thread_drives_it(project: Project) -> None:

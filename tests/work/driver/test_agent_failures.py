@@ -115,7 +115,7 @@ def test_an_agent_that_changed_a_file_was_not_idle_whatever_time_the_file_has(be
     bench.git("commit", "-q", "-m", "A file")
     code = {"made": "made.write_text('')", "rewritten": "file.write_text('two')", "removed": "file.unlink()"}[change]
     script.write_text(
-        f"import os, pathlib\nfile, made = pathlib.Path({str(kept / 'file')!r}), pathlib.Path('made')\n{code}\n"
+        f"import os, pathlib\nfile, made = pathlib.Path('kept/file'), pathlib.Path('made')\n{code}\n"
         "for one in (file, made):\n    if one.exists():\n        os.utime(one, (1, 1))\n"
     )
     bench.settings |= {"agent.name": "command", "agent.judge": "scripted", "agent.command": f"{executable} {script}"}

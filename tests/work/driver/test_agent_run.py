@@ -205,7 +205,7 @@ def test_no_agent_is_started_while_settings_wait(bench: Bench, journal: Journal)
 @pytest.mark.parametrize("driver", ["story", "orchestrator"])
 def test_a_run_that_broke_the_repository_is_paid_once_and_not_repeated(bench: Bench, driver: str) -> None:
     bench.settings |= {"thread.driver": driver, "story.tests": ("true",)}
-    aside = shell(f"mv .git {bench.root.parent}/git")
+    aside = shell(f"mv {bench.root}/.git {bench.root.parent}/git")
     costs: Steps = [{"usage": {"input": 70, "output": 30, "cached": 0}}, {"cost": 1.5}, *WORK]
     if driver == "story":
         bench.play([*costs, aside, {"finish": True}])

@@ -61,7 +61,7 @@ def test_two_threads_do_not_disturb_each_other_whatever_happens_between_two_effe
     scheduler = Scheduler(seed)
     results = scheduler.run({id_: _driver(bench, id_) for id_ in ids})
     assert [getattr(one, "state", one) for one in results.values()] == ["Implemented", "Implemented"]
-    wanted = {"run_agent", "verification.verify", "git.state", "folder.write", "files.mark", "files.file_clock"}
+    wanted = {"run_agent", "verification.verify", "take", "folder.write", "files.mark", "files.file_clock"}
     assert wanted | {"sessions.take_in", "sessions.written_since"} <= {what for _, what in scheduler.effects}
     turns = [name for name, _ in scheduler.effects]
     assert any(a != b for a, b in pairwise(turns)), "they took turns"

@@ -107,15 +107,16 @@ def test_it_is_protected_from_every_directory(name: str, tree: Path) -> None:
 
 def test_who_has_a_work_tree_for_itself_writes_nowhere_else_in_the_repository(tmp_path: Path) -> None:
     root, linked = tmp_path / "repository", tmp_path / "link"
-    own, other, nested = (root / one for one in (".ralf/worktrees/own", ".ralf/worktrees/other", "vendor/sub"))
+    own, other, nested = (root / one for one in (".ralf/trees/own/files", ".ralf/trees/other/files", "vendor/sub"))
     for place in (root, own, other, nested):
         (place / ".git").mkdir(parents=True)
     linked.symlink_to(root)
     for spelled in (root, linked):
-        for path in ("README", "src/a.py", "../other/a.py", f"{spelled}/README", f"{spelled}/.ralf/worktrees/other/a"):
+        beside = f"{spelled}/.ralf/trees/other/files/a"
+        for path in ("README", "src/a.py", "../../other/files/a.py", f"{spelled}/README", beside, "../git/HEAD"):
             inside = path if path.startswith(("/", "..")) else f"{spelled}/{path}"
             assert protected(inside, str(own), str(spelled)), inside
-        for path in ("a.py", "src/a.py", str(own / "a.py"), "/tmp/elsewhere", "~/notes"):
+        for path in ("a.py", "src/a.py", str(own / "a.py"), ".git/config", "/tmp/elsewhere", "~/notes"):
             assert not protected(path, str(own), str(spelled)), path
         assert not protected(f"{spelled}/README", str(nested), str(spelled)), "a repository of one's own is not ours"
         assert not protected("src/a.py", str(root), str(spelled))

@@ -155,6 +155,7 @@ class Bench(msgspec.Struct):
             "agent.script": ".ralf/script.json",
             "agent.judge_script": ".ralf/judge.json",
             "verify.commands": ("true",),
+            "thread.isolation": os.environ.get("RALPH_TEST_ISOLATION", "checkout"),
             **settings,
         }
         return bench

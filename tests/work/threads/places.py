@@ -175,7 +175,7 @@ class Facts(msgspec.Struct, frozen=True):
             line.split(" ", 1) for line in bench.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         ]
         refs = {name: commit for name, commit in lines if not name.startswith("refs/ralf/")}
-        kept = {name: commit for name, commit in lines if name.startswith("refs/ralf/")}
+        kept = {name: commit for name, commit in lines if name.startswith("refs/ralf/threads/")}
         files = {str(one.relative_to(bench.root)): one.read_bytes() for one in _files(bench.root)}
         own = bench.state_directory / "threads"
         written = {str(one.relative_to(own)): one.read_bytes() for one in _files(own)}

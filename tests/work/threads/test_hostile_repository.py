@@ -59,7 +59,7 @@ def outside(bench: Bench) -> set[Path]:
 
 
 @pytest.mark.sampled(1)
-@pytest.mark.parametrize("isolation", ["none", "worktree"])
+@pytest.mark.parametrize("isolation", ["checkout", "own"])
 def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary: Path, isolation: str) -> None:
     bench.settings["thread.isolation"] = isolation
     before = outside(bench)
@@ -71,7 +71,7 @@ def test_no_program_of_the_repository_runs_on_the_whole_way(bench: Bench, canary
     undo_reset(bench.context(journal), back, None)
     journal.close()
     assert not canary.exists(), canary.read_text()
-    if isolation == "none":  # what came back is in the way of the next one
+    if isolation == "checkout":  # what came back is in the way of the next one
         assert verbs.state(bench.root).branch == f"ralf/{first}"
         verbs.go_back(bench.root, _base(bench), f"ralf/{first}", "again")
     bench.play(WORK)
@@ -118,19 +118,32 @@ def _base(bench: Bench) -> verbs.StartingPoint:
 
 
 ALTERED = {
-    "hook": "printf '#!/bin/sh\\n' > .git/hooks/post-commit; chmod +x .git/hooks/post-commit",
-    "setting": "printf '[core]\\n\\tfsmonitor = %s\\n' \"$PWD/../program\" >> .git/config",
-    "attribute": "echo '* filter=evil' >> .git/info/attributes",
-    "include": "printf '[include]\\n\\tpath = more\\n' >> .git/config",
+    "hook": "mkdir -p hooks; printf '#!/bin/sh\\n' > hooks/post-commit; chmod +x hooks/post-commit",
+    "setting": "printf '[core]\\n\\tfsmonitor = %s\\n' {program} >> config",
+    "attribute": "mkdir -p info; echo '* filter=evil' >> info/attributes",
+    "include": "printf '[include]\\n\\tpath = more\\n' >> config",
 }
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("how", ALTERED)
+def test_what_an_agent_arms_in_its_own_repository_counts_for_nothing(tmp_path: Path, canary: Path, how: str) -> None:
+    bench = Bench.made(tmp_path / "repository")
+    program = trap(tmp_path / "program", canary)
+    bench.play([shell(f"cd .git; {ALTERED[how].format(program=program)}"), *WORK])
+    thread = bench.act(bench.new(mode="quick"), "finalize", "approve", "commit")
+    assert thread.state == "Done"
+    assert thread.commit is not None
+    assert verbs.contents(bench.root, thread.commit, ["greeting.txt"]) == {"greeting.txt": b"hello\n"}
+    assert not canary.exists(), canary.read_text()
 
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ALTERED)
 def test_an_agent_that_arms_the_repository_is_found_and_nothing_runs(tmp_path: Path, canary: Path, how: str) -> None:
     bench = Bench.made(tmp_path / "repository")
-    trap(tmp_path / "program", canary)
-    bench.play([shell(ALTERED[how]), *WORK])
+    program = trap(tmp_path / "program", canary)
+    bench.play([shell(f"(cd {bench.root}/.git; {ALTERED[how].format(program=program)})"), *WORK])
     thread = bench.act(bench.new(mode="quick"), "finalize")
     assert thread.state in ("Stuck", "Paused"), thread.state
     assert "git" in thread.reason.lower(), thread.reason

@@ -119,7 +119,7 @@ def test_the_same_work_done_honestly_is_implemented(bench: Bench) -> None:
 
 
 def test_an_agent_that_edits_thread_json_is_told_of_to_the_person(bench: Bench) -> None:
-    bench.play(LIES["a file of its own state"][0])
+    bench.play([shell(f"sed -i s/Running/Implemented/ {bench.state_directory}/threads/*/thread.json"), *CLAIM])
     bench.act(bench.new(SPEC, mode="quick"), "finalize")
     assert any("thread.json was edited" in one for one in bench.told if isinstance(one, str))
     assert "Implemented" in next((bench.state_directory / "rejected").rglob("*thread.json*")).read_text()

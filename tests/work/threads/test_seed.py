@@ -134,7 +134,7 @@ CHECKS: dict[str, tuple[Callable[[Bench, str], None], str, str]] = {
     "baseline": (_detach, "baseline_capturable", "branch"),
     "models": (_lose_agent, "models_available", "/nowhere/agent"),
     "verifiers": (_lose_verifier, "verifiers_available", "no-such-verifier --all"),
-    "conflicts": (_run_another, "no_concurrent_run", 'isolation = "worktree"'),
+    "conflicts": (_run_another, "no_concurrent_run", 'isolation = "own"'),
 }
 
 

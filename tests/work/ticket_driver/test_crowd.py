@@ -32,6 +32,7 @@ from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
 from interlock.work.tickets.verbs import create, edit
 from interlock.work.views.ticket import ticket_view
+from interlock.world.repository import own_tree
 from work.threads.benches import Bench
 from work.ticket_driver.ways import PERSON
 
@@ -108,7 +109,7 @@ class Crowd(msgspec.Struct):
 
     def tree(self, number: int) -> Path:
         """The work tree of a ticket's thread."""
-        return self.bench.state_directory / "worktrees" / self.threads[number]
+        return own_tree(self.bench.state_directory, self.threads[number])
 
     def changed(self, number: int) -> list[str]:
         """What a ticket's work tree differs in from where it began."""
@@ -152,7 +153,7 @@ def _open(crowd: Crowd, journal: Journal, number: int) -> str:
     journal.transact(edit(PERSON, number, artifacts={"plan_document": f"plan-{number}.md"}))
     for state in ("Ready for Plan", "Plan in Progress", "Plan in Review", "In Progress"):
         journal.transact(handoff(Caller(PERSON), number, reason="go", to=state))
-    walked = drive_ticket(bench.context(journal), number, bench.person, Choices(isolation="worktree"))
+    walked = drive_ticket(bench.context(journal), number, bench.person, Choices(isolation="own"))
     assert walked.stop.why == "finalize is yours", walked.stop
     assert walked.stop.thread is not None
     bench.act(walked.stop.thread, "finalize", drives=False)

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from interlock.errors import UsageError
 from interlock.faces.cli.command import CommandCall
 from interlock.faces.cli.place import Workspace, readable, writable
 from interlock.faces.cli.tracker import show_outside
+from interlock.world.repository import own_tree_around
 
 if TYPE_CHECKING:
     from interlock.faces.cli.console import Reporter
@@ -78,11 +80,12 @@ def open_driver_session(
     with writable(call, starts_agents=starts_agents) if writes else readable(call) as place:
         if place.work_tree is None:
             raise UsageError("usage", "This needs a work tree, and this repository is bare.", "Clone it first.")
+        own = own_tree_around(str(place.work_tree))
         interrupts = Interrupts(place.journal, lambda entry: False, patience=2)
         reporter = Reporter(call.output, streams=streams, is_verbose=is_verbose)
         context = DriverContext(
             journal=place.journal,
-            root=place.work_tree,
+            root=Path(own[0]) if own is not None else place.work_tree,
             state_directory=place.state_directory,
             settings=place.settings,
             environment=dict(call.environment),

@@ -193,6 +193,18 @@ def _undo(call: CommandCall) -> None:
     )
 
 
+def _edit(call: CommandCall) -> None:
+    """Open a checkout with the work so far, for the person to edit in."""
+    from interlock.work.threads.verbs import open_checkout
+
+    with open_driver_session(call) as here:
+        place, context = here.place, here.context
+        id_ = which_thread(call, place)
+        checkout = open_checkout(context, id_, person_of(call, place))
+    text = f"{checkout}\nWhat you edit there goes into the work before it is next worked on or proven."
+    call.output.result({"id": id_, "checkout": str(checkout)}, lambda: call.output.text(text))
+
+
 # Arguments
 
 
@@ -232,12 +244,19 @@ def _number(text: str) -> int:
 
 
 def _configure_arguments(parser: ArgumentParser) -> None:
+    from interlock.work.settings.values import isolation_of
+
     _thread(parser)
     parser.add_argument("--agents", metavar="A,B:MODEL", help="who works, in turns")
     parser.add_argument("--iterations", type=_number, metavar="N", help="how many at the most; 0 is no limit")
     parser.add_argument("--driver", choices=("plain", "story", "orchestrator"), help="what runs the loop")
     parser.add_argument("--selection", choices=("round_robin", "priority"), help="who is next")
-    parser.add_argument("--isolation", choices=("none", "worktree"), help="a work tree of its own")
+    parser.add_argument(
+        "--isolation",
+        type=isolation_of,
+        choices=("own", "checkout"),
+        help="checkout also brings yours along",
+    )
     parser.add_argument("--judge", metavar="AGENT", help="who judges the criteria")
     parser.add_argument("--budget-minutes", type=_number, metavar="N", help="minutes of agents; 0 is no limit")
     parser.add_argument("--budget-usd", type=_number, metavar="N", help="dollars; 0 is no limit")
@@ -278,6 +297,7 @@ VERBS = (
     Verb("resume", "go on from Paused, or where the driver died", _move("resume"), _thread),
     Verb("drive", "let it go on by itself as far as it can, and decide nothing", _drive, _thread),
     Verb("context", "tell the next agent something, once", _context, _context_arguments),
+    Verb("edit", "open a checkout of the work, to edit it yourself", _edit, _thread),
     Verb("assist", "gate: go on after you edited files", _move("assist"), _with_reason("what you did")),
     Verb(
         "revise",

@@ -103,10 +103,17 @@ def _show(call: CommandCall, walked: TicketResult) -> None:
 
 
 def _arguments(parser: ArgumentParser) -> None:
+    from interlock.work.settings.values import isolation_of
+
     parser.add_argument("ticket", help="the number of the ticket")
     parser.add_argument("--agent", metavar="NAME", help="who works, `name` or `name:model`; agent.name if left out")
     parser.add_argument("--driver", choices=("plain", "story", "orchestrator"), help="what runs the thread's loop")
-    parser.add_argument("--isolation", choices=("none", "worktree"), help="where its thread works; worktree is its own")
+    parser.add_argument(
+        "--isolation",
+        type=isolation_of,
+        choices=("own", "checkout"),
+        help="checkout also brings yours along",
+    )
     parser.add_argument("--split", action="store_true", help="let an agent divide a ticket that is too large")
     parser.add_argument("--no-questions", action="store_true", help="do not ask at gates; stop there")
 

@@ -35,6 +35,7 @@ from interlock.work.ticket_driver.thread_stage import Choices
 from interlock.work.tickets.handoff import handoff
 from interlock.work.views.ticket import ticket_view
 from interlock.world.agents.happenings import Said
+from interlock.world.repository import OWN_TREES, own_tree
 
 __all__ = ["play_way"]
 
@@ -63,7 +64,7 @@ def play_way(journal: Journal, project: Project, number: int, presence: Presence
     yield from play.reviewed()
     yield play.forged("approve")
     yield from play.person("approve")
-    project.write("greet.py", RIGHT.replace("people, by", "people by"))
+    (play.files / "greet.py").write_text(RIGHT.replace("people, by", "people by"), encoding="utf-8")
     yield Saw("somebody", "edits greet.py after it was approved", is_good=False)
     yield from play.walks()
     yield play.denied("approve")
@@ -104,9 +105,13 @@ class _Play:
 
     def killed(self) -> Iterator[Scene]:
         """The loop begins in a process of its own, which is killed while its agent writes."""
-        head, written = self._journal.head(), self._project.root / "greet.py"
+        head, trees = self._journal.head(), self._context.state_directory / OWN_TREES
         actor, scripts = self._person.actor, self._scripts
-        gone = walk_until(self._project, self._number, actor, scripts, lambda: written.read_text() == HALF)
+
+        def is_half_written() -> bool:
+            return any(one.read_text(encoding="utf-8") == HALF for one in trees.glob("*/files/greet.py"))
+
+        gone = walk_until(self._project, self._number, actor, scripts, is_half_written)
         yield from self._since(head)
         what = f"ralph work, process {gone}, is gone; its agent still runs, and greet.py is half written"
         yield Saw("kill -9", what, is_good=False)
@@ -161,6 +166,11 @@ class _Play:
         self._project.git("merge", "-q", "--ff-only", thread.branch)
         yield Saw("git merge", f"{thread.branch} into main", is_good=True)
         yield from self.walks()
+
+    @property
+    def files(self) -> Path:
+        """The files in which the thread's agents work."""
+        return own_tree(self._context.state_directory, self._thread)
 
     def _directory(self, thread: Thread) -> Path:
         return thread.directory(self._context.base, self._project.root)

@@ -42,7 +42,7 @@ from interlock.world.child_environment import complete_address
 from interlock.world.git import Repository
 from interlock.world.journal_address import BY_SESSION, MARK
 from interlock.world.place import Place
-from interlock.world.repository import WORK_TREES
+from interlock.world.repository import OWN_TREES
 
 __all__ = [
     "DRIVER",
@@ -326,7 +326,7 @@ def _end(
 def _look_beside(context: DriverContext, session: str, directory: Path) -> None:
     """Whether somebody wrote in the repository's own work tree while the agent had one for itself; that is told."""
     journal, state_directory = context.journal, context.state_directory
-    if not directory.is_relative_to(state_directory / WORK_TREES):
+    if not directory.is_relative_to(state_directory / OWN_TREES):
         return
     beside = context.ports.sessions.written_beside(journal, session, state_directory.parent)
     found = of_others(journal.instance(session).state, beside)

@@ -53,7 +53,7 @@ class DriverContext(msgspec.Struct, frozen=True):
         """An agent, `name` or `name:model`, made from the settings, with more flags if the caller gives any."""
         settings, (bare, _, model) = self.settings, name.partition(":")
         script = (settings.text("agent.judge_script") if is_judge else "") or settings.text("agent.script")
-        given = {"command": settings.text("agent.command"), "script": str(self.root / script) if script else ""}
+        given = {"command": settings.text("agent.command"), "script": str(self.base / script) if script else ""}
         found = self.find(bare, {key: value for key, value in given.items() if value})
         return ChosenAgent(found, model or None, (*settings.arguments_of(name), *more))
 

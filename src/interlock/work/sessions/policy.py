@@ -13,7 +13,7 @@ import os
 import re
 
 from interlock.world.agents.own import is_ours
-from interlock.world.repository import STATE_DIRECTORY, WORK_TREES
+from interlock.world.repository import own_tree_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ _NAMED = (
     r"\.codex|\.mcp\.json|\.opencode|opencode\.jsonc?|ralph\.toml)(?![\w.-])"
 )
 """A protected path in the middle of a text, where it cannot be known what is a path."""
-_OWN_TREES = f"{STATE_DIRECTORY}/{WORK_TREES}"
 _TEMPORARY = ("/tmp", "/var/tmp")
 _LONGEST_PATTERN = 1000
 _WORKDIRS = ("workdir", "cwd", "working_directory", "workingDirectory", "dir_path", "directory")
@@ -254,13 +253,15 @@ class _Places:
         spelled = dict.fromkeys(filter(None, [*found, *map(os.path.realpath, filter(None, found))]))
         self._trees = [_parts(one) for one in own]
         self._around = [_parts(one) for one in _around(tree, root)]
+        self._nowhere = _ANYWHERE - {".git"} if self._around else _ANYWHERE
+        """In its own tree, an agent may do anything with the repository that it has there."""
         self._bases = {one: _parts(one) for one in spelled if one != os.sep}
         self._found: list[list[str]] | None = None
 
     def guard(self, parts: list[str]) -> bool:
         """Whether a path is protected, or lies in something that is."""
         inside = next((parts[len(tree) :] for tree in self._trees if parts[: len(tree)] == tree), parts)
-        if not _ANYWHERE.isdisjoint(inside):
+        if not (_ANYWHERE if inside is parts else self._nowhere).isdisjoint(inside):
             return True
         if inside is parts and any(parts[: len(tree)] == tree for tree in self._around):
             return True
@@ -284,14 +285,16 @@ class _Places:
                 [*parts, *guarded]
                 for base, parts in self._bases.items()
                 for guarded in ((".git",), (".ralf",), *_SETTINGS)
-                if os.path.lexists(os.path.join(base, *guarded))
+                if not (self._around and guarded == (".git",) and parts in self._trees)
+                and os.path.lexists(os.path.join(base, *guarded))
             ]
         return self._found
 
 
 def _around(tree: str | None, root: str | None) -> Iterator[str]:
     """The main work tree, as it may be spelled, where an agent has one of ours for itself: the rest is others'."""
-    if tree and root and os.path.realpath(tree).startswith(f"{os.path.realpath(root)}/{_OWN_TREES}/"):
+    own = own_tree_around(os.path.realpath(tree)) if tree and root else None
+    if root and own is not None and own[0] == os.path.realpath(root):
         yield from (root, os.path.realpath(root))
 
 

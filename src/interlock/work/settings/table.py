@@ -146,9 +146,9 @@ SETTINGS = (
     ),
     SettingSpec(
         "thread.isolation",
-        "none",
-        "Where a thread works: none is the repository's own work tree, worktree is one of its own.",
-        values=("none", "worktree"),
+        "own",
+        "Where a thread works: own is a tree of its own, checkout also brings yours along.",
+        values=("own", "checkout", "none", "worktree"),
     ),
     SettingSpec(
         "thread.budget_minutes", 0, "How long agents may work for a thread; 0 is no limit.", least=0, most=10**6

@@ -12,11 +12,20 @@ import msgspec
 from interlock.errors import InterlockError, UsageError
 from interlock.work.settings.table import SETTINGS, SettingSpec
 
-__all__ = ["FILE", "Settings", "read", "read_file", "template"]
+__all__ = ["FILE", "FORMER_ISOLATIONS", "Settings", "isolation_of", "read", "read_file", "template"]
 
 FILE = "ralph.toml"
 
 _DEFAULTS = {setting.key: setting.default for setting in SETTINGS}
+
+
+FORMER_ISOLATIONS = {"none": "checkout", "worktree": "own"}
+"""What earlier versions called the values of `thread.isolation`."""
+
+
+def isolation_of(value: str) -> str:
+    """Return an isolation by its name of today."""
+    return FORMER_ISOLATIONS.get(value, value)
 
 
 class Settings(msgspec.Struct, frozen=True):

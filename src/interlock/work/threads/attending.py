@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from interlock.errors import Refusal
 from interlock.journal import Entry, Lease, Transaction
 from interlock.machine import ActorKind, Event, Evidence
 from interlock.machine.model import OBSERVED
@@ -54,15 +53,7 @@ def look(step: ThreadStep) -> bool:
     known = step.snapshot.subjects.get("tree")
     if shipped_state(MACHINE, step.thread.state).tree != "proven" or known is None:
         return False
-    there = step.context.git.state(step.root)
-    if there.hidden:
-        message = f"Git was told not to look at {there.hidden[0]!r}, and it was changed; no hash covers that."
-        hint = "`git update-index --no-assume-unchanged --no-skip-worktree FILE` lets git look again."
-        raise Refusal("files_hidden", message, hint)
-    if there.branch != step.thread.branch:
-        message = f"{there.branch or 'No branch'} is checked out, and the thread's work is on {step.thread.branch}."
-        raise Refusal("wrong_branch", message, f"`git switch {step.thread.branch}` goes there.")
-    tree = step.context.git.tree_hash(step.root)
+    tree = step.tree.take().tree
     if tree == known:
         return False
     evidence = Evidence(subjects={"tree": tree})

@@ -50,6 +50,7 @@ def run_child(step: ThreadStep) -> StepResult:
     hindrance = child.hindrance(step)
     if hindrance is not None:
         return step.event("driver_failed", hindrance)
+    step.tree.get_ready()
     id_ = _at_work(step, child)
     try:
         result = child.drive(step, id_)

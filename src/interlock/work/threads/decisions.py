@@ -15,6 +15,7 @@ from interlock.machine import Machine, load_shipped
 from interlock.machine.states import target_of
 from interlock.work.driver.context import DriverContext
 from interlock.work.gates.presence import Person
+from interlock.work.settings.values import isolation_of
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.reading import MACHINE, read_thread
 from interlock.work.threads.record import Config, Thread
@@ -76,6 +77,8 @@ def _follows(machine: Machine, event: str, state: str) -> bool:
 def changed(known: Config, given: Mapping[str, str | int | None]) -> Config:
     """How a loop is to run after somebody chose some of it; what is empty stays as it was."""
     words = {name: str(given[name]).strip() for name in _WORDS if str(given.get(name) or "").strip()}
+    if "isolation" in words:
+        words["isolation"] = isolation_of(words["isolation"])
     numbers = {name: _number(name, given[name]) for name in _NUMBERS if str(_said(given.get(name))).strip()}
     agents = tuple(one.strip() for one in str(given.get("agents") or "").split(",") if one.strip())
     return replace(known, **words, **numbers, **({"agents": agents} if agents else {}))

@@ -76,6 +76,7 @@ def _polish(step: ThreadStep, wanted: str) -> None:
     if wrong is not None:
         raise Refusal("wrong_branch", f"Nothing is polished: {wrong}.", "Mend that first.")
     agent = step.context.agent(step.config.agents[0])
+    step.tree.get_ready()
     log = step.runs / f"polish-{step.thread.version}.log"
     heard = step.run_agent(agent, "polisher", prompts.polish(step.thread, wanted), log)
     if heard.result.ending is not Ending.FINISHED:

@@ -12,17 +12,18 @@ from interlock.journal import Journal
 from interlock.machine import Accepted, Event, Evidence, step
 from interlock.work.driver.agent_failures import prose
 from interlock.work.driver.agent_run import DRIVER, AgentRequest, AgentRun, run_agent
+from interlock.work.driver.agent_tree import AgentTree
 from interlock.work.driver.agent_turn import account, resting
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.step import DriverStep, noted
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.formats.quoting import sayable
-from interlock.work.settings.values import Settings
+from interlock.work.settings.values import Settings, isolation_of
 from interlock.work.threads.diagnosing import diagnose
 from interlock.work.threads.record import Config, Thread
 from interlock.world.agents.agent import ChosenAgent
 
-__all__ = ["ThreadStep", "default_config"]
+__all__ = ["ThreadStep", "branch_of", "default_config"]
 
 _WORKERS = frozenset({"implementer", "executor"})
 """The roles of the sessions in which the work itself is done."""
@@ -36,12 +37,17 @@ def default_config(settings: Settings) -> Config:
         iterations=settings.number("thread.iterations"),
         driver=settings.text("thread.driver"),
         selection=settings.text("agent.selection"),
-        isolation=settings.text("thread.isolation"),
+        isolation=isolation_of(settings.text("thread.isolation")),
         judge=settings.text("agent.judge") or settings.text("agent.name"),
         budget_minutes=settings.number("thread.budget_minutes"),
         budget_usd=settings.number("thread.budget_usd"),
         budget_tokens=settings.number("thread.budget_tokens"),
     )
+
+
+def branch_of(thread: str) -> str:
+    """The branch of a thread."""
+    return f"ralf/{thread}"
 
 
 class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
@@ -57,8 +63,16 @@ class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
 
     @property
     def root(self) -> Path:
-        """Where the thread works."""
-        return self.thread.directory(self.context.base, self.context.root)
+        """Where the thread's agents work."""
+        return self.tree.files if self.thread.branch is not None else self.context.root
+
+    @property
+    def tree(self) -> AgentTree:
+        """The tree of the thread's agents; only once it has begun."""
+        thread = self.thread
+        base = thread.baseline.commit if thread.baseline is not None else ""
+        branch = thread.branch or branch_of(thread.id)
+        return AgentTree(self.context, thread.id, branch, base, self.config.follows_checkout)
 
     @property
     def number(self) -> int:

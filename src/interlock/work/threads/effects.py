@@ -13,6 +13,7 @@ from interlock.errors import InterlockError, NotFound
 from interlock.machine import Event, Evidence
 from interlock.machine.model import EFFECT_SETTLED
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_tree import AgentTree
 from interlock.work.driver.context import DriverContext
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.record import Thread
@@ -49,24 +50,33 @@ def _reset_workspace(step: ThreadStep) -> dict[str, Any]:
         return {}
     git, base = step.context.git, StartingPoint(before.branch, before.commit)
     name = f"threads/{step.thread.id}/reset-{step.thread.entered}"
-    if before.is_isolated:
-        kept = git.remove_work_tree(step.context.root, step.context.base / before.path, name).kept
-        git.delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
-    else:
+    tree = AgentTree(step.context, step.thread.id, before.own_branch, before.commit)
+    if git.checked_out(step.context.root) == before.own_branch:  # the person's checkout has what the tree has
+        tree.remove(f"{name}-agent")
         kept = git.go_back(step.context.root, base, before.own_branch, name)
+    else:
+        kept = tree.remove(name)
+        git.delete_branch(step.context.root, before.own_branch, kept.name if kept is not None else name)
     return {"kept": kept.name} if kept is not None else {}
 
 
 def _git_commit(step: ThreadStep) -> dict[str, Any]:
     """One commit of exactly the approved tree, on the baseline."""
-    thread = step.thread
+    thread, git, root = step.thread, step.context.git, step.context.root
     assert thread.baseline is not None
     assert thread.branch is not None
     name = f"threads/{thread.id}/before-commit"
     tree = step.snapshot.proofs["commit"]
-    return {
-        "commit": step.context.git.squash(step.root, thread.branch, thread.baseline.commit, tree, thread.message, name)
-    }
+    approved = thread.branch, thread.baseline.commit, tree, thread.message, name
+    checkout = step.tree.checkout()
+    if checkout is not None and git.tree_hash(checkout) == tree:
+        made = git.squash(checkout, *approved)  # its index follows
+    else:
+        made = git.commit_approved(root, *approved)
+        if checkout is not None:
+            step.context.report(f"{checkout} has other files than the commit, so it was not brought along")
+    step.tree.follow(made)
+    return {"commit": made}
 
 
 _EFFECTS: Mapping[str, Callable[[ThreadStep], dict[str, Any]]] = {

@@ -15,6 +15,7 @@ from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.threads import prompts
 from interlock.work.threads.driver_step import ThreadStep
 from interlock.work.threads.spec import Spec, parse_spec
+from interlock.world.git import FINGERPRINT_VERSION
 
 __all__ = ["claim_again", "iterate", "keep_iteration", "misplaced", "overdrawn", "spec_of"]
 
@@ -45,6 +46,7 @@ def iterate(step: ThreadStep) -> StepResult:
             raise chosen.error()
         return step.event("models_exhausted", chosen.reason)
     if chosen is not None:
+        step.tree.get_ready()
         step.context.report(f"iteration {step.number} of {step.config.iterations or 'any number'}: {chosen.title}")
         told = step.context.settings.texts("verify.commands")
         prompt = prompts.implement(step.thread, spec_of(step), step.number, told)
@@ -60,11 +62,9 @@ def claim_again(step: ThreadStep) -> Event:
 
 
 def misplaced(step: ThreadStep) -> str | None:
-    """Why the loop must not go on here: another branch is checked out, or the repository's settings were changed."""
-    git, there = step.context.git, step.context.git.state(step.root)
-    if there.branch != step.thread.branch:
-        return f"{there.branch or 'no branch'} is checked out, and the thread works on {step.thread.branch}"
-    if git.fingerprint_of_settings(step.root) != step.thread.guarded:
+    """Why the loop must not go on here: the repository's settings were changed."""
+    then, now = step.thread.guarded, step.context.git.fingerprint_of_settings(step.context.root)
+    if then != now and then.startswith(FINGERPRINT_VERSION):
         return "the settings, hooks or attributes in .git were changed while the loop ran; look at them, then go on"
     return None
 
@@ -94,11 +94,8 @@ def overdrawn(step: ThreadStep, children: Mapping[str, tuple[float, float, int]]
 
 def keep_iteration(step: ThreadStep) -> None:
     """Keep what the iteration left, so that a later one cannot lose it."""
-    name = f"threads/{step.thread.id}/iteration-{step.thread.runs}-{step.number}"
-    git = step.context.git
     try:
-        if not git.state(step.root).is_clean:
-            git.keep(step.root, name)
+        step.tree.keep(f"threads/{step.thread.id}", f"{step.thread.runs}-{step.number}")
     except InterlockError as error:
         step.context.report(f"the work of this iteration is not kept beside the tree: {error.message}")
 

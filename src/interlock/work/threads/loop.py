@@ -25,7 +25,6 @@ from interlock.work.threads.replay import take
 from interlock.work.threads.steps import STEPS
 from interlock.work.threads.ticket_link import claim_ticket
 from interlock.work.tickets.threads import pause_events, rest
-from interlock.world.place import Place
 
 __all__ = ["drive"]
 
@@ -97,7 +96,7 @@ def _append(transaction: Transaction, step: ThreadStep, event: Event) -> None:
     if event.name == "checks_passed" and event.evidence is not None:
         if _is_configured(transaction, step):
             return  # something else was checked than what a person has chosen now
-        check_owner(transaction, step, Place.of(event.evidence.data))
+        check_owner(transaction, step)
     made = transaction.append(step.thread.id, event, lease=step.lease)
     if made.snapshot.state == "Stuck" and not (event.evidence and "diagnosis" in event.evidence.subjects):
         message = "Somebody set another limit meanwhile, and nobody has diagnosed what it ends."

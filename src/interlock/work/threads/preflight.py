@@ -14,10 +14,11 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_tree import remove_finished_trees
 from interlock.work.driver.readiness import missing_program, nameless
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.formats.hashing import sha256_of
-from interlock.work.threads.driver_step import ThreadStep
+from interlock.work.threads.driver_step import ThreadStep, branch_of
 from interlock.work.threads.record import Thread
 from interlock.work.threads.spec import faults, parse_spec
 from interlock.work.verification.request import Criterion, Request, VerificationPlan, plan_of
@@ -32,9 +33,8 @@ from interlock.work.verification.verifiers import (
 from interlock.world.ancestry import host
 from interlock.world.git import StartingPoint, WorkTreeStatus
 from interlock.world.place import Place
-from interlock.world.repository import WORK_TREES
 
-__all__ = ["branch_of", "check_owner", "preflight"]
+__all__ = ["check_owner", "preflight"]
 
 MACHINE = "thread"
 
@@ -46,10 +46,6 @@ class Check(msgspec.Struct, frozen=True):
     label: str
     passed: bool
     message: str = ""
-
-
-def branch_of(thread: str) -> str:
-    return f"ralf/{thread}"
 
 
 def preflight(step: ThreadStep) -> StepResult:
@@ -70,8 +66,9 @@ def preflight(step: ThreadStep) -> StepResult:
             "checks_failed", f"{len(failed)} of {len(checks)} checks failed: {labels}\n{lines}", checks=told
         )
     try:
+        remove_finished_trees(step.context)
         place = _begin(step)
-        guarded = step.context.git.fingerprint_of_settings(place)
+        guarded = step.context.git.fingerprint_of_settings(step.context.root)
     except InterlockError as error:
         told.append(asdict(Check("branch", "Thread Branch", passed=False, message=error.message)))
         return step.event("checks_failed", f"Thread Branch: {error.message} {error.hint}", checks=told)
@@ -80,27 +77,25 @@ def preflight(step: ThreadStep) -> StepResult:
     where = _place(step, place)
     data = {"checks": told, "branch": branch, "place": to_builtins(where), "guarded": guarded, "config": config}
     limit: dict[str, int | str] = {"iteration.limit": step.config.iterations}
-    evidence = Evidence(data=data, settings=limit, names=(_owner_name(_owner_paths(step, where)[0]),))
+    owned = _place(step, step.context.root) if step.config.follows_checkout else where
+    evidence = Evidence(data=data, settings=limit, names=(_owner_name(_owner_paths(step, owned)[0]),))
     return Event("checks_passed", DRIVER, evidence=evidence)
 
 
 def _begin(step: ThreadStep) -> Path:
-    """Note where the work begins, then make its branch; called again after a crash, it finds what it made."""
-    thread, root, branch = step.thread, step.context.root, branch_of(step.thread.id)
-    git = step.context.git
-    isolated = step.context.state_directory / WORK_TREES / thread.id
-    is_isolated = step.config.isolation == "worktree"
-    there = git.state(root)
-    is_begun = step.context.ports.files.mark(isolated) is not None if is_isolated else there.branch == branch
-    base = git.baseline(root) if not is_begun else _begun_at(thread, branch)
+    """Note where the work begins, then make its branch and its tree; called again after a crash, it finds them."""
+    thread, git, root, branch = step.thread, step.context.git, step.context.root, branch_of(step.thread.id)
+    follows = step.config.follows_checkout
+    is_there = git.checked_out(root) == branch
+    is_begun = step.tree.is_made or is_there
+    base = _begun_at(thread, branch) if is_begun else git.baseline(root)
     if thread.baseline is None or (base.branch, base.commit) != (thread.baseline.branch, thread.baseline.commit):
         step.note("baseline", branch=base.branch, commit=base.commit)
-    if is_isolated:
-        git.add_work_tree(root, isolated, branch, base.commit)
-        return isolated
-    if not is_begun or there.head == base.commit:  # also to end what a death has left half done
+    if follows and (not is_there or git.state(root).head == base.commit):  # also to end what a death left half done
         git.begin_branch(root, branch, base.commit)
-    return root
+    tree = step.tree
+    tree.make()
+    return tree.files
 
 
 def _begun_at(thread: Thread, branch: str) -> StartingPoint:
@@ -117,33 +112,39 @@ def _begun_at(thread: Thread, branch: str) -> StartingPoint:
 
 def _checks(step: ThreadStep) -> Iterator[Check]:
     root = step.context.root
-    is_isolated = step.config.isolation == "worktree"
+    follows = step.config.follows_checkout
     try:
         there = step.context.git.state(root)
     except InterlockError as error:
         yield Check("git_state", "Git Working Tree", passed=False, message=f"{error.message} {error.hint}")
         return
-    yield _clean(there, branch_of(step.thread.id), is_isolated=is_isolated)
+    yield _clean(step, there)
     yield _baseline(step)
     yield from _spec(step)
     yield _models(step)
     yield _verifiers(step)
     yield _identity(step)
-    yield _alone(step, there, is_isolated=is_isolated)
+    yield _alone(step, there, follows=follows)
     yield _bounded(step)
 
 
-def _clean(there: WorkTreeStatus, branch: str, *, is_isolated: bool) -> Check:
+def _clean(step: ThreadStep, there: WorkTreeStatus) -> Check:
+    """The person's checkout: clean if it is to be brought along; else what is not committed there is only named."""
     name, label = "git_state", "Git Working Tree"
-    if there.operation is not None or there.conflicts:
+    follows = step.config.follows_checkout
+    if follows and (there.operation is not None or there.conflicts):
         what = there.operation or f"a conflict in {there.conflicts[0]!r}"
         return Check(name, label, passed=False, message=f"There is {what} under way. End it first.")
-    if there.is_clean or there.branch == branch or is_isolated:
+    changed = sorted({*there.staged, *there.unstaged, *there.untracked, *there.conflicts})
+    if not changed or there.branch == branch_of(step.thread.id):
         return Check(name, label, passed=True)
-    changed = sorted({*there.staged, *there.unstaged, *there.untracked})
-    named = ", ".join(repr(one) for one in changed[:5])
-    message = f"Working tree has uncommitted changes ({named}). Commit or stash before running."
-    return Check(name, label, passed=False, message=message)
+    named = ", ".join(repr(one) for one in changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
+    if follows:
+        message = f"Working tree has uncommitted changes ({named}). Commit or stash before running."
+        return Check(name, label, passed=False, message=message)
+    message = f"Your uncommitted changes are not part of this work and stay as they are: {named}"
+    step.context.report(message)
+    return Check(name, label, passed=True, message=message)
 
 
 def _baseline(step: ThreadStep) -> Check:
@@ -237,9 +238,9 @@ def _rehearsed(step: ThreadStep, plan: VerificationPlan) -> Check | None:
     return None if found is None else Check(name, label, not found, "; ".join(found))
 
 
-def _alone(step: ThreadStep, there: WorkTreeStatus, *, is_isolated: bool) -> Check:
+def _alone(step: ThreadStep, there: WorkTreeStatus, *, follows: bool) -> Check:
     name, label = "no_concurrent_run", "Concurrent Runs"
-    if is_isolated:
+    if not follows:
         return Check(name, label, passed=True)
     other = _owner(step.context.journal, step, _place(step, step.context.root))
     if other is not None:
@@ -252,7 +253,7 @@ def _alone(step: ThreadStep, there: WorkTreeStatus, *, is_isolated: bool) -> Che
     return Check(name, label, passed=True)
 
 
-_ISOLATION = 'Only one thread can run at a time here; isolation = "worktree" gives each a work tree of its own.'
+_ISOLATION = 'Only one thread can be shown in a checkout; with isolation = "own" several run at once.'
 
 
 def _place(step: ThreadStep, directory: Path) -> Place:
@@ -282,9 +283,10 @@ def _owner(reader: Journal | Transaction, step: ThreadStep, place: Place) -> Ins
     return None
 
 
-def check_owner(transaction: Transaction, step: ThreadStep, place: Place | None) -> None:
-    """Refuse where another thread has the place: looked at in the very transaction that would take it."""
-    other = _owner(transaction, step, place) if place is not None else None
+def check_owner(transaction: Transaction, step: ThreadStep) -> None:
+    """Refuse if another thread has the person's checkout: looked at in the very transaction that would take it."""
+    follows = step.config.follows_checkout
+    other = _owner(transaction, step, _place(step, step.context.root)) if follows else None
     if other is not None:
         raise Refusal("work_tree_taken", f"Thread {other.id} has taken the work tree meanwhile.", _ISOLATION)
 

@@ -67,8 +67,12 @@ def _judge_name(step: ThreadStep) -> str:
 def _request(step: ThreadStep) -> Request:
     context, thread, spec = step.context, step.thread, spec_of(step)
     assert thread.baseline is not None
+    taken = step.tree.take()
     return Request(
-        root=step.root,
+        root=context.root,
+        tree=taken.tree,
+        left_out=taken.left_out,
+        ignored=context.git.newly_ignored(context.root, thread.baseline.commit, taken.tree, taken.ignored),
         spec=spec.sha256,
         baseline=thread.baseline.commit,
         criteria=spec.criteria,
@@ -78,7 +82,6 @@ def _request(step: ThreadStep) -> Request:
         marker=thread.id,
         judge=_judge(step),
         title=thread.title,
-        own_tree=context.root,
         vouched=vouched(context.journal),
     )
 

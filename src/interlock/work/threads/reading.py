@@ -15,7 +15,7 @@ from interlock.journal.entry import decode_evidence, decode_snapshot
 from interlock.journal.reading import read_begun
 from interlock.work.threads.store import ThreadFiles
 from interlock.world.folder import Folder
-from interlock.world.repository import WORK_TREES
+from interlock.world.repository import WORK_TREES, own_tree
 
 if TYPE_CHECKING:
     from interlock.work.threads.record import Thread
@@ -92,9 +92,13 @@ def _in_file(journal: Journal, state_directory: Path) -> Instance | None:
 
 def _of_work_tree(journal: Journal, state_directory: Path, work_tree: Path | None) -> Instance | None:
     """The thread that has this work tree for itself."""
-    if work_tree is None or work_tree.parent.resolve() != (state_directory / WORK_TREES).resolve():
+    if work_tree is None:
         return None
-    return next((one for one in journal.open_instances(MACHINE) if one.id == work_tree.name), None)
+    here, state = work_tree.resolve(), state_directory.resolve()
+    id_ = here.name if here.parent == state / WORK_TREES else here.parent.name
+    if here not in (state / WORK_TREES / id_, own_tree(state, id_)):
+        return None
+    return next((one for one in journal.open_instances(MACHINE) if one.id == id_), None)
 
 
 def _ambiguous(journal: Journal, why: str, candidates: Iterable[Instance]) -> Refusal:

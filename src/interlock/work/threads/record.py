@@ -33,10 +33,16 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True):
     driver: str = "plain"
     selection: str = "round_robin"
     isolation: str = "none"
+    """`own` or `checkout`; `none` and `worktree` are what earlier versions called `checkout` and `own`."""
     judge: str = ""
     budget_minutes: int = 0
     budget_usd: int = 0
     budget_tokens: int = 0
+
+    @property
+    def follows_checkout(self) -> bool:
+        """True if the person's own checkout is brought along with the work."""
+        return self.isolation in ("checkout", "none")
 
     @property
     def is_bounded(self) -> bool:
@@ -188,7 +194,7 @@ class Thread(DriverRecord):
         return self.revisions[-1] if self.revisions else None
 
     def directory(self, base: Path, otherwise: Path) -> Path:
-        """Where it works; before Preflight, where it would."""
+        """Where its agents work; before Preflight, where it would begin."""
         return self.place.directory(base) if self.place is not None else otherwise
 
     @property

@@ -91,7 +91,7 @@ def _move(thread: Thread, entry: Entry, data: Data) -> None:
     if entry.to_state == "Stuck" and "diagnosis" in data:
         thread.diagnosis = convert(data["diagnosis"], Diagnosis)
     if entry.to_state == "Drafting" and entry.from_state != "Drafting":
-        thread.before_reset = _left(thread)
+        thread.before_reset = _left(thread) or thread.before_reset
         thread.baseline = thread.branch = thread.place = thread.child = None
         thread.receipt, thread.diagnosis, thread.best, thread.feedback = None, None, (-1, ""), ""
     thread.outcome = shipped_state("thread", entry.to_state).outcome

@@ -7,6 +7,7 @@ terminal, or one who passes a gate.
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.gates.approval import approval, refused_attempt
 from interlock.work.gates.presence import Person, Presence
-from interlock.work.threads.attending import look, step_of
+from interlock.work.threads.attending import attending, look, step_of
 from interlock.work.threads.children import close_left
 from interlock.work.threads.choices import GATE_EVENTS, PersonNeed, need_of
 from interlock.work.threads.driver_step import ThreadStep
@@ -41,6 +42,7 @@ __all__ = [
     "gate_at",
     "must_be_person",
     "new_thread",
+    "open_checkout",
     "pause",
     "revise_spec",
     "use_thread",
@@ -194,6 +196,17 @@ def gate_at(context: DriverContext, id_: str, name: str, *, looks: bool = False)
         project(context, step.thread)
     check_ticket(context.journal, id_, name)
     return gate_view(step, name, _SOMEBODY)
+
+
+def open_checkout(context: DriverContext, id_: str, person: Person) -> Path:
+    """Return a checkout in which the person edits the work; it is made if there is none."""
+    must_be_person(context, id_, person.actor, "edit")
+    with attending(context, id_) as held:
+        step = step_of(held.context, id_, held.lease)
+        if step.thread.branch is None or step.thread.outcome is not None:
+            message = f"A thread in {step.thread.state} has no work to edit."
+            raise Refusal("not_allowed", message, "`ralph thread start` begins it.")
+        return step.tree.open_checkout()
 
 
 def _unchanged(context: DriverContext, step: ThreadStep) -> int:

@@ -14,6 +14,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.gates.presence import Person
 from interlock.work.inspection.record_caches import RecordCaches
 from interlock.work.sessions.verbs import Caller
+from interlock.work.settings.values import isolation_of
 from interlock.work.threads.dialogue import say
 from interlock.work.threads.driver_step import default_config
 from interlock.work.threads.loop import drive
@@ -45,7 +46,7 @@ class Choices(msgspec.Struct, frozen=True):
     driver: str | None = None
     """What runs the loop of the thread."""
     isolation: str | None = None
-    """Where the thread works: in the repository's own work tree, or in one of its own."""
+    """Whether the person's checkout is brought along with the work: `own` or `checkout`."""
     asks: bool = False
     """Whether somebody is there who is asked at the gates."""
 
@@ -55,7 +56,7 @@ def open_thread_for(context: DriverContext, ticket: TicketView, person: Person, 
     mode = context.settings.text("thread.mode")
     thread = new_thread(context, person.actor, ticket.title, mode, ticket.number)
     agents = (choices.agent,) if choices.agent else None
-    chosen = {"agents": agents, "driver": choices.driver, "isolation": choices.isolation}
+    chosen = {"agents": agents, "driver": choices.driver, "isolation": isolation_of(choices.isolation or "") or None}
     given = {name: value for name, value in chosen.items() if value is not None}
     if given:
         configure(context, thread.id, person, replace(default_config(context.settings), **given))

@@ -36,7 +36,7 @@ def checkout(root: Path, tree: str) -> Iterator[Path]:
     whole.mkdir(mode=0o700)
     try:
         place = whole / root.name
-        export_tree(root, tree, place)
+        export_tree(root, tree, place, as_stored=True)
         yield place
     finally:
         _remove(whole)

@@ -148,6 +148,8 @@ class Receipt(msgspec.Struct, frozen=True):
     """What kept the files from being the tree's while it was verified, a sentence each."""
     troubles: tuple[str, ...] = ()
     """What else kept it from being verified, a sentence each."""
+    ignored: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Files beside the tree that are ignored by rules that the baseline did not have."""
     version: int = 1
 
     @property

@@ -88,6 +88,7 @@ class Request(msgspec.Struct, frozen=True):
     """One verification."""
 
     root: Path
+    """The work tree, or the repository that has `tree`."""
     spec: str
     """The hash of the revision of the spec."""
     baseline: str
@@ -102,10 +103,21 @@ class Request(msgspec.Struct, frozen=True):
     """What the processes are known by, also to whoever comes after a crash: the thread's id."""
     judge: Judge | None = None
     title: str = ""
+    tree: str | None = None
+    """The tree to verify, in a checkout of it; None verifies the files of the work tree as they are."""
+    left_out: Sequence[str] = ()
+    """Files that the tree cannot hold."""
+    ignored: Sequence[str] = ()
+    """Files that are ignored and would not have been at the baseline, for the person to know."""
     own_tree: Path | None = None
     """The repository's own work tree, where `root` is another one: ignored paths are carried from there, too."""
     vouched: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Protected paths that a person has accepted as they are now: the SHA-256 of the content of each."""
+
+    @property
+    def is_apart(self) -> bool:
+        """True if it is done in a checkout of the exact tree, and not in the work tree."""
+        return self.tree is not None or self.plan.is_apart
 
 
 def plan_of(

@@ -32,6 +32,9 @@ def lines(receipt: Receipt, *, output: bool = True) -> Iterator[str]:
     yield f"Criteria: {met}/{len(receipt.criteria)} passing"
     yield from (_line(f"  {_mark(one)} {one.number}. {one.text}{_why(one)}") for one in receipt.criteria)
     yield from _tests(receipt)
+    if receipt.ignored:
+        yield "Ignored since the work began, and so not part of it"
+        yield from (_line(f"  {path}") for path in receipt.ignored)
     others = [one for one in receipt.failures if not one.startswith(("verifier ", "criterion ", "prepare: "))]
     if others:
         yield "What must not be"

@@ -8,7 +8,7 @@ money, and what does not pass its tests is not done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -31,9 +31,10 @@ from interlock.world.agents.running import StopSignal
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository, changed_between, contents, diff, opened, state, tree_hash
 
-__all__ = ["rehearse", "require_found", "verify"]
+__all__ = ["make_ready", "rehearse", "require_found", "verify"]
 
 _NAMED = 10
+_MOST_IGNORED = 50
 _MOST_CRITERIA = 200
 _MOST_VERIFIERS = 50
 _Found = TypeVar("_Found")
@@ -64,7 +65,7 @@ def rehearse(request: Request, tell: Callable[[object], None], stop: StopSignal)
 
     What fails before anybody has worked is not the agents' to fix. Without a checkout there is nothing to make ready.
     """
-    if not request.plan.is_apart:
+    if not request.is_apart:
         return ()
     end_marked(request.marker)
     sweep()
@@ -72,6 +73,18 @@ def rehearse(request: Request, tell: Callable[[object], None], stop: StopSignal)
         return tuple(_Verification(request, tell, stop).rehearsed())
     except _Stopped:
         return None
+
+
+def make_ready(request: Request, place: Path, tell: Callable[[object], None], stop: StopSignal) -> tuple[str, ...]:
+    """Carry and prepare what git ignores in a directory where an agent is to work; return what fails."""
+    verification = _Verification(request, tell, stop)
+    try:
+        verification.carried(place)
+        prepare = verification.prepared(Runner(request, place, tell, stop)) if not verification.troubles else None
+    except _Stopped:
+        return ("it was stopped",)
+    failed = (f"`{prepare.command}`: {prepare.why}",) if prepare is not None and not prepare.passed else ()
+    return (*verification.troubles, *failed)
 
 
 def require_found(request: Request, receipt: Receipt, tell: Callable[[object], None], stop: StopSignal) -> None:
@@ -104,7 +117,7 @@ class _Verification(msgspec.Struct):
     def receipt(self) -> Receipt:
         request = self.request
         with opened(request.root) as repository:  # until something else is let run
-            tree = tree_hash(repository)
+            tree = request.tree or tree_hash(repository)
             touched = self._touched(repository, tree)
             is_feasible = self._is_feasible(repository)
         blank = Receipt(tree, request.spec, request.baseline, self._place, (), self._unjudged(""), tree)
@@ -113,6 +126,7 @@ class _Verification(msgspec.Struct):
             blank,
             protected=edited(touched, request.plan, deciding, request.vouched),
             tests=counted(touched, request.plan.tests, request.plan.allowed),
+            ignored=_first(request.ignored) or msgspec.UNSET,
         )
         if not is_feasible:
             return replace(compared, criteria=self._unjudged(_NOT_JUDGED), troubles=tuple(self.troubles))
@@ -123,9 +137,9 @@ class _Verification(msgspec.Struct):
     def missing_at_baseline(self, commands: list[str]) -> Iterator[str]:
         """Those of the commands that a shell does not find in a checkout of the baseline either."""
         with checkout(self.request.root, self.request.baseline) as place:
-            self._carried(place)
+            self.carried(place)
             runner = Runner(self.request, place, self.tell, self.stop, number=90)
-            self._prepared(runner)
+            self.prepared(runner)
             for command in commands:
                 if _or_stop(runner.run("baseline", command, self.request.plan.seconds)).how == "missing":
                     yield command
@@ -134,9 +148,9 @@ class _Verification(msgspec.Struct):
         """Yield the problems of carrying and preparing in a checkout of the baseline."""
         request = self.request
         with checkout(request.root, request.baseline) as place:
-            self._carried(place)
+            self.carried(place)
             yield from self.troubles
-            prepare = self._prepared(Runner(request, place, self.tell, self.stop)) if not self.troubles else None
+            prepare = self.prepared(Runner(request, place, self.tell, self.stop)) if not self.troubles else None
             if prepare is not None and not prepare.passed:
                 last = next((line for line in reversed(prepare.output.splitlines()) if line.strip()), "")
                 said = f": {last[:200]}" if last else ""
@@ -147,12 +161,14 @@ class _Verification(msgspec.Struct):
 
     @property
     def _place(self) -> CheckoutKind:
-        return "checkout" if self.request.plan.is_apart else "work tree"
+        return "checkout" if self.request.is_apart else "work tree"
 
     def _is_feasible(self, repository: Repository) -> bool:
         """Whether there is anything that could pass; what is in the way is told."""
-        if not self.request.plan.is_apart:
+        if not self.request.is_apart:
             self.troubles += _outside_the_tree(repository)
+        if self.request.left_out:
+            self.troubles.append(f"git cannot hold these files in a tree: {_few([*self.request.left_out])}")
         if len(self.request.criteria) > _MOST_CRITERIA:
             self.troubles.append(f"the spec has more than {_MOST_CRITERIA} criteria")
         if len(self.request.plan.verifiers) > _MOST_VERIFIERS:
@@ -169,17 +185,17 @@ class _Verification(msgspec.Struct):
 
     @contextmanager
     def _opened(self, tree: str) -> Iterator[Path]:
-        if not self.request.plan.is_apart:
+        if not self.request.is_apart:
             yield self.request.root
             return
         with checkout(self.request.root, tree) as place:
             yield place
 
     def _verified(self, blank: Receipt, place: Path, touched: list[Touched]) -> Receipt:
-        watch = _Watch(self.request, place, blank.tree, snapshot(place) if self.request.plan.is_apart else {})
-        carried = self._carried(place)
+        watch = _Watch(self.request, place, blank.tree, snapshot(place) if self.request.is_apart else {})
+        carried = self.carried(place)
         runner = Runner(self.request, place, self.tell, self.stop)
-        prepare = self._prepared(runner) if not self.troubles else None
+        prepare = self.prepared(runner) if not self.troubles else None
         if self.troubles or (prepare and not prepare.passed):
             criteria = self._unjudged(_NOT_JUDGED)
             return replace(blank, criteria=criteria, carried=carried, prepare=prepare)
@@ -196,7 +212,7 @@ class _Verification(msgspec.Struct):
         criteria = tuple(sorted((*decided, *judged), key=lambda one: one.number))
         return replace(seen, criteria=criteria, judge=heard, tree_after=watch.tree)
 
-    def _carried(self, place: Path) -> tuple[Carried, ...]:
+    def carried(self, place: Path) -> tuple[Carried, ...]:
         found: list[Carried] = []
         for path in self.request.plan.carry:
             one = carry(self._source(path), path, place, self.stop)
@@ -213,7 +229,7 @@ class _Verification(msgspec.Struct):
         here, own = self.request.root, self.request.own_tree
         return own if own is not None and not (here / path).exists() else here
 
-    def _prepared(self, runner: Runner) -> CommandRun | None:
+    def prepared(self, runner: Runner) -> CommandRun | None:
         plan = self.request.plan
         return _or_stop(runner.run("prepare", plan.prepare, plan.seconds)) if plan.prepare else None
 
@@ -261,7 +277,10 @@ class _Watch(msgspec.Struct):
 
     def changes(self, who: str) -> list[str]:
         """What is not as it was, a sentence each."""
-        found = []
+        found: list[str] = []
+        if self.request.tree is not None:
+            self.tree = self.before  # it is an object, and only the checkout can change
+            return found + self._changed_files(who)
         with opened(self.request.root) as repository:
             self.tree = tree_hash(repository)
             if self.tree != self.before:
@@ -269,12 +288,13 @@ class _Watch(msgspec.Struct):
                 found.append(f"the tree changed while {who} ran, so nothing of it counts: {_few(paths)}")
             if self.place == self.request.root and not found:
                 found += _outside_the_tree(repository)
-        if self.files:
-            now = snapshot(self.place, self.files)
-            paths = [path for path, known in self.files.items() if now[path] != known]
-            if paths:
-                found.append(f"{who} changed files of the checkout, so it is not the tree any more: {_few(paths)}")
-        return found
+        return found + self._changed_files(who)
+
+    def _changed_files(self, who: str) -> list[str]:
+        now = snapshot(self.place, self.files) if self.files else {}
+        paths = [path for path, known in self.files.items() if now[path] != known]
+        why = f"{who} changed files of the checkout, so it is not the tree any more: {_few(paths)}"
+        return [why] if paths else []
 
 
 def _outside_the_tree(repository: Repository) -> list[str]:
@@ -289,6 +309,11 @@ def _outside_the_tree(repository: Repository) -> list[str]:
     if now.nested:
         found.append(f"other repositories lie in the work tree, which are not of the tree: {_few([*now.nested])}")
     return [f"{one}; with verify.prepare a checkout of the tree alone is verified" for one in found]
+
+
+def _first(paths: Sequence[str]) -> tuple[str, ...]:
+    more = (f"… and {len(paths) - _MOST_IGNORED} more",) if len(paths) > _MOST_IGNORED else ()
+    return (*(shown(path, 200) for path in paths[:_MOST_IGNORED]), *more)
 
 
 def _few(paths: list[str]) -> str:

@@ -41,7 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.world.git.backward import go_back, undo
     from interlock.world.git.branches import StartingPoint, baseline, begin_branch, checked_out, delete_branch
-    from interlock.world.git.checkouts import keep_tree, merge_trees, put_tree, tree_under
+    from interlock.world.git.checkouts import keep_tree, merge_trees, newly_ignored, put_tree, tree_under
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
     from interlock.world.git.history import (
@@ -109,6 +109,7 @@ __all__ = [
     "make_own_tree",
     "merge_trees",
     "merged_at",
+    "newly_ignored",
     "opened",
     "park",
     "put_tree",
@@ -166,6 +167,7 @@ _HOMES = {
     "make_own_tree": "own_trees",
     "merge_trees": "checkouts",
     "merged_at": "history",
+    "newly_ignored": "checkouts",
     "opened": "private",
     "park": "kept",
     "put_tree": "checkouts",

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 
 from interlock.world.git.kept import OURS, ref_of
 from interlock.world.git.locks import locked
 from interlock.world.git.moves import exchange, fingerprint, refuse_blocked, same_as_staged, staging
-from interlock.world.git.objects import GITLINK, LINK, TreeDifference, differences, read, tree_of
+from interlock.world.git.objects import GITLINK, LINK, TreeDifference, differences, files_of, read, tree_of
 from interlock.world.git.private import GitRoot, Repository, as_input, opened
+from interlock.world.git.status import ignored_among
 from interlock.world.git.taking import TreeTaking
 from interlock.world.git.trees import refuse_filters, take_up_everything
 from interlock.world.git.underway import MoveInProgress, begin, end, underway
 
-__all__ = ["keep_tree", "merge_trees", "put_tree", "tree_under"]
+__all__ = ["keep_tree", "merge_trees", "newly_ignored", "put_tree", "tree_under"]
 
 _LARGEST = 1 << 23
 """The most bytes of a file that is merged line by line."""
@@ -161,3 +163,26 @@ def tree_under(root: GitRoot, name: str) -> str | None:
     with opened(root) as repository:
         commit = repository.found("rev-parse", "--verify", "--quiet", ref_of(repository, name))
         return None if commit is None else tree_of(repository, commit)
+
+
+def newly_ignored(root: GitRoot, base: str, tree: str, ignored: Collection[str]) -> tuple[str, ...]:
+    """Those ignored paths of a tree's files that the rules of the base would not ignore."""
+    with opened(root) as repository:
+        before, after = (files_of(repository, tree_of(repository, one)) for one in (base, tree))
+        rules = [path for path in before.keys() | after.keys() if path.rpartition(b"/")[2] == b".gitignore"]
+        if not ignored or all(before.get(path) == after.get(path) for path in rules):
+            return ()
+        place = repository.private / "rules"
+        texts = read(repository, [before[path].hash for path in rules if path in before and before[path].mode != LINK])
+        for path in rules:
+            if path in before and before[path].mode != LINK:
+                rule = place / os.fsdecode(path)
+                rule.parent.mkdir(parents=True, exist_ok=True)
+                rule.write_bytes(texts[before[path].hash].bytes)
+        for name in ignored:
+            if name.endswith("/"):
+                with suppress(OSError):
+                    (place / name).mkdir(parents=True, exist_ok=True)
+        place.mkdir(exist_ok=True)
+        still = ignored_among(repository, [os.fsencode(name) for name in ignored], place)
+        return tuple(name for name in sorted(ignored) if os.fsencode(name) not in still)

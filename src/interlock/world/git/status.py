@@ -219,13 +219,16 @@ def nested_files(repository: Repository, nested: Collection[bytes]) -> list[byte
     return [path for path in found if path not in ignored]
 
 
-def ignored_among(repository: Repository, paths: Collection[bytes]) -> set[bytes]:
-    """Those of the paths that are ignored; a directory is given with a slash at its end."""
+def ignored_among(repository: Repository, paths: Collection[bytes], directory: Path | None = None) -> set[bytes]:
+    """Those of the paths that are ignored, by the rules in the work tree or another directory.
+
+    A directory is given with a slash at its end.
+    """
     if not paths:
         return set()
     feed = b"".join(b"./" + path + b"\0" for path in paths)
     words = ("check-ignore", "-z", "--stdin", "--no-index")
-    answer = repository.ask(*words, feed=feed, environment={"GIT_LITERAL_PATHSPECS": "0"})
+    answer = repository.ask(*words, feed=feed, directory=directory, environment={"GIT_LITERAL_PATHSPECS": "0"})
     if answer.status not in (0, 1):
         message = f"git check-ignore failed in {repository.work_tree}: {answer.said[-300:]}."
         raise InterlockError("git_failed", message, "Look at it with git.")

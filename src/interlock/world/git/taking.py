@@ -49,6 +49,8 @@ class TakenTree(msgspec.Struct, frozen=True):
 
     tree: str
     left_out: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """What is ignored, a directory with a slash at its end."""
 
 
 class _Basis(msgspec.Struct, frozen=True):
@@ -89,6 +91,7 @@ class TreeTaking(msgspec.Struct):
     """The files that git could not store, as they were then."""
     _ignored: frozenset[bytes] = frozenset()
     """Directories in which nothing counts."""
+    _ignored_files: frozenset[bytes] = frozenset()
     _ignores: dict[bytes, _Mark] = msgspec.field(default_factory=dict)
     _tree: str = ""
 
@@ -108,8 +111,9 @@ class TreeTaking(msgspec.Struct):
         index, clock = repository.private / "index.take", _clock(repository)
         top = os.fsencode(repository.work_tree)
         seen = _walk(top, self._ignored)
-        if seen.pruned and seen.ignores != self._ignores:
-            seen = _walk(top, frozenset())
+        if seen.ignores != self._ignores:
+            self._ignored = frozenset()
+            seen = _walk(top, self._ignored) if seen.pruned else seen
         _refuse_unreadable(repository, seen)
         self._begin(repository, index, seen)
         wanted, kept, beside = self._list(repository, index, seen)
@@ -122,7 +126,9 @@ class TreeTaking(msgspec.Struct):
             self._update(repository, index, read, again, gone)
             self._note(top, seen, read, clock)
         left_out = {*self._refused, *beside} & {*wanted, *beside}
-        return TakenTree(self._tree, tuple(sorted(map(os.fsdecode, left_out))))
+        there = seen.pruned | {*seen.directories}
+        ignored = {*self._ignored_files, *(one + b"/" for one in self._ignored & there)}
+        return TakenTree(self._tree, _sorted(left_out), _sorted(ignored))
 
     def _begin(self, repository: Repository, index: Path, seen: _Seen) -> None:
         """Lay out the index of the last take, or a new one of the base."""
@@ -153,7 +159,7 @@ class TreeTaking(msgspec.Struct):
         kept |= {path for path in self._skipped if path not in seen.files}
         tracked = {path for path in self._base if path in seen.files and path not in fixed}
         others = self._others(repository, seen, set(self._base) - tracked - kept)
-        inside = {path for path in others if any(one in kept for one in (path, *_above(path)))}
+        inside = {path for path in others if any(one in kept for one in (path, *_above(path)))} if fixed else set()
         wanted = {path for path in tracked | others if path in seen.files} - inside
         rest = [path for path in (*seen.files, *seen.special) if path not in wanted]
         beside = self._beside(repository, rest, wanted | kept)
@@ -170,6 +176,7 @@ class TreeTaking(msgspec.Struct):
 
     def _beside(self, repository: Repository, rest: Collection[bytes], taken: Collection[bytes]) -> set[bytes]:
         """Those files that are neither taken nor ignored; what is ignored as a whole is not walked next time."""
+        self._ignored_files = frozenset()
         if not rest:
             return set()
         alive = {b""} | {one for path in taken for one in _above(path)} | {*taken}
@@ -179,7 +186,9 @@ class TreeTaking(msgspec.Struct):
         holding = {one for path in self._base for one in _above(path)}  # what is in the base counts, ignored or not
         self._ignored |= {one.rstrip(b"/") for one in ignored if one.endswith(b"/")} - holding
         others = [path for path, top in tops.items() if top not in ignored and top + b"/" not in ignored]
-        return set(others) - ignored_among(repository, others)
+        single = ignored_among(repository, others)
+        self._ignored_files = frozenset(single | {one for one in ignored if one.rstrip(b"/") not in self._ignored})
+        return set(others) - single
 
     def _update(
         self, repository: Repository, index: Path, read: set[bytes], again: set[bytes], gone: set[bytes]
@@ -270,6 +279,10 @@ def _see(seen: _Seen, path: bytes, one: os.DirEntry[bytes]) -> None:
         seen.files[path] = mark
     else:
         seen.special.append(path)
+
+
+def _sorted(paths: Iterable[bytes]) -> tuple[str, ...]:
+    return tuple(sorted(map(os.fsdecode, paths)))
 
 
 def _mark(found: os.stat_result) -> _Mark:

@@ -1,0 +1,159 @@
+"""The tree in which agents work for an instance, and the checkout in which a person edits along.
+
+Agents work in files of their own, and what counts of them is one tree object, taken while no agent is running. A
+checkout of a person is brought along with it: what they edited there since goes into the agent's files, and what the
+agents did comes out. It is never touched beyond what was taken from it before.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec.structs import replace
+
+from interlock.errors import InterlockError
+from interlock.work.driver.context import DriverContext
+from interlock.work.verification.request import Request, plan_of
+from interlock.world.repository import OWN_TREES, WORK_TREES, own_tree
+from interlock.world.user_state import user_state_directory
+
+if TYPE_CHECKING:
+    from interlock.world.git import KeptWork, TakenTree
+
+__all__ = ["AgentTree", "remove_finished_trees"]
+
+
+def remove_finished_trees(context: DriverContext) -> None:
+    """Remove the trees of work that has ended and is merged, or whose branch a person deleted."""
+    trees = context.state_directory / OWN_TREES
+    for name in context.git.finished_trees(context.root, trees):
+        if context.journal.instance(name).outcome is not None:
+            AgentTree(context, name, f"ralf/{name}", "").remove(None)
+
+
+class AgentTree(msgspec.Struct, frozen=True):
+    """The files of one thread or loop, on its branch."""
+
+    context: DriverContext
+    id: str
+    branch: str
+    base: str
+    """The commit that the branch began on."""
+    follows_root: bool = False
+    """True if the person's own checkout is brought along while it is on the branch."""
+
+    @property
+    def files(self) -> Path:
+        return own_tree(self.context.state_directory, self.id)
+
+    @property
+    def edited(self) -> Path:
+        """The work tree that `ralph thread edit` opens for the person."""
+        return self.context.state_directory / WORK_TREES / self.id
+
+    @property
+    def is_made(self) -> bool:
+        return self.context.ports.files.mark(self.files.parent) is not None
+
+    def make(self) -> None:
+        """Make the files and the agent's repository in them, if they are not there, and what they need to run."""
+        context, is_new = self.context, not self.is_made
+        context.git.make_own_tree(context.root, self.files, self.branch, self.base, self._objects)
+        plan = plan_of(context.settings)
+        if not is_new or not plan.is_apart:
+            return
+        logs = context.state_directory / "runs" / f"tree-{self.id[-6:]}"
+        request = Request(context.root, "", self.base, (), plan, logs, context.environment, self.id)
+        for problem in context.ports.verification.make_ready(request, self.files, context.report, context.stop):
+            context.report(f"the agent's tree lacks something: {problem}")
+
+    def get_ready(self) -> None:
+        """Have the files ready for an agent, with what a person edited since."""
+        self.make()
+        if self.checkout() is not None:
+            self.take()
+
+    def take(self) -> TakenTree:
+        """The tree of the files as they are; a checkout of the person and they are brought together first.
+
+        No agent may be running in them.
+        """
+        self.make()
+        taken = self.context.ports.take(self.files)
+        checkout = self.checkout()
+        if checkout is None:
+            return taken
+        try:
+            merged = self._brought_together(checkout, taken.tree)
+        except InterlockError as error:
+            self.context.report(f"{checkout} and the agent's files are not brought together: {error.message}")
+            return taken
+        return taken if merged == taken.tree else replace(taken, tree=merged)
+
+    def _brought_together(self, checkout: Path, taken: str) -> str:
+        """Merge what the person edited into the agent's files, then bring the checkout to the same tree."""
+        git, root = self.context.git, self.context.root
+        now = git.tree_hash(checkout)
+        known = git.tree_under(root, self._seen) or git.tree_under(root, f"trees/{self.id}/base") or now
+        merged = git.merge_trees(root, known, taken, now)
+        if merged != taken:
+            git.put_tree(self.files, merged, taken)
+            self.context.report(f"what was edited in {checkout} is in the agent's files now")
+        if now != known:
+            git.keep_tree(root, self._seen, now)
+        if merged != now and git.put_tree(checkout, merged, now):
+            git.keep_tree(root, self._seen, merged)
+        return merged
+
+    def checkout(self) -> Path | None:
+        """The checkout that is brought along: the person's own, or the one that was opened for edits."""
+        for place in ((self.context.root,) if self.follows_root else ()) + (self.edited,):
+            is_there = place == self.context.root or self.context.ports.files.mark(place / ".git") is not None
+            if is_there and self.context.git.checked_out(place) == self.branch:
+                return place
+        return None
+
+    def open_checkout(self) -> Path:
+        """Return a checkout for the person, with the work so far; it is made if there is none."""
+        taken, git = self.take(), self.context.git
+        checkout = self.checkout()
+        if checkout is None:
+            git.add_work_tree(self.context.root, self.edited, self.branch, self.base)
+            began = git.tree_hash(self.edited)
+            git.keep_tree(self.context.root, self._seen, began)
+            git.put_tree(self.edited, taken.tree, began)
+            git.keep_tree(self.context.root, self._seen, taken.tree)
+        return checkout or self.edited
+
+    def keep(self, name: str, number: str) -> str:
+        """Keep the tree and the agent's own commits, so that no later run can lose them; gives the tree."""
+        tree, git = self.take().tree, self.context.git
+        git.keep_tree(self.context.root, f"{name}/iteration-{number}", tree)
+        try:
+            git.keep_commits(self.files, f"{name}/commits-{number}")
+        except InterlockError as error:
+            self.context.report(f"the agent's own commits are not kept: {error.message}")
+        return tree
+
+    def follow(self, commit: str) -> None:
+        """Let the agent's repository and ours have a commit of the driver checked out."""
+        if self.is_made:
+            self.context.git.show_commit(self.files, commit)
+
+    def remove(self, keep: str | None) -> KeptWork | None:
+        """Remove the files; with a name, they are kept first. So are those of a checkout that was opened for edits."""
+        git, root = self.context.git, self.context.root
+        if self.context.ports.files.mark(self.edited / ".git") is not None:
+            git.remove_work_tree(root, self.edited, f"{keep or f'trees/{self.id}'}-edit")
+        return git.remove_own_tree(root, self.files, keep, self._objects)
+
+    @property
+    def _seen(self) -> str:
+        """The name of the tree that the checkout had when it was last brought along."""
+        return f"trees/{self.id}/checkout"
+
+    @property
+    def _objects(self) -> Path:
+        return Path(user_state_directory(self.context.environment)) / "objects" / self.id
