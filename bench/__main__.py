@@ -30,6 +30,7 @@ _BENCHMARKS = (
     "startup",
     "agents",
     "tickets",
+    "trees",
     "stories",
     "threads",
     "orchestrations",
