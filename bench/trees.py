@@ -60,7 +60,8 @@ def _measured(root: Path, size: _Size) -> Iterator[Comparison]:
     with_git = root.with_name(f"{root.name}-worktree")
     bare = _seconds(lambda: _git(root, "worktree", "add", "-q", "--detach", str(with_git)))
     made = _seconds(lambda: make_own_tree(root, files, "ralf/bench", baseline(root).commit, root.parent / "objects"))
-    yield compare(f"making a tree, {size.name}", "git worktree add", [made * 1000], [bare * 1000], unit=" ms")
+    title = f"making a tree, {size.name}"
+    yield Comparison(title, "git worktree add", " ms", made * 1000, bare * 1000, made / bare)
     clone = sum(one.stat().st_size for one in (files / ".git").rglob("*") if one.is_file()) / 1e6
     yield alone(f"disk beside the files, {size.name}", clone, " MB")
     taking = TreeTaking()
