@@ -29,6 +29,7 @@ __all__ = [
     "mark",
     "read_below",
     "read_file",
+    "remove_file",
     "replace_at",
     "sweep",
     "sweep_at",
@@ -62,6 +63,14 @@ def write_bytes(path: Path, content: bytes, *, is_durable: bool = True) -> None:
             replace_at(place, path.name, content, is_durable=is_durable)
         finally:
             os.close(place)
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+def remove_file(path: Path) -> None:
+    """Remove a file, if it is there."""
+    try:
+        path.unlink(missing_ok=True)
     except OSError as error:
         raise unwritable(path, error) from None
 

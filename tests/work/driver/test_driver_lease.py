@@ -21,6 +21,7 @@ from interlock.work.orchestration.replay import run_of
 from interlock.work.settings.values import Settings
 from interlock.work.threads.dialogue import say
 from interlock.world.agents.happenings import Said
+from interlock.world.repository import own_tree
 from journal.databases import sql
 from patience import SECONDS
 from work.stories.yards import WORK, Ground
@@ -181,4 +182,6 @@ def test_whoever_lost_a_story_loop_touches_none_of_its_files(tmp_path: Path, whi
     with pytest.raises(InterlockError) as caught:
         ground.drive(agents=[ground.agent(agent)], settings=settings, tests=(f"{tampers}; sleep 600",))
     assert caught.value.code == "lease_lost"
-    assert ground.progress_file.read_text() == "mine\n"
+    files = own_tree(ground.root / ".ralf", ground.loop().id)
+    assert (files / "progress.txt").read_text() == "mine\n"
+    assert "mine" not in ground.progress_file.read_text()

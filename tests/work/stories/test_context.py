@@ -76,5 +76,5 @@ def test_an_iteration_starts_few_git_processes(tmp_path: Path, monkeypatch: pyte
     assert drive(context, begin(context)).ended
     assert "update-ref" in iterations[2]
     assert "cat-file" not in iterations[2]  # new objects are files, which are read without git
-    assert len(iterations[2]) <= 20, "with an agent, a test, a judge and a commit"
+    assert len(iterations[2]) <= 25, "with an agent, a test, a judge, a commit, and the person's checkout brought along"
     journal.close()

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 from exhaustive import EXHAUSTIVE
 from faces.forking import run_module
 from interlock.errors import InterlockError
+from interlock.work.stories.mirror import end_trees
 from interlock.work.stories.reading import open_loop
 from interlock.world.agents.scripted.adapter import Scripted
 from mortality import moments_in
@@ -71,8 +73,12 @@ class Mortal(msgspec.Struct):
         return has_ended
 
     def go_on(self) -> None:
-        """Drive the loop to its end, unless it is there."""
-        assert self.has_ended() or self.run()[0] == 0
+        """Drive the loop to its end; if it is there, do what the next loop does first."""
+        if not self.has_ended():
+            assert self.run()[0] == 0
+            return
+        with closing(self.ground.journal()) as journal:
+            end_trees(self.ground.context(journal))
 
     def result(self) -> dict[str, Any]:
         """What came of it, without times and what is made of them."""

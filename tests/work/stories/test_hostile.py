@@ -113,14 +113,13 @@ def test_a_judge_that_changes_the_code_has_judged_something_else(ground: Ground)
     assert ground.moves()[-1] == "all_complete"
 
 
-def test_an_agent_that_commits_itself_has_written_code(ground: Ground) -> None:
+def test_what_an_agent_commits_itself_is_code_and_its_commits_are_kept_beside(ground: Ground) -> None:
     ground.drive(agents=[ground.agent([*WORK[:1], {"commit": "mine"}, {"finish": True}])])
     assert ground.moves()[-1] == "all_complete"
-    assert [one.partition(" ")[0] for one in ground.commits()] == [
-        "mine",
-        "story-1-1",
-        "progress:",
-    ]
+    assert [one.partition(" ")[0] for one in ground.commits()] == ["story-1-1", "progress:"]
+    assert "part-1" in ground.git("show", "--name-only", "--format=", "HEAD~1").split()
+    kept = ground.git("for-each-ref", "--format=%(contents:subject)", "refs/ralf/story").split()
+    assert kept == ["mine"]
 
 
 def test_children_that_do_not_want_to_end_are_ended(ground: Ground, tmp_path: Path) -> None:
@@ -196,7 +195,7 @@ def test_tests_that_an_agent_weakens_are_named_to_people_and_to_the_judge(tmp_pa
     (ground.root / "tests" / "test_greeting.py").write_text(TESTED)
     ground.git("add", "-A")
     ground.git("commit", "-qm", "a test")
-    answers = "cat > ../asked; echo 'AC-1: It can greet - ✗ its test is gone'"
+    answers = f"cat > '{tmp_path}/asked'; echo 'AC-1: It can greet - ✗ its test is gone'"
     judge = CommandAgent(("/bin/sh", "-c", answers), "judge")
     ground.drive(agents=[ground.agent([shell(command), *WORK])], judge=judge, limits=Limits(iterations=1))
     [written] = ground.brought("code_written")

@@ -68,6 +68,13 @@ def _gone(ground: Ground, loop: Loop) -> None:
         ground.story_file("1-1").unlink()
 
 
+def _move_branch(ground: Ground, loop: Loop) -> None:
+    if loop.state == "COMMIT":
+        empty = ground.git("hash-object", "-w", "-t", "tree", "/dev/null").strip()
+        theirs = ground.git("commit-tree", "-p", "HEAD", "-m", "theirs", empty).strip()
+        ground.git("update-ref", f"refs/heads/ralf/{loop.id}", theirs)
+
+
 def _stuck(*events: str, count: int, kind: str = "permanent", end: tuple[str, ...] = ("only_blocked_left",)) -> Any:
     """The events up to a blocked story, and what it says then."""
     told = {"status": "blocked", "retry_count": count, "blocker_type": kind, "requires_human": True}
@@ -142,18 +149,19 @@ SCENARIOS: dict[str, Scenario] = {
         judge=([{"context": 90}, {"finish": False}],),
         **_stuck(*(*DONE[:3], "context_exhausted", *LOAD) * 3, *DONE[:3], "context_exhausted", count=1),
     ),
-    "detached": Scenario(
-        scripts=(DETACH,), leaves=True, ids=("story:git:unresolvable",), **_stuck(*DONE[:4], "git_failed", count=1)
-    ),
+    "detached": Scenario((*LOAD, *DONE, *CLOSED), scripts=(DETACH,), last=COMPLETE),
     "another_branch": Scenario(
-        scripts=([shell("git checkout -qb mine"), *WORK],),
-        leaves=True,
-        ids=("story:git:unresolvable",),
-        **_stuck(*DONE[:4], "git_failed", count=1),
+        (*LOAD, *DONE, *CLOSED), scripts=([shell("git checkout -qb mine"), *WORK],), last=COMPLETE
     ),
     "merging": Scenario(
+        (*LOAD, *DONE, *CLOSED),
         scripts=([shell("git rev-parse HEAD > .git/MERGE_HEAD"), *WORK],),
+        last=COMPLETE,
+    ),
+    "branch_moved": Scenario(
+        meddle=_move_branch,
         leaves=True,
+        ids=("story:git:unresolvable",),
         **_stuck(*DONE[:4], "git_failed", count=1),
     ),
     "transient_at_the_end": Scenario(
@@ -318,7 +326,7 @@ def test_the_scenarios_go_every_way_of_the_machine() -> None:
 def test_blocked_work_is_put_away_and_can_be_had_again(tmp_path: Path) -> None:
     ground = Ground(tmp_path, {"1-1": ("greet",), "1-2": ("leave",)}).made()
     ground.drive(agents=[ground.agent(BAD, BAD, BAD, WORK)], tests=("test ! -f bad",))
-    (kept,) = ground.git("for-each-ref", "--format=%(refname)", "refs/ralf").split()
+    (kept,) = ground.git("for-each-ref", "--format=%(refname)", "refs/ralf").split()  # and no tree is left
     blocked = next(one for one in ground.entries() if one.event == "blocker_logged")
     assert blocked.decoded_evidence().data["kept"] == kept
     assert "work/bad" in ground.git("ls-tree", "-r", "--name-only", kept).split()

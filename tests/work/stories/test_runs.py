@@ -13,6 +13,7 @@ from faces.programs import HOOK
 from interlock.work.sessions.record import record_of
 from interlock.world.agents.claude import Claude
 from interlock.world.agents.command import CommandAgent
+from interlock.world.repository import own_tree
 from work.stories.yards import Ground
 
 AGENT = """#!{python}
@@ -64,7 +65,7 @@ def test_an_implementer_gets_our_server_hooks_prompt_and_session_and_a_judge_onl
     reporting = [one["environment"]["RALPH_REPORTING"] for one in (worker, judge)]
     assert reporting == ["optional", "expected"]
     for started in (worker, judge):
-        assert started["environment"]["RALPH_ROOT"] == str(ground.root)
+        assert started["environment"]["RALPH_ROOT"] == str(own_tree(ground.root / ".ralf", ground.loop().id))
 
 
 def test_what_the_hooks_saw_is_in_the_journal_before_the_session_ends(ground: Ground) -> None:

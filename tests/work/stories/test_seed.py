@@ -19,7 +19,8 @@ from interlock.work.stories.record import Loop
 from interlock.world.agents.command import CommandAgent
 from interlock.world.memory import EventType, MemoryEvent
 from interlock.world.memory.memory import Value
-from work.stories.yards import IDLE, MET, UNMET, WORK, Ground, Recorded, Steps, UnsteadyMemory, shell
+from interlock.world.repository import own_tree
+from work.stories.yards import IDLE, MET, UNMET, WORK, Ground, Recorded, Steps, UnsteadyMemory
 
 DOWN: Steps = [{"say": "Connection refused by the database"}, {"finish": True}]
 BAD: Steps = [{"write": {"path": "bad", "text": ""}}, *WORK]
@@ -541,13 +542,23 @@ def test_without_a_runner_nothing_is_complete_and_a_person_is_needed(kinds: Grou
 
 @pytest.fixture(scope="module")
 def conflicted(tmp_path_factory: pytest.TempPathFactory) -> Ground:
-    """A loop whose agent leaves a merge with a conflict behind."""
+    """A loop in whose tree somebody has begun a merge with a conflict."""
     ground = Ground(tmp_path_factory.mktemp("conflicted")).made()
     merge = (
-        "echo a > x; git add x; git commit -qm a; git checkout -qb other HEAD~1; echo b > x; git add x; "
-        "git commit -qm b; git checkout -q main; git merge -q other || true"
+        "git checkout -qb one; echo a > x; git add x; git commit -qm a; git checkout -qb other HEAD~1; "
+        "echo b > x; git add x; git commit -qm b; git checkout -q main"
     )
-    ground.drive(agents=[ground.agent([shell(merge), {"finish": True}])])
+    subprocess.run(["/bin/sh", "-c", merge], cwd=ground.root, env=ground.environment, check=True)
+
+    def meddle(loop: Loop) -> None:
+        if loop.state == "COMMIT":
+            files = own_tree(ground.root / ".ralf", loop.id)
+            ours = ("git", "--git-dir", files.parent / "git", "--work-tree", files)
+            for words in (("read-tree", "-m", "-u", "HEAD", "one"), ("update-ref", "MERGE_HEAD", "other")):
+                subprocess.run([*ours, *words], cwd=files, env=ground.environment, check=True)
+
+    ground.meddle = meddle
+    ground.drive()
     return ground
 
 

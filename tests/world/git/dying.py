@@ -16,21 +16,26 @@ from pathlib import Path
 
 import msgspec
 
+from interlock.errors import InterlockError
 from interlock.world.git import (
     StartingPoint,
     TreeTaking,
     add_work_tree,
+    adopt_commits,
     baseline,
     begin_branch,
     commit,
     commit_approved,
     export_tree,
+    find_commit,
+    forward_branch,
     go_back,
     log,
     make_own_tree,
     put_tree,
     remove_own_tree,
     remove_work_tree,
+    show_commit,
     squash,
     state,
     tree_hash,
@@ -51,6 +56,7 @@ class Scenario(msgspec.Struct, frozen=True):
     call: Callable[[Path], object]
     holds: Callable[[Path], None]
     before: Callable[[Path], object] = lambda _: None
+    moves_main: bool = False
 
 
 def origin(root: Path) -> Path:
@@ -314,6 +320,62 @@ def _is_approved(root: Path) -> None:
     _nothing_is_left(root)
 
 
+def _clean_and_work_in_own(root: Path) -> None:
+    """An agent's work on `main`, which is checked out as it was committed."""
+    git("stash", "-qu", cwd=root)
+    git("switch", "-q", "main", cwd=root)
+    git("branch", "-qD", THREAD, cwd=root)
+    git("stash", "drop", "-q", cwd=root)
+    shutil.rmtree(root / "build", ignore_errors=True)
+    exclude_state(root)
+    _work_in_own(root)
+
+
+def _commit_own(root: Path) -> None:
+    """What a driver does: the commit of an earlier call is found by its trailer."""
+    made = find_commit(_own(root), "Ralph-Event: 1")
+    if made is None:
+        commit(_own(root), "one\n\nRalph-Event: 1", author=ADA, branch=NEW, sleep=never)
+    else:
+        show_commit(_own(root), made)
+    why = forward_branch(root, "main", NEW, sleep=never)
+    if why is not None:
+        raise InterlockError("git_failed", why, "Try again.")
+
+
+def _is_committed(root: Path) -> None:
+    names = ("main", NEW, "refs/ralf/trees/01jb/base")
+    assert len(set(git("rev-parse", *names, cwd=root).split())) == 1
+    assert git("rev-parse", "HEAD", cwd=_own(root)) == git("rev-parse", "main", cwd=root)
+    assert git("rev-parse", "main^{tree}", cwd=root) == _seen(root).read_text()
+    assert git("log", "--format=%s", "main", "--not", "main~1", cwd=root) == "one"
+    for place in (root, _own(root)):
+        assert git("status", "--porcelain", cwd=place) == ""
+    _nothing_of_a_tree_is_left(root, "01jb")
+    git("fsck", cwd=_own(root))
+
+
+def _clean_and_both_work(root: Path) -> None:
+    _clean_and_work_in_own(root)
+    write(root, {"theirs": "2", "new of theirs": "1"})
+    git("add", "-A", cwd=root)
+    git("commit", "-qm", "theirs", cwd=root)
+
+
+def _adopt(root: Path) -> None:
+    adopt_commits(_own(root), "main")
+
+
+def _is_adopted(root: Path) -> None:
+    names = (NEW, "main", "refs/ralf/trees/01jb/base")
+    assert len(set(git("rev-parse", *names, cwd=root).split())) == 1
+    assert git("rev-parse", "HEAD", cwd=_own(root)) == git("rev-parse", "main", cwd=root)
+    changed = git("diff-tree", "-r", "--name-only", "main", TreeTaking().take(_own(root)).tree, cwd=root).splitlines()
+    before = git("diff-tree", "-r", "--name-only", "main~1", _seen(root).read_text(), cwd=root).splitlines()
+    assert changed == before
+    _nothing_of_a_tree_is_left(root, "01jb")
+
+
 def _undo(root: Path) -> None:
     undo(root, "k", sleep=never)
 
@@ -350,6 +412,8 @@ SCENARIOS = {
     "remove_own_tree": Scenario(_remove_own, _is_own_removed, _work_in_own),
     "undo of remove_own_tree": Scenario(_undo, _is_own_back, _work_in_own_and_remove),
     "put_tree": Scenario(_put, _is_put, _work_in_own_and_look),
+    "commit and forward_branch": Scenario(_commit_own, _is_committed, _clean_and_work_in_own, moves_main=True),
+    "adopt_commits": Scenario(_adopt, _is_adopted, _clean_and_both_work),
     "commit_approved": Scenario(_approve, _is_approved, _commits_and_work_in_own),
 }
 

@@ -4,6 +4,7 @@ context           the repository, the journal, the settings and the signals that
 ports             the world, as a driver reaches it: agents, git, verifiers, files, processes, time
 agent_run         one run of one agent, as a session with a budget
 agent_tree        the files in which agents work, taken as one tree, and the checkout that is brought along
+target_branch     the person's branch that the work of a loop or run goes to
 agent_turn        choose an agent, wait for limits, and what is noted of its run
 agent_failures    failures of agents: how long to wait, and what a person is told
 readiness         prerequisites that no agent can fix, and loops and runs that only their thread controls

@@ -7,6 +7,7 @@ agents did comes out. It is never touched beyond what was taken from it before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,17 +21,28 @@ from interlock.world.repository import OWN_TREES, WORK_TREES, own_tree
 from interlock.world.user_state import user_state_directory
 
 if TYPE_CHECKING:
-    from interlock.world.git import KeptWork, TakenTree
+    from interlock.world.git import KeptWork, Looking, Repository, TakenTree
 
-__all__ = ["AgentTree", "remove_finished_trees"]
+__all__ = ["AgentTree", "first_of", "remove_finished_trees", "uncommitted"]
 
 
 def remove_finished_trees(context: DriverContext) -> None:
-    """Remove the trees of work that has ended and is merged, or whose branch a person deleted."""
+    """Remove the trees of threads that have ended and are merged, or whose branch a person deleted."""
     trees = context.state_directory / OWN_TREES
     for name in context.git.finished_trees(context.root, trees):
-        if context.journal.instance(name).outcome is not None:
+        instance = context.journal.instance(name)
+        if instance.machine == "thread" and instance.outcome is not None:
             AgentTree(context, name, f"ralf/{name}", "").remove(None)
+
+
+def uncommitted(paths: Sequence[str]) -> str:
+    """What a person is told of their uncommitted work before agents start in a tree of their own."""
+    return f"Your uncommitted changes are not part of this work and stay as they are: {first_of(paths)}"
+
+
+def first_of(paths: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(paths) - most} more" if len(paths) > most else ""
+    return ", ".join(repr(one) for one in paths[:most]) + more
 
 
 class AgentTree(msgspec.Struct, frozen=True):
@@ -41,8 +53,8 @@ class AgentTree(msgspec.Struct, frozen=True):
     branch: str
     base: str
     """The commit that the branch began on."""
-    follows_root: bool = False
-    """True if the person's own checkout is brought along while it is on the branch."""
+    follows: str = ""
+    """The branch on which the person's own checkout is brought along; empty if it never is."""
 
     @property
     def files(self) -> Path:
@@ -96,7 +108,10 @@ class AgentTree(msgspec.Struct, frozen=True):
         """Merge what the person edited into the agent's files, then bring the checkout to the same tree."""
         git, root = self.context.git, self.context.root
         now = git.tree_hash(checkout)
-        known = git.tree_under(root, self._seen) or git.tree_under(root, f"trees/{self.id}/base") or now
+        known = git.tree_under(root, self._seen)
+        if known is None:
+            known = git.tree_under(root, f"trees/{self.id}/base") or now
+            git.keep_tree(root, self._seen, known)  # the base moves with each commit
         merged = git.merge_trees(root, known, taken, now)
         if merged != taken:
             git.put_tree(self.files, merged, taken)
@@ -109,11 +124,11 @@ class AgentTree(msgspec.Struct, frozen=True):
 
     def checkout(self) -> Path | None:
         """The checkout that is brought along: the person's own, or the one that was opened for edits."""
-        for place in ((self.context.root,) if self.follows_root else ()) + (self.edited,):
-            is_there = place == self.context.root or self.context.ports.files.mark(place / ".git") is not None
-            if is_there and self.context.git.checked_out(place) == self.branch:
-                return place
-        return None
+        git, root = self.context.git, self.context.root
+        if self.follows and git.checked_out(root) == self.follows:
+            return root
+        is_there = self.context.ports.files.mark(self.edited / ".git") is not None
+        return self.edited if is_there and git.checked_out(self.edited) == self.branch else None
 
     def open_checkout(self) -> Path:
         """Return a checkout for the person, with the work so far; it is made if there is none."""
@@ -131,11 +146,40 @@ class AgentTree(msgspec.Struct, frozen=True):
         """Keep the tree and the agent's own commits, so that no later run can lose them; gives the tree."""
         tree, git = self.take().tree, self.context.git
         git.keep_tree(self.context.root, f"{name}/iteration-{number}", tree)
+        self.keep_commits(f"{name}/commits-{number}")
+        return tree
+
+    def keep_commits(self, name: str, repository: Repository | None = None) -> None:
+        """Keep the agent's own commits, before its repository is made again."""
         try:
-            git.keep_commits(self.files, f"{name}/commits-{number}")
+            self.context.git.keep_commits(repository or self.files, name)
         except InterlockError as error:
             self.context.report(f"the agent's own commits are not kept: {error.message}")
-        return tree
+
+    def commit(
+        self,
+        repository: Repository,
+        message: str,
+        keep: str,
+        *,
+        looking: Looking | None = None,
+        paths: Sequence[str] | None = None,
+    ) -> str | None:
+        """Commit the files, or some paths of them, on the branch; what the agent committed is kept beside first.
+
+        `repository` is that of the files. None if there is nothing to commit.
+        """
+        self.keep_commits(keep, repository)
+        git = self.context.git
+        author = git.identity(repository)
+        return git.commit(repository, message, author=author, branch=self.branch, looking=looking, paths=paths)
+
+    def committed(self, repository: Repository, trailer: str) -> str | None:
+        """The commit with a trailer that an earlier try made; the agent's repository has it checked out then."""
+        made = self.context.git.find_commit(repository, trailer)
+        if made is not None:
+            self.follow(made)
+        return made
 
     def follow(self, commit: str) -> None:
         """Let the agent's repository and ours have a commit of the driver checked out."""

@@ -17,6 +17,7 @@ from interlock.world.agents.result import NO_ATTEMPTS, Ending, FailedAgent
 __all__ = [
     "PAUSED",
     "RESUMED",
+    "Beginning",
     "DriverRecord",
     "OpenRun",
     "PaidRun",
@@ -45,6 +46,14 @@ class Pause(msgspec.Struct, frozen=True):
     def needs_person(self) -> bool:
         """True if it paused by itself, so that a person has to look at it before it continues."""
         return self.cause not in ("person", "interrupt")
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """The branch of the person's that the work of a loop or run goes to, and the commit that it began on."""
+
+    branch: str
+    """Empty if nothing is committed and no branch was checked out."""
+    commit: str
 
 
 class PaidRun(msgspec.Struct, frozen=True, kw_only=True):

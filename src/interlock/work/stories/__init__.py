@@ -17,5 +17,6 @@ loop         driving it: read where it stands, do the next effect, write down wh
   driver_step  the loop in one state; `runs` is one run of one agent for it
   context      where a loop works, and with what; `opening` makes it ready
   files        `progress.txt` made of the journal, and people's edits read back
+  mirror       the loop's own files in the person's checkout, beside those in the agents' tree
 verbs        what people do about a loop, while it runs or rests; `decisions` are those that a face starts with
 """

@@ -7,19 +7,23 @@ cannot be made leaves them as they were.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from interlock.errors import InterlockError
+from interlock.work.driver.agent_tree import AgentTree
 from interlock.work.driver.system import StepResult
 from interlock.work.stories.context import named, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, project, put_back
+from interlock.work.stories.mirror import take_in, write_out
 from interlock.work.stories.prd import PRD, passed
 from interlock.work.stories.remembering import remember
 from interlock.work.stories.replay import after
 from interlock.work.stories.stories import Story, Subtask
 from interlock.work.stories.story_files import checked, recorded, with_status
 from interlock.work.stories.stuck import Facts, fingerprint
+from interlock.world.git import Looking
 from interlock.world.memory import EventType
 
 __all__ = ["commit_aside", "commit_end", "commit_task"]
@@ -51,6 +55,7 @@ def commit_task(step: StoryStep) -> StepResult:
             raise
         put_back(step)
         return step.failed("git_failed", error.message, Facts(loop.tested, fingerprint(error.message)))
+    _forward(step)
     logged = _log(step, event_id, made)
     step.context.report("<promise>READY_FOR_NEXT_TASK</promise>")
     return step.event("committed", commit=made, logged=logged, **told)
@@ -60,28 +65,49 @@ def _made(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) ->
     """The commit, made now or before a crash; none where there are to be none."""
     trailer = f"{_TRAILER}: {told['event_id']}"
     if step.context.commits and step.loop.guarded:  # else no try came so far
-        made = step.context.git.find_commit(step.repository(), trailer)
+        made = _earlier(step, trailer)
         if made is not None:
             return made
     _written(step, story, task, told)
     if not step.context.commits:
         return None
-    message = f"{story.id} task {task.id}: {task.text[:100]}\n\n{trailer}"
-    repository, looking = step.repository(), step.context.cache.looking
-    git = step.context.git
-    author = git.identity(repository)
-    return git.commit(repository, message, author=author, branch=step.loop.branch, looking=looking)
+    return _commit(step, f"{story.id} task {task.id}: {task.text[:100]}\n\n{trailer}", step.context.cache.looking)
+
+
+def _earlier(step: StoryStep, trailer: str) -> str | None:
+    return _tree(step).committed(step.repository(), trailer)
+
+
+def _commit(
+    step: StoryStep, message: str, looking: Looking | None = None, paths: Sequence[str] | None = None
+) -> str | None:
+    keep = f"story/{step.loop.id}/commits-{step.loop.iteration}"
+    return _tree(step).commit(step.repository(), message, keep, looking=looking, paths=paths)
+
+
+def _tree(step: StoryStep) -> AgentTree:
+    tree = step.context.agent_tree
+    assert tree is not None  # a loop without one ends before it works
+    return tree
+
+
+def _forward(step: StoryStep) -> None:
+    step.context.cache.shut()
+    if step.context.target is not None:
+        step.context.target.forward()
 
 
 def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) -> None:
     """The files as they are once the subtask is done: they belong into its commit."""
     if step.loop.guarded:
         put_back(step)  # an earlier try was cut off
+    take_in(step.context, step.loop)
     guard(step)
     _tick(step, story, task)
     then = step.catch_up().copied()
     after(then, "committed", {**told, "commit": None})
     project(step, then)
+    write_out(step.context, then)
 
 
 def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
@@ -113,14 +139,15 @@ def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
 
 def commit_aside(step: StoryStep, percent: float) -> str | None:
     """Unfinished work, committed as such, so that a fresh agent can go on with it. Without git it stays in the tree."""
-    context, loop, git = step.context, step.loop, step.context.git
+    context, loop = step.context, step.loop
     if not context.commits:
         return None
     trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-wip"
     message = f"wip: {loop.story} task {loop.task} ({percent:.0f} % of the context used)\n\n{trailer}"
     try:
-        made = git.find_commit(context.root, trailer)
-        return made or git.commit(context.root, message, author=git.identity(context.root), branch=loop.branch)
+        made = _earlier(step, trailer) or _commit(step, message)
+        _forward(step)
+        return made
     except InterlockError as error:
         if error.code not in _GIT:
             raise
@@ -130,16 +157,14 @@ def commit_aside(step: StoryStep, percent: float) -> str | None:
 
 def commit_end(step: StoryStep) -> str | None:
     """The loop's own files as they are in the end; nothing of anybody else's. Without git they stay as they are."""
-    context, loop, git = step.context, step.loop, step.context.git
+    context, loop = step.context, step.loop
     if not context.commits:
         return loop.last_commit
     trailer = f"{_TRAILER}: {loop.id}-{loop.entered}-end"
     message = f"progress: the loop ends after {loop.iteration} iterations\n\n{trailer}"
     try:
-        made = git.find_commit(context.root, trailer)
-        if made is None:
-            author = git.identity(context.root)
-            made = git.commit(context.root, message, author=author, paths=step.own(), branch=loop.branch)
+        made = _earlier(step, trailer) or _commit(step, message, paths=step.own())
+        _forward(step)
         return made or loop.last_commit
     except InterlockError as error:
         if error.code not in _GIT:

@@ -14,11 +14,13 @@ from interlock.errors import Refusal
 from interlock.journal import Lease
 from interlock.machine import Actor
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_tree import AgentTree
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.file_hashes import FileHashes, stamp
 from interlock.work.driver.open_repository import OpenRepository
 from interlock.work.driver.ports import Files
 from interlock.work.driver.step import noted
+from interlock.work.driver.target_branch import TargetBranch
 from interlock.work.formats.quoting import shown
 from interlock.work.stories.prd import PRD, parse_prd
 from interlock.work.stories.progress import FILE, Progress, StoryProgress
@@ -35,10 +37,12 @@ __all__ = [
     "PROMISES",
     "Limits",
     "LoopCache",
+    "Mirror",
     "Owned",
     "StoryContext",
     "StoryFiles",
     "known_stories",
+    "mirrored",
     "named",
     "note",
     "own",
@@ -88,6 +92,24 @@ class Owned(msgspec.Struct):
     files: tuple[str, ...] = ()
 
 
+class Mirror(msgspec.Struct):
+    """The person's checkout beside the tree of a loop, and how the loop's own files were there when last looked at."""
+
+    target: TargetBranch
+    """Its own files count in the checkout only while this branch is checked out."""
+    known: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """The hashes of the files."""
+    written: dict[str, str] = msgspec.field(default_factory=dict)
+    """The hashes of those that the loop wrote there."""
+    progress: Progress | None = None
+    """What `progress.txt` said there when the loop wrote it."""
+    owned: Owned | None = None
+
+    @property
+    def root(self) -> Path:
+        return self.target.tree.context.root
+
+
 class LoopCache(OpenRepository):
     """What a driver need not find out again from step to step, each with what tells whether it still holds."""
 
@@ -119,6 +141,15 @@ class StoryContext(DriverContext, frozen=True, eq=False, kw_only=True):
     promises: Mapping[str, str] = msgspec.field(default_factory=lambda: PROMISES)
     """What a template calls its promises; one that is called `abort` is listened for."""
     cache: LoopCache = msgspec.field(default_factory=LoopCache)
+    agent_tree: AgentTree | None = None
+    """The tree that is the root; None only if a loop cannot have one, and ends."""
+    mirror: Mirror | None = None
+    """The person's checkout; None if a thread drives the loop."""
+
+    @property
+    def target(self) -> TargetBranch | None:
+        """The person's branch that the work goes to; None if a thread drives the loop."""
+        return self.mirror.target if self.mirror is not None else None
 
     @property
     def time_outs(self) -> TimeOuts:
@@ -254,19 +285,27 @@ def _files_in(directory: str) -> Collection[str]:
 
 
 def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:
-    """`own_files`, found out anew only where a story or a directory of stories has changed."""
-    known = context.cache.own
+    """Return `own_files` of the root, found again only if a story or a directory of stories has changed."""
+    context.cache.own = _owned(context.cache.own, context.root, progress)
+    return context.cache.own.files
+
+
+def mirrored(context: StoryContext, mirror: Mirror, progress: Progress) -> tuple[str, ...]:
+    """Return `own_files` of the root and of the person's checkout."""
+    mirror.owned = _owned(mirror.owned, mirror.root, progress)
+    return tuple(dict.fromkeys((*own(context, progress), *mirror.owned.files)))
+
+
+def _owned(known: Owned | None, root: Path, progress: Progress) -> Owned:
     if known is None or not _are_same(known.stories, progress.stories):
         files = (one.file for one in progress.stories)
         places = {*_PLACES, *(file.rpartition("/")[0] for file in files if file)}
-        known = context.cache.own = Owned(
-            progress.stories, tuple(f"{context.root}/{place}" for place in sorted(places))
-        )
+        known = Owned(progress.stories, tuple(f"{root}/{place}" for place in sorted(places)))
     known.stories = progress.stories
     now = stamp(known.places)
     if now is None or now != known.stamp:
-        known.stamp, known.files = now, own_files(context.root, progress)
-    return known.files
+        known.stamp, known.files = now, own_files(root, progress)
+    return known
 
 
 def _are_same(before: tuple[StoryProgress, ...], after: tuple[StoryProgress, ...]) -> bool:

@@ -23,6 +23,7 @@ from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
 from interlock.work.stories.context import StoryContext, own, own_files, plain, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
+from interlock.work.stories.mirror import since_then, take_in, write_out
 from interlock.work.stories.progress import FILE, Progress, StoryStatus
 from interlock.work.stories.progress_file import written
 from interlock.work.stories.record import Loop
@@ -32,6 +33,8 @@ __all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
+_BETWEEN = frozenset({"INIT", "MEMORY_LOAD", "STORY_SELECT"})
+"""The states before a subtask is chosen, in which all edits of a person are taken in."""
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
@@ -50,9 +53,12 @@ def settle(step: StoryStep) -> bool:
         return False  # the step itself finds out whether its files are in a commit already
     if loop.guarded:
         put_back(step)
-    elif _read_back(step):
-        return True
+    else:
+        take_in(step.context, loop, is_whole=loop.state in _BETWEEN)
+        if _read_back(step):
+            return True
     project(step)
+    write_out(step.context, loop)
     return False
 
 
@@ -115,7 +121,7 @@ def _read_back(step: StoryStep) -> bool:
         text = read_text(context.progress)
         if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
             return False
-        theirs = context.cache.progress_file.parse(text)
+        theirs = since_then(context.mirror, context.cache.progress_file.parse(text), loop.progress)
     except Refusal:
         return False
     now, refused = accepted(loop.progress, theirs)

@@ -21,6 +21,7 @@ from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import move, settle, sweep_up
+from interlock.work.stories.mirror import end_tree, end_trees, with_tree, write_out
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import StoryStatus
 from interlock.work.stories.progress_file import parse
@@ -45,6 +46,7 @@ def begin(context: StoryContext, parent: str | None = None, **options: str) -> s
     counted = _counted(context)
     if parent is None:
         refuse_on_a_threads_branch(context)
+        end_trees(context)
 
     def work(transaction: Transaction) -> str:  # as one, so that two who begin at once begin one loop
         known = [one for one in transaction.open_instances(MACHINE) if one.parent == parent]
@@ -81,9 +83,9 @@ def _counted(context: StoryContext) -> dict[str, int]:
 def drive(context: StoryContext, id_: str) -> LoopResult:
     """Drive a loop until it ends, is paused, or is stopped. Calling it again continues."""
     with hold_driver_lease(context, MACHINE, id_) as held:
-        watched = replace(context, stop=held.context.stop)
-        system = _LoopSystem(watched, Fold(id_, Loop, take))
-        loop = driver.drive(system, watched, held.lease, held.check).loop
+        fold = Fold(id_, Loop, take)
+        watched = with_tree(replace(context, stop=held.context.stop), fold.read(context.journal), held.lease)
+        loop = driver.drive(_LoopSystem(watched, fold), watched, held.lease, held.check).loop
     return LoopResult(loop, loop.outcome is not None)
 
 
@@ -119,7 +121,10 @@ class _LoopSystem(msgspec.Struct, frozen=True):
         return move(transaction, step, events)
 
     def leave(self, step: StoryStep) -> None:
+        write_out(self.context, step.loop, is_whole=True)
         if step.loop.outcome is not None:
+            self.context.cache.shut()
+            end_tree(self.context, step.loop)
             self.context.report(ending(step.loop))
 
     def close(self) -> None:

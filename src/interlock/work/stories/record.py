@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.work.driver.record import DriverRecord, OpenRun, PaidRun
+from interlock.work.driver.record import Beginning, DriverRecord, OpenRun, PaidRun
 from interlock.work.stories.progress import Progress
 from interlock.work.stories.stuck import Facts
 
@@ -80,7 +80,9 @@ class Loop(DriverRecord):
     """Why it ended in ERROR."""
     started: str = ""
     branch: str | None = None
-    """The branch that was checked out at its start: it commits on no other."""
+    """The branch that was checked out at its start: it commits to no other."""
+    beginning: Beginning | None = None
+    """None in a loop of an earlier version, which worked in the person's checkout."""
     last_commit: str | None = None
 
     def spent(self, task: str | None = None) -> tuple[float, float, int]:

@@ -13,7 +13,7 @@ from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.machine.states import shipped_state
 from interlock.work.budget import Amount
 from interlock.work.driver.fold import fold
-from interlock.work.driver.record import OpenRun, begin_run, end_run, take_note
+from interlock.work.driver.record import Beginning, OpenRun, begin_run, end_run, take_note
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import IterationStatus, LoopMetrics, Progress, StoryProgress, StoryStatus
 from interlock.work.stories.record import Attempt, Loop
@@ -252,6 +252,10 @@ def _guarded(loop: Loop, data: Data) -> None:
     loop.guarded = loop.listed  # neither is changed in place once it is told
 
 
+def _placed(loop: Loop, data: Data) -> None:
+    loop.beginning = Beginning(data["branch"], data["commit"])
+
+
 def _released(loop: Loop, data: Data) -> None:
     loop.guarded = {}
 
@@ -330,6 +334,7 @@ def _sent(loop: Loop, data: Data) -> None:
 
 
 _NOTES: Mapping[str, Tell] = {
+    "placed": _placed,
     "projected": _projected,
     "read_back": _read_back,
     "guarded": _guarded,

@@ -32,11 +32,17 @@ def _init(step: StoryStep) -> StepResult:
         return step.event("progress_missing", explanation=f"{error.message} {error.hint}")
     if step.loop.progress.stories:  # a fresh agent, and not a fresh loop
         return step.event("progress_found")
-    branch = step.context.git.state(step.context.root).branch
-    if branch is None and step.context.commits:
-        why = "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
-        return step.event("progress_missing", explanation=why)
+    if step.context.agent_tree is None:
+        return step.event("progress_missing", explanation=_no_tree(step))
+    branch = step.loop.beginning.branch if step.loop.beginning is not None else step.context.agent_tree.branch
     return step.event("progress_found", progress=plain(fresh(progress)), sha256=sha256_of(text), branch=branch)
+
+
+def _no_tree(step: StoryStep) -> str:
+    """Why the loop could not have a tree of its own."""
+    if step.context.git.state(step.context.root).head is None:
+        return "There is no commit yet to begin on. Make one, with `git add` and `git commit`."
+    return "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
 
 
 def _read(step: StoryStep) -> tuple[str, Progress]:
@@ -65,6 +71,9 @@ def _fallback(step: StoryStep) -> StepResult:
 
 def _story_select(step: StoryStep) -> StepResult:
     loop = step.loop
+    target = step.context.target
+    if target is not None and target.take_commits(step.repository()):
+        step.context.cache.shut()
     try:
         _read(step)
     except Refusal as error:

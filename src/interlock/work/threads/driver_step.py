@@ -72,7 +72,7 @@ class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
         thread = self.thread
         base = thread.baseline.commit if thread.baseline is not None else ""
         branch = thread.branch or branch_of(thread.id)
-        return AgentTree(self.context, thread.id, branch, base, self.config.follows_checkout)
+        return AgentTree(self.context, thread.id, branch, base, branch if self.config.follows_checkout else "")
 
     @property
     def number(self) -> int:

@@ -14,7 +14,7 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
-from interlock.work.driver.agent_tree import remove_finished_trees
+from interlock.work.driver.agent_tree import first_of, remove_finished_trees, uncommitted
 from interlock.work.driver.readiness import missing_program, nameless
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.formats.hashing import sha256_of
@@ -135,14 +135,13 @@ def _clean(step: ThreadStep, there: WorkTreeStatus) -> Check:
     if follows and (there.operation is not None or there.conflicts):
         what = there.operation or f"a conflict in {there.conflicts[0]!r}"
         return Check(name, label, passed=False, message=f"There is {what} under way. End it first.")
-    changed = sorted({*there.staged, *there.unstaged, *there.untracked, *there.conflicts})
+    changed = there.changed
     if not changed or there.branch == branch_of(step.thread.id):
         return Check(name, label, passed=True)
-    named = ", ".join(repr(one) for one in changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
     if follows:
-        message = f"Working tree has uncommitted changes ({named}). Commit or stash before running."
+        message = f"Working tree has uncommitted changes ({first_of(changed)}). Commit or stash before running."
         return Check(name, label, passed=False, message=message)
-    message = f"Your uncommitted changes are not part of this work and stay as they are: {named}"
+    message = uncommitted(changed)
     step.context.report(message)
     return Check(name, label, passed=True, message=message)
 

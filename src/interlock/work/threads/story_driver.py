@@ -107,7 +107,8 @@ def _concluded(step: ThreadStep, loop: Loop, spending: ChildSpending) -> StepRes
 
 def _story_context(step: ThreadStep, context: DriverContext | None = None) -> StoryContext:
     asked = LoopOptions(rotation=step.config.agents, prompt=f"This is part of: {step.thread.title}")
-    return make_story_context(context or replace(step.context, root=step.root), asked, spec_of(step).criteria)
+    made = make_story_context(context or replace(step.context, root=step.root), asked, spec_of(step).criteria)
+    return replace(made, agent_tree=step.tree)
 
 
 def _write_story(step: ThreadStep) -> None:

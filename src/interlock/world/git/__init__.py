@@ -20,6 +20,7 @@
     own_trees   the tree of an agent: files that are taken, and a repository in it that counts for nothing
     taking      the tree of those files, again and again
     checkouts   a person's checkout brought along with such a tree, and their edits merged into it
+    forwarding  a person's branch moved forward to commits of ours, and their commits taken into such a tree
     exports     the files of a tree, out of the repository
     tampering   whether the settings, hooks and attributes are what they were
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from interlock.world.git.checkouts import keep_tree, merge_trees, newly_ignored, put_tree, tree_under
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
+    from interlock.world.git.forwarding import adopt_commits, forward_branch
     from interlock.world.git.history import (
         Commit,
         Diff,
@@ -58,7 +60,14 @@ if TYPE_CHECKING:
     from interlock.world.git.kept import KeptWork, keep, park, restore
     from interlock.world.git.looking import Looking, WorkTreeHash
     from interlock.world.git.objects import contents
-    from interlock.world.git.own_trees import finished_trees, keep_commits, make_own_tree, remove_own_tree, show_commit
+    from interlock.world.git.own_trees import (
+        finished_trees,
+        keep_commits,
+        make_own_tree,
+        remove_own_tree,
+        show_commit,
+        tree_names,
+    )
     from interlock.world.git.private import Repository, opened
     from interlock.world.git.settings import user_email, user_signing_key
     from interlock.world.git.squashes import commit_approved, squash
@@ -85,6 +94,7 @@ __all__ = [
     "WorkTreeHash",
     "WorkTreeStatus",
     "add_work_tree",
+    "adopt_commits",
     "baseline",
     "begin_branch",
     "changed_between",
@@ -100,6 +110,7 @@ __all__ = [
     "find_commit",
     "fingerprint_of_settings",
     "finished_trees",
+    "forward_branch",
     "go_back",
     "identity",
     "keep",
@@ -120,6 +131,7 @@ __all__ = [
     "squash",
     "state",
     "tree_hash",
+    "tree_names",
     "tree_under",
     "undo",
     "user_email",
@@ -143,6 +155,7 @@ _HOMES = {
     "WorkTreeHash": "looking",
     "WorkTreeStatus": "status",
     "add_work_tree": "worktrees",
+    "adopt_commits": "forwarding",
     "baseline": "branches",
     "begin_branch": "branches",
     "changed_between": "history",
@@ -158,6 +171,7 @@ _HOMES = {
     "find_commit": "commits",
     "finished_trees": "own_trees",
     "fingerprint_of_settings": "tampering",
+    "forward_branch": "forwarding",
     "go_back": "backward",
     "identity": "commits",
     "keep": "kept",
@@ -178,6 +192,7 @@ _HOMES = {
     "squash": "squashes",
     "state": "status",
     "tree_hash": "trees",
+    "tree_names": "own_trees",
     "tree_under": "checkouts",
     "undo": "backward",
     "user_email": "settings",

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,8 @@ from interlock.errors import InterlockError, UsageError
 from interlock.world.git.kept import OURS, is_ref_name
 from interlock.world.git.locks import locked, replace_head
 from interlock.world.git.private import Repository, opened
-from interlock.world.git.status import branch_of, head_of, operation_of
+from interlock.world.git.settings import find
+from interlock.world.git.status import branch_in, branch_of, head_of, loose_ref, operation_of
 from interlock.world.git.underway import MoveInProgress, begin, end, underway
 
 __all__ = [
@@ -71,6 +73,9 @@ def _baseline(repository: Repository) -> StartingPoint:
 def checked_out(root: Path) -> str | None:
     """The branch that is checked out in a work tree; None if HEAD is detached, or there is no work tree."""
     try:
+        with suppress(OSError):
+            if (named := branch_in((find(root)[1] / "HEAD").read_bytes())) is not None:
+                return named
         with opened(root) as repository:
             return branch_of(repository)
     except InterlockError:
@@ -142,7 +147,9 @@ def the_commit(repository: Repository, given: str) -> str:
 
 def tip_of(repository: Repository, name: str) -> str | None:
     """The commit of a branch; None where there is no such branch."""
-    return repository.found("rev-parse", "--verify", "--quiet", "--end-of-options", f"refs/heads/{name}")
+    ref = f"refs/heads/{name}"
+    known = loose_ref(repository, ref)
+    return known or repository.found("rev-parse", "--verify", "--quiet", "--end-of-options", ref)
 
 
 def create_branch(repository: Repository, name: str, at: str) -> None:

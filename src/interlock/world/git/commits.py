@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -9,9 +10,11 @@ from contextlib import nullcontext
 import msgspec
 
 from interlock.errors import InterlockError
+from interlock.world.git.checkouts import merge_trees
 from interlock.world.git.locks import end_dead_locks, locked
-from interlock.world.git.looking import Looking
+from interlock.world.git.looking import BEGAN, Looking
 from interlock.world.git.objects import tree_of
+from interlock.world.git.own_trees import protected, show_made
 from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import PathStatus, branch_of, head_of, operation_of, statuses
 from interlock.world.git.trees import below, take_up
@@ -73,7 +76,8 @@ def commit(
 
     None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), another branch than the one that
     is named (`git_failed`), and while a merge or the like is under way (`git_conflict`). Hooks do not run. The branch
-    moves only from where it was seen. Who is `looking` at the work tree need not look at all of it anew.
+    moves only from where it was seen. Who is `looking` at the work tree need not look at all of it anew. In an agent's
+    tree, the agent's repository is made again, with the commit checked out; `keep_commits` keeps what it has.
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
         before = repository.users_index.read_bytes() if repository.users_index.exists() else b""
@@ -92,14 +96,22 @@ def commit(
             tree = _tree_of(repository, head, changed)
         if tree == (tree_of(repository, head) if head else _empty_tree(repository)):
             return None
+        if repository.is_own:
+            _refuse_moved(repository, branch, head, tree)
         made = commit_tree(repository, tree, head, message, author)
         lock.write(repository.index, made)
         about = f"commit: {message.splitlines()[0][:100] if message.strip() else ''}"
         for place in (repository.common / "logs" / "refs", repository.git_directory / "logs"):
             place.mkdir(parents=True, exist_ok=True)  # git makes them with the first commit
-        old = head or "0" * len(made)
-        repository.run("update-ref", "-m", about, f"refs/heads/{branch}", made, old, environment=_names(author))
+        moves = [(f"refs/heads/{branch}", made, head or "0" * len(made))]
+        if repository.is_own:
+            moves += [(f"{repository.own_refs}/base", made, "")]
+            moves += [(f"{repository.own_refs}/{BEGAN}", looking.tree, "")] if looking and looking.tree else []
+        feed = "".join(f"update {ref}\0{new}\0{old}\0" for ref, new, old in moves)
+        repository.run("update-ref", "-m", about, "-z", "--stdin", feed=os.fsencode(feed), environment=_names(author))
         lock.install()
+        if repository.is_own:
+            show_made(repository, made)
         if looking is not None and paths is None:
             looking.carry_over(before, repository.index.read_bytes())
         return made
@@ -140,6 +152,21 @@ def _branch_to_commit_on(repository: Repository, everything: Sequence[PathStatus
         message = f"{branch} is checked out in {repository.work_tree}, and the commit belongs on {wanted}."
         raise InterlockError("git_failed", message, f"Go back with `git switch {wanted}`.")
     return branch
+
+
+def _refuse_moved(repository: Repository, branch: str, head: str | None, tree: str) -> None:
+    """Refuse to undo what somebody else committed on the branch of an agent's tree."""
+    left = protected(repository, repository.work_tree.parent.name)
+    if head == left:
+        return
+    if head is not None and left is not None:
+        before, theirs = tree_of(repository, left), tree_of(repository, head)
+        if merge_trees(repository, before, tree, theirs) == tree:
+            return
+    now = f"at {head[:12]}" if head is not None else "gone"
+    message = f"{branch} is {now}, and not at {left or 'a commit'}, where ralph left it."
+    hint = f"Keep what is there under another name, then go back: `git branch -f {branch} {left}`."
+    raise InterlockError("git_failed", message, hint)
 
 
 def _tree_of(repository: Repository, head: str | None, changed: Sequence[PathStatus]) -> str:

@@ -15,12 +15,16 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.world.git.entries import entries_only
+from interlock.world.git.kept import OURS
 from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.settings import GitSetting
 from interlock.world.git.status import PathStatus, statuses
 from interlock.world.git.trees import below, leave_out, take_up
 
-__all__ = ["Looking", "WorkTreeHash"]
+__all__ = ["BEGAN", "Looking", "WorkTreeHash"]
+
+BEGAN, SEEN = "began", "seen"
+"""The refs of an agent's tree with what the work since the last commit began on, and with what was seen last."""
 
 
 class WorkTreeHash(msgspec.Struct, frozen=True):
@@ -57,10 +61,18 @@ class Looking(msgspec.Struct):
             if any(one.in_index not in ".?" for one in differing) or len({one.path for one in found}) < len(found):
                 found = _found(repository, index, exclude)  # changed twice, it may be as it was
             if differing or not self._tree:
+                ref = SEEN if self._tree else BEGAN
                 self._tree = repository.line("write-tree", index=index)
+                if repository.is_own:  # nobody's `git gc` collects it
+                    repository.run("update-ref", f"{repository.own_refs}/{ref}", self._tree, environment=OURS)
             if index.exists():
                 self._index, _ = entries_only(index.read_bytes(), repository.algorithm)
             return WorkTreeHash(self._tree, tuple(sorted({one.path for one in found})))
+
+    @property
+    def tree(self) -> str:
+        """The tree of the last look; empty before one."""
+        return self._tree
 
     def carry_over(self, before: bytes, after: bytes) -> None:
         """The user's index was this, and is that since all that differs was committed: the same files are tracked."""

@@ -17,16 +17,26 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from interlock.errors import InterlockError
 from interlock.world.git.branches import create_branch, our_branch, refuse_reftable, taken, the_commit, tip_of
 from interlock.world.git.kept import OURS, KeptWork, about, kept_series, kept_under, ref_of
-from interlock.world.git.private import Repository, borrowed, opened
-from interlock.world.git.status import branch_of
+from interlock.world.git.private import GitRoot, Repository, borrowed, opened
+from interlock.world.git.status import branch_of, head_of, loose_ref
 from interlock.world.git.taking import TreeTaking, note_unusual
 
-__all__ = ["finished_trees", "keep_commits", "make_own_tree", "remove_own_tree", "show_commit"]
+__all__ = [
+    "finished_trees",
+    "keep_commits",
+    "make_own_tree",
+    "protected",
+    "remove_own_tree",
+    "show_commit",
+    "show_made",
+    "tree_names",
+]
 
 _SECONDS = 3600.0
 """For a checkout of everything: a large repository on a slow disk takes minutes."""
@@ -56,7 +66,7 @@ def make_own_tree(root: Path, files: Path, branch: str, at: str, objects: Path) 
         the_commit(repository, at)
         refuse_reftable(repository)
         tip = tip_of(repository, branch)
-        known = _protected(repository, home.name)
+        known = protected(repository, home.name)
         if not home.is_dir() and tip not in (None, at) and known is None:
             raise taken(repository, branch, branch)
         if tip is None:  # also if the person deleted it
@@ -90,21 +100,22 @@ def _link_objects(repository: Repository, objects: Path) -> None:
     new.replace(objects)
 
 
-def _protected(repository: Repository, name: str) -> str | None:
-    """The commit whose objects are kept for a clone."""
-    return repository.found("rev-parse", "--verify", "--quiet", ref_of(repository, f"trees/{name}/base"))
+def protected(repository: Repository, name: str) -> str | None:
+    """The commit that a tree has checked out, whose objects are kept for its clone."""
+    ref = ref_of(repository, f"trees/{name}/base")
+    return loose_ref(repository, ref) or repository.found("rev-parse", "--verify", "--quiet", ref)
 
 
 def _protect(repository: Repository, name: str, commit: str) -> None:
     """Keep the objects that a clone shares, whatever the person deletes and collects."""
-    repository.run(
-        "update-ref", "-m", "tree by ralph", ref_of(repository, f"trees/{name}/base"), commit, environment=OURS
-    )
+    if protected(repository, name) != commit:
+        ref = ref_of(repository, f"trees/{name}/base")
+        repository.run("update-ref", "-m", "tree by ralph", ref, commit, environment=OURS)
 
 
 def _base_of(repository: Repository, name: str) -> str:
     """The commit of the branch, or where it began if the person deleted the branch."""
-    head = repository.found("rev-parse", "--verify", "--quiet", "HEAD") or _protected(repository, name)
+    head = head_of(repository) or protected(repository, name)
     if head is None:
         message = f"Neither the branch of the tree {name} nor the commit that it began on is there."
         raise InterlockError("git_failed", message, "`git reflog` has the commits of the branch.")
@@ -174,14 +185,26 @@ def _refs(repository: Repository, at: str, base: str | None) -> bytes:
     Agents compare their work with the branch, and tools make a version of the tags. Each ref names a commit that the
     clone needs anyway, so that it stays whole when the person deletes a branch or a tag.
     """
-    merged = repository.ask("for-each-ref", f"--merged={at}", "--format=%(refname)", "refs/tags").output.split()
-    shown = (line.split(b" ", 1) for line in repository.ask("show-ref", "--tags", "-d").output.splitlines())
-    tags = {ref.removesuffix(b"^{}"): name for name, ref in shown}  # what a tag leads to comes after the tag
-    found = {ref: tags[ref] for ref in merged if ref in tags}
+    found = _tags(repository, at) if _may_have_tags(repository) else {}
     if base is not None:
         found |= {os.fsencode(f"{where}/{base}"): at.encode() for where in ("refs/heads", "refs/remotes/origin")}
     lines = b"".join(name + b" " + ref + b"\n" for ref, name in sorted(found.items()))
     return b"# pack-refs with: peeled fully-peeled sorted \n" + lines
+
+
+def _tags(repository: Repository, at: str) -> dict[bytes, bytes]:
+    """The tags that lead to a commit or to one before it, each with the object that it finally names."""
+    merged = repository.ask("for-each-ref", f"--merged={at}", "--format=%(refname)", "refs/tags").output.split()
+    shown = (line.split(b" ", 1) for line in repository.ask("show-ref", "--tags", "-d").output.splitlines())
+    tags = {ref.removesuffix(b"^{}"): name for name, ref in shown}  # what a tag leads to comes after the tag
+    return {ref: tags[ref] for ref in merged if ref in tags}
+
+
+def _may_have_tags(repository: Repository) -> bool:
+    packed = repository.common / "packed-refs"
+    if packed.exists() and b" refs/tags/" in packed.read_bytes():
+        return True
+    return any(names for _, _, names in os.walk(repository.common / "refs" / "tags"))
 
 
 def show_commit(files: Path, commit: str) -> None:
@@ -189,15 +212,18 @@ def show_commit(files: Path, commit: str) -> None:
 
     The agent's repository is made again; `keep_commits` keeps what it has. The agent must not be running.
     """
-    place, home = files / ".git", files.parent
     with opened(files) as repository:
-        branch = _branch(repository)
-        _protect(repository, home.name, commit)
+        _protect(repository, files.parent.name, commit)
         index = repository.git_directory / "index.ralph-new"
         repository.run("read-tree", "-m", commit, index=index)
         index.replace(repository.git_directory / "index")
-        _remove_whole(place)
-        _make_theirs(repository, branch, commit)
+        show_made(repository, commit)
+
+
+def show_made(repository: Repository, commit: str) -> None:
+    """The same, for a commit that our index has already and that is protected."""
+    _remove_whole(repository.work_tree / ".git")
+    _make_theirs(repository, _branch(repository), commit)
 
 
 def _branch(repository: Repository) -> str:
@@ -209,19 +235,22 @@ def _is_directory(place: Path) -> bool:
     return place.is_dir() and not place.is_symlink()
 
 
-def keep_commits(files: Path, name: str) -> str | None:
+def keep_commits(root: GitRoot, name: str) -> str | None:
     """Keep what an agent committed in its own repository under `refs/ralf/<name>`; gives the commit.
 
     Its objects are checked when they come in, and no ref of the agent is trusted. None if it committed nothing. Raises
     `git_failed` if its repository cannot be read, or leads out of itself. The agent must not be running.
     """
-    with opened(files) as repository:
+    with opened(root) as repository:
+        files = repository.work_tree
         ref, place = ref_of(repository, name), files / ".git"
         base = _base_of(repository, files.parent.name)
         wanted = _head_of(repository, place)
+        if _named(place, wanted) == base:
+            return None
         with borrowed(repository, place) as theirs:
             tip = theirs.found("rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
-            if tip is None or tip == base:
+            if tip is None or theirs.ask("merge-base", "--is-ancestor", tip, base).status == 0:
                 return None
             pack = repository.private / "commits.pack"
             words = ("pack-objects", "--revs", "--stdout", "--quiet", "--thin")
@@ -257,6 +286,15 @@ def _head_of(repository: Repository, place: Path) -> str:
     return os.fsdecode(said[1] or said[2])
 
 
+def _named(place: Path, wanted: str) -> str | None:
+    """The commit that a ref of an agent names, if the ref is a file of its own; a hash names itself."""
+    if not wanted.startswith("refs/"):
+        return wanted
+    with suppress(OSError):
+        return _read(place / wanted).decode("ascii", "replace").strip()
+    return None
+
+
 def _walked(place: Path) -> Iterator[tuple[bytes, int]]:
     """What git reads of a repository: each path with its mode."""
     left = [os.fsencode(place / name) for name in ("HEAD", "objects", "refs", "packed-refs", "shallow", "reftable")]
@@ -282,6 +320,15 @@ def _unreadable(files: Path, why: object) -> InterlockError:
 
 
 # The end of a tree
+
+
+def tree_names(root: Path, trees: Path) -> list[str]:
+    """The names of the trees in a directory, and of those of which a crash left something."""
+    listed = [one.name for one in trees.iterdir()] if trees.is_dir() else []
+    names = {name.removesuffix(".making").removesuffix(".removing") for name in listed}
+    with opened(root) as repository:
+        refs = repository.run("for-each-ref", "--format=%(refname)", "refs/ralf/trees").decode().splitlines()
+    return sorted(name for name in names | {ref.split("/")[3] for ref in refs} if "." not in name)
 
 
 def finished_trees(root: Path, trees: Path) -> list[str]:
@@ -318,8 +365,8 @@ def remove_own_tree(root: Path, files: Path, keep: str | None, objects: Path) ->
     _remove_whole(home.with_name(f"{home.name}.making"))
     objects.unlink(missing_ok=True)
     with opened(root) as repository:
-        for name in ("base", "checkout", "taken"):
-            repository.ask("update-ref", "-d", ref_of(repository, f"trees/{home.name}/{name}"))
+        refs = repository.run("for-each-ref", "--format=delete %(refname)", f"refs/ralf/trees/{home.name}")
+        repository.run("update-ref", "--stdin", feed=refs)
         if kept is None and keep is not None:
             found = [one for one in kept_series(repository, keep) if about(repository, one).get("place") == place]
             kept = found[-1] if found else None
@@ -373,6 +420,16 @@ def _remove_whole(place: Path) -> None:
     place.rmdir()
 
 
+def _free_number(top: int, last: int) -> int:
+    """The next number of a name that nothing has; a removal that died, or an agent, may have left such names."""
+    for number in count(last + 1):
+        try:
+            os.lstat(f"ralph-going-{number}", dir_fd=top)
+        except FileNotFoundError:
+            return number
+    raise AssertionError
+
+
 def _flatten(top: int, name: str, number: int) -> int:
     """Remove a name of a directory, after its own directories were moved up: so no path grows long."""
     found = os.lstat(name, dir_fd=top)
@@ -384,8 +441,8 @@ def _flatten(top: int, name: str, number: int) -> int:
     try:
         for one in os.listdir(inside):  # noqa: PTH208 a descriptor
             if stat.S_ISDIR(os.lstat(one, dir_fd=inside).st_mode):
-                number += 1
                 os.chmod(one, 0o700, dir_fd=inside)
+                number = _free_number(top, number)
                 os.rename(one, f"ralph-going-{number}", src_dir_fd=inside, dst_dir_fd=top)
             else:
                 os.unlink(one, dir_fd=inside)

@@ -84,6 +84,11 @@ class Repository(msgspec.Struct, frozen=True):
         return self.root is not None and self.git_directory == self.root.with_name("git")
 
     @property
+    def own_refs(self) -> str:
+        """The directory of the refs that protect the objects of an agent's tree from being collected."""
+        return f"refs/ralf/trees/{self.work_tree.parent.name}"
+
+    @property
     def algorithm(self) -> str:
         """The hash by which objects are named here."""
         return self.setting("extensions.objectformat") or "sha1"

@@ -24,10 +24,12 @@ __all__ = [
     "Operation",
     "PathStatus",
     "WorkTreeStatus",
+    "branch_in",
     "branch_of",
     "head_of",
     "hidden_of",
     "ignored_among",
+    "loose_ref",
     "nested_files",
     "operation_of",
     "raw_hash",
@@ -51,10 +53,10 @@ class Operation(StrEnum):
 
 
 _HASH = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n?")
-_ON_A_BRANCH = re.compile(
-    rb"ref: refs/heads/((?!.*\.\.)(?:[\w-][\w.+#=-]*(?<!\.lock)/)*[\w-][\w.+#=-]*(?<!\.)(?<!\.lock))\n?"
-)
+_NAME = rb"((?!.*\.\.)(?:[\w-][\w.+#=-]*(?<!\.lock)/)*[\w-][\w.+#=-]*(?<!\.)(?<!\.lock))"
+_ON_A_BRANCH = re.compile(rb"ref: refs/heads/" + _NAME + rb"\n?")
 """HEAD on a branch whose name leaves no doubt; of any other git is asked."""
+_PLAIN_REF = re.compile(rb"refs/" + _NAME)
 _MARKS = {
     "MERGE_HEAD": Operation.MERGE,
     "rebase-merge": Operation.REBASE,
@@ -83,8 +85,13 @@ class WorkTreeStatus(msgspec.Struct, frozen=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether the work tree and the index are what HEAD has."""
-        return not (self.conflicts or self.staged or self.unstaged or self.untracked)
+        """True if the work tree and the index are what HEAD has."""
+        return not self.changed
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Every path that is not as it was committed, sorted."""
+        return tuple(sorted({*self.conflicts, *self.staged, *self.unstaged, *self.untracked}))
 
 
 class PathStatus(msgspec.Struct, frozen=True):
@@ -134,7 +141,7 @@ def state(root: GitRoot) -> WorkTreeStatus:
 def head_of(repository: Repository) -> str | None:
     """The commit checked out; None where the branch has none yet."""
     branch = branch_of(repository)
-    if branch is not None and (known := _loose(repository, branch)) is not None:
+    if branch is not None and (known := loose_ref(repository, f"refs/heads/{branch}")) is not None:
         return known
     head = repository.found("rev-parse", "--verify", "--quiet", "HEAD")
     if head is None and branch is None:
@@ -146,12 +153,18 @@ def head_of(repository: Repository) -> str | None:
 def branch_of(repository: Repository) -> str | None:
     """The branch checked out; None where HEAD is detached."""
     written = (repository.private / "plain" / "HEAD").read_bytes()
-    if _has_files(repository) and (found := _ON_A_BRANCH.fullmatch(written)):
-        return found[1].decode("ascii")
+    if _has_files(repository) and (named := branch_in(written)) is not None:
+        return named
     if _has_files(repository) and _HASH.fullmatch(written):
         return None
     name = repository.found("symbolic-ref", "--quiet", "HEAD") or ""
     return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
+
+
+def branch_in(head: bytes) -> str | None:
+    """The branch that the text of HEAD names; None if git has to be asked. With reftables, it names none."""
+    found = _ON_A_BRANCH.fullmatch(head)
+    return found[1].decode("ascii") if found else None
 
 
 def _has_files(repository: Repository) -> bool:
@@ -159,12 +172,12 @@ def _has_files(repository: Repository) -> bool:
     return (repository.setting("extensions.refstorage") or "files") == "files"
 
 
-def _loose(repository: Repository, branch: str) -> str | None:
-    """The commit of a branch that is a file of its own; None where git has to be asked."""
-    if not _has_files(repository) or _ON_A_BRANCH.fullmatch(f"ref: refs/heads/{branch}".encode()) is None:
+def loose_ref(repository: Repository, ref: str) -> str | None:
+    """The commit of a ref that is a file of its own; None if git has to be asked."""
+    if not _has_files(repository) or _PLAIN_REF.fullmatch(ref.encode()) is None:
         return None
     try:
-        written = (repository.private / "plain" / "refs" / "heads" / branch).read_bytes()
+        written = (repository.private / "plain" / ref).read_bytes()
     except OSError:
         return None
     found = _HASH.fullmatch(written)

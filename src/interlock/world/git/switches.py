@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.kept import entries_of, refuse_half_done
+from interlock.world.git.entries import has_unseen_entries
+from interlock.world.git.kept import refuse_half_done
 from interlock.world.git.moves import (
     Fingerprint,
     exchange,
@@ -23,6 +24,7 @@ from interlock.world.git.moves import (
     refuse_blocked,
     same_as_staged,
 )
+from interlock.world.git.objects import GITLINK, TreeDifference, differences, files_of, tree_of
 from interlock.world.git.private import Repository, as_input
 from interlock.world.git.status import PathStatus, head_of, hidden_of, statuses
 from interlock.world.git.trees import refuse_filters
@@ -66,9 +68,11 @@ def prepare(
     and are in the way where another one has to go. What is left out goes and is not put: something else is to come.
     """
     root = repository.work_tree
-    differing = _differing(repository, commit)
+    now = differences(repository, _tree_of_head(repository), tree_of(repository, commit))
+    differing = {os.fsdecode(one.path): one for one in now}
     # Seen before git looks: what git then calls unchanged was so when it was seen.
-    seen = {path: fingerprint(root, path) for path, is_heads in differing.items() if is_heads and _is_file(root / path)}
+    heads = (path for path, one in differing.items() if one.old is not None and _is_file(root / path))
+    seen = {path: fingerprint(root, path) for path in heads}
     changed = tuple(one for one in statuses(repository) if not (one.is_nested or _is_state(one)))
     refuse_half_done(repository, changed, verb)
     going = [one for one in changed if not _stays(one, may_go)]
@@ -78,11 +82,11 @@ def prepare(
     remove = {path: mark for path, mark in seen.items() if path not in untouched}
     remove |= {one.path: fingerprint(root, one.path) for one in going if not one.is_absent}
     index = _index(repository, stage, commit)
-    wanted, submodules = _wanted(repository, commit, index, paths)
+    wanted, submodules = _wanted(repository, commit, index, paths, differing)
     put = [path for path in wanted if path not in leaving_out]
     refuse_filters(repository, put, ("smudge", "process"), index=index)
     repository.run("checkout-index", "-z", "--stdin", feed=as_input(put), directory=stage, index=index)
-    _forget(repository, index, put)
+    _forget(repository, index, put, differing)
     remove = same_as_staged(root, stage, put) | remove
     refuse_blocked(root, put, remove)
     return Switch(repository, stage, index, changed, remove, tuple(put), tuple(submodules))
@@ -97,12 +101,9 @@ def _stays(one: PathStatus, may_go: Collection[str] | None) -> bool:
     return one.is_submodule or (one.is_untracked and may_go is not None and one.path not in may_go)
 
 
-def _differing(repository: Repository, commit: str) -> dict[str, bool]:
-    """The paths that HEAD and a commit do not have alike, submodules too, and whether HEAD has them."""
-    head = head_of(repository) or repository.line("hash-object", "-w", "-t", "tree", "--stdin")
-    words = ("diff-tree", "-r", "-z", "--name-status", "--no-renames", "--no-ext-diff", "--no-textconv")
-    parts = [os.fsdecode(part) for part in repository.run(*words, head, commit).split(b"\0")[:-1]]
-    return {path: status != "A" for status, path in zip(parts[::2], parts[1::2], strict=True)}
+def _tree_of_head(repository: Repository) -> str | None:
+    head = head_of(repository)
+    return tree_of(repository, head) if head is not None else None
 
 
 def _index(repository: Repository, stage: Path, commit: str) -> Path:
@@ -118,23 +119,38 @@ def _index(repository: Repository, stage: Path, commit: str) -> Path:
     return index
 
 
-def _forget(repository: Repository, index: Path, put: Collection[str]) -> None:
-    """Let the new index know nothing of the files that were there: by their size, git would call new ones changed."""
-    wanted = {os.fsencode(path) for path in put}
+def _forget(repository: Repository, index: Path, put: Collection[str], differing: Mapping[str, TreeDifference]) -> None:
+    """Let the new index know nothing of the files that were there: by their size, git would call new ones changed.
+
+    It knows nothing of those that differ, whose entries are new.
+    """
+    wanted = {os.fsencode(path) for path in put if path not in differing}
     listed = repository.run("ls-files", "-s", "-z", index=index).split(b"\0") if wanted else []
     anew = [line for line in listed if line.partition(b"\t")[2] in wanted]
     if anew:
         repository.run("update-index", "-z", "--index-info", feed=b"\0".join(anew) + b"\0", index=index)
 
 
-def _wanted(repository: Repository, commit: str, index: Path, paths: set[str]) -> tuple[list[str], list[str]]:
-    """Which of those paths the commit has as files, and which as submodules; sparse rules leave some out."""
-    tagged = [line for line in repository.run("ls-files", "-t", "-z", index=index).split(b"\0") if line]
-    left_out = {os.fsdecode(line[2:]) for line in tagged if line[:1] == b"S"}
-    listed = {os.fsdecode(line[2:]) for line in tagged}
-    files = entries_of(repository, commit)
-    put = [path for path in files if path in paths and path not in left_out]
-    return put, sorted(path for path in paths & listed if path not in files)
+def _wanted(
+    repository: Repository, commit: str, index: Path, paths: set[str], differing: Mapping[str, TreeDifference]
+) -> tuple[list[str], list[str]]:
+    """The paths that the commit has as files, and those that it has as submodules; sparse rules leave some out."""
+    if paths - differing.keys():
+        all_files = files_of(repository, tree_of(repository, commit))
+        modes = {path: one.mode for path in paths if (one := all_files.get(os.fsencode(path))) is not None}
+    else:
+        modes = {path: one.new.mode for path, one in differing.items() if one.new is not None}
+    left_out = _skipped(repository, index)
+    put = sorted(path for path, mode in modes.items() if mode != GITLINK and path not in left_out)
+    return put, sorted(path for path, mode in modes.items() if mode == GITLINK)
+
+
+def _skipped(repository: Repository, index: Path) -> set[str]:
+    """The paths that an index says are not to be there, as sparse rules do."""
+    if not has_unseen_entries(index.read_bytes(), repository.algorithm):
+        return set()
+    tagged = repository.run("ls-files", "-t", "-z", index=index).split(b"\0")
+    return {os.fsdecode(line[2:]) for line in tagged if line[:1] == b"S"}
 
 
 def _refuse_hidden(repository: Repository, paths: set[str]) -> None:

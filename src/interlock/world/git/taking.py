@@ -210,8 +210,7 @@ class TreeTaking(msgspec.Struct):
         changed = {path: one for path, one in listed.items() if one != self._base.get(path) and path not in unusual}
         _refuse_filtered(repository, self._base, changed)
         tree = repository.line("write-tree", index=index)
-        name = f"refs/ralf/trees/{repository.git_directory.parent.name}/taken"
-        repository.run("update-ref", name, tree, environment=OURS)  # so that nobody's `git gc` collects it
+        repository.run("update-ref", f"{repository.own_refs}/taken", tree, environment=OURS)
         as_base = {path: self._base[path] for path in unusual}
         self._tree, self._stored = tree, {path: one for path, one in (listed | as_base).items() if path not in refused}
         self._index = without_stat_data(index.read_bytes(), repository.algorithm)
