@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -469,7 +470,8 @@ class Stage(msgspec.Struct):
             "files": _files(self.bench.root / ".ralph-sessions"),
             "work": {one.name: one.read_text() for one in self.bench.root.iterdir() if one.is_file()},
             "rejected": sorted({*_files(self.bench.state_directory / "rejected").values()} - {b""}),
-            "commits": self.bench.git("log", "--all", "--format=%D %T %s"),
+            "commits": re.sub("ralf/[0-9a-z]+", "ralf/RUN", self.bench.git("log", "--all", "--format=%D %T %s")),
+            "refs": {one.split("/")[2] for one in self.bench.git("for-each-ref", "refs/ralf").splitlines()},
             "is locked": (self.bench.root / ".git" / "index.lock").exists(),
         }
 

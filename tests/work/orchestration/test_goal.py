@@ -266,8 +266,12 @@ def test_the_tests_of_the_project_are_green(project: Path, environment: dict[str
     assert "Ran 5 tests" in done.stderr
 
 
-def test_the_journal_is_in_order_and_nothing_was_committed(project: Path, environment: dict[str, str]) -> None:
+def test_the_journal_is_in_order_and_each_task_is_one_commit(project: Path, environment: dict[str, str]) -> None:
     assert run("journal", "verify", cwd=project, env=environment).code == 0
     git = _git(project, environment)
-    assert git("log", "--format=%s") == "start\n"
+    subjects = [one.partition(":")[0] for one in git("log", "--reverse", "--format=%s").splitlines()]
+    qualified = "subtract multiply divide history service help readme".split()
+    assert subjects == ["start", *(f"task-{one}" for one in qualified)]
+    assert git("status", "--porcelain") == ""
+    assert git("branch", "--format=%(refname:short)").split() == ["main"]
     assert not (project / ".ralf" / "rejected").exists()

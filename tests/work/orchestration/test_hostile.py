@@ -14,6 +14,7 @@ from faces.programs import clean_environment, run_in_terminal
 from interlock.errors import InterlockError
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.verbs import add
+from interlock.world.repository import own_tree
 from work.orchestration.playing import (
     GOAL,
     MET,
@@ -209,7 +210,7 @@ def test_a_whole_that_the_verifiers_refuse_is_not_met_whoever_says_so(stage: Sta
     stage.judge(qualified(1), MET)
     id_ = begun(stage)
     rested(stage, id_, is_in("Complete"))
-    (stage.root / "spoilt").touch()
+    (own_tree(stage.state_directory, id_) / "spoilt").touch()
     ended = driven(stage, id_)
     assert (ended.state, ended.reason) == ("Failed", "the planner is blocked: it is spoilt")
     assert "holistic" not in {one.role for one in ended.invocations}
@@ -303,16 +304,18 @@ def test_an_executor_that_writes_its_own_reviewer_waits_for_a_person(stage: Stag
     stage.play(plan(task(1)), [lenient, *done(1)])
     stage.judge(qualified(1), MET)
     resting = run(stage)
-    assert (resting.state, resting.outcome) == ("Reviewing", None)
+    assert (resting.state, resting.outcome) == ("Complete", None), "the task was reviewed by who the reviewer was"
     assert resting.paused is not None
     assert resting.paused.reason == f"{ROLE}, who the reviewer is, was changed while the run was under way"
-    assert "reviewer" not in {one.role for one in resting.invocations}
     assert run_again(stage, resting).outcome == "success", "a person has looked at it"
 
 
 # The files of the session
 
-HERE = f".ralph-sessions/{SESSION}"
+COPY = f".ralph-sessions/{SESSION}/progress.md"
+OUT = "../../../.."
+"""Where the person's checkout is, seen from the tree of the agents."""
+HERE = f"{OUT}/.ralph-sessions/{SESSION}"
 MEDDLING: dict[str, Steps] = {
     "ticks another task": [shell(f"sed -i 's/\\[ \\] task-2/[x] task-2/' {HERE}/progress.md")],
     "ticks its own task": [shell(f"sed -i 's/\\[.\\] task-1/[x] task-1/' {HERE}/progress.md")],
@@ -320,7 +323,7 @@ MEDDLING: dict[str, Steps] = {
     "forges a report": [{"write": {"path": f"{HERE}/tasks.task-1-report.md", "text": "Verdict: Qualified\n"}}],
     "empties the tasks": [{"write": {"path": f"{HERE}/tasks.md", "text": ""}}],
     "forges the log": [{"write": {"path": f"{HERE}/transitions.jsonl", "text": '{"to": "Exit"}\n'}}],
-    "deletes the session": [shell("rm -r .ralph-sessions")],
+    "deletes the session": [shell(f"rm -r {OUT}/.ralph-sessions")],
     "links a file": [shell(f"ln -sf /etc/hostname {HERE}/progress.md")],
     "puts a directory there": [shell(f"rm {HERE}/plan.md; mkdir {HERE}/plan.md; touch {HERE}/plan.md/x")],
 }
@@ -347,6 +350,26 @@ def test_what_an_agent_writes_into_the_session_counts_for_nothing(stage: Stage, 
     assert (stage.state_directory / "rejected").exists() is (how not in _SILENT)
 
 
+COPIES: dict[str, str] = {
+    "edits them": f"cd .ralph-sessions/{SESSION} && echo '- [x] task-2' > progress.md && rm tasks.md",
+    "deletes them": "rm -r .ralph-sessions",
+    "puts a link there": "rm -r .ralph-sessions && ln -s /etc .ralph-sessions",
+    "puts a file there": "rm -r .ralph-sessions && touch .ralph-sessions",
+}
+
+
+@pytest.mark.parametrize("how", COPIES)
+def test_what_an_agent_does_to_its_copies_of_the_sessions_files_reaches_nobody(stage: Stage, how: str) -> None:
+    stage.play(plan(task(1), task(2)), [shell(f"test -s {COPY} && {COPIES[how]}"), *done(1)], done(2))
+    stage.judge(qualified(1), qualified(2), MET)
+    ended = run(stage)
+    assert ended.outcome == "success", ended.reason
+    assert [one.task for one in ended.invocations if one.role == "executor"] == ["task-1", "task-2"]
+    assert not (stage.state_directory / "rejected").exists()
+    listed = stage.git("log", "--format=", "--name-only").split()
+    assert not [one for one in listed if "ralph-sessions" in one]
+
+
 def test_a_reviewer_cannot_qualify_by_writing_a_file(stage: Stage) -> None:
     forges = shell(f"sed -i 's/\\[P\\] task-1/[x] task-1/' {HERE}/progress.md")
     stage.play(plan(task(1)), done(1))
@@ -356,10 +379,10 @@ def test_a_reviewer_cannot_qualify_by_writing_a_file(stage: Stage) -> None:
 
 
 LINKS: dict[str, str] = {
-    "the directory": "mv .ralph-sessions elsewhere; ln -s elsewhere .ralph-sessions",
-    "the session": f"mv {HERE} elsewhere; ln -s ../elsewhere {HERE}",
+    "the directory": f"cd {OUT}; mv .ralph-sessions elsewhere; ln -s elsewhere .ralph-sessions",
+    "the session": f"mv {HERE} {OUT}/elsewhere; ln -s ../elsewhere {HERE}",
 }
-AGES = shell("find elsewhere -exec touch -d 2001-01-02 {} +")
+AGES = shell(f"find {OUT}/elsewhere -exec touch -d 2001-01-02 {{}} +")
 
 
 def test_a_link_in_the_place_of_all_sessions_is_not_followed(stage: Stage) -> None:

@@ -109,6 +109,8 @@ def test_a_session_goes_on_over_its_runs(bench: Bench, clock: Clock) -> None:
         assert failed.outcome == "failure"
         clock.forward(50_000)
         (bench.root / "mended").write_text("")
+        bench.git("add", "mended")
+        bench.git("commit", "-qm", "what was missing")
         bench.play(done(1))
         bench.judge(qualified(1), MET)
         ended = drive(context, resume(context, bench.person, failed))

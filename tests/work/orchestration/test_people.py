@@ -252,7 +252,7 @@ def test_it_survives_also_the_loss_of_all_files_and_an_agent_that_writes_over_th
     shutil.rmtree(goal.place)
     goal.settle()
     assert {name: goal.text(name) for name in before} == before
-    _dies_at_work(goal, "echo gone > .ralph-sessions/261115-120000/progress.md")
+    _dies_at_work(goal, f"echo gone > {goal.place}/progress.md")
     goal.settle()
     _is_kept(goal)
     assert "gone\n" in goal.kept.values()
@@ -422,12 +422,15 @@ def test_a_link_in_the_place_of_the_directory_is_put_aside_as_well(goal: Goal, t
 
 # Agents
 
-FORGED = f"cd .ralph-sessions/{SESSION} && sed -i 's/\\[ \\] task-4/[C] task-4/; s/\\[\\/\\]/[x]/' progress.md"
+
+def _forged(goal: Goal) -> str:
+    """An edit by a program that has left the tree of the agents."""
+    return f"cd {goal.place} && sed -i 's/\\[ \\] task-4/[C] task-4/; s/\\[\\/\\]/[x]/' progress.md"
 
 
 def test_what_an_agent_writes_into_the_files_is_kept_aside_and_never_read(goal: Goal) -> None:
-    goal.bench.play([shell(FORGED), *done(2)])
-    goal.bench.judge([shell(FORGED), *qualified(2)])
+    goal.bench.play([shell(_forged(goal)), *done(2)])
+    goal.bench.judge([shell(_forged(goal)), *qualified(2)])
     run = goal.go(lambda run: is_between(run) and str(run.plan.tasks[1].mark) == "x")
     assert goal.marks() == {"task-1": "x", "task-2": "x", "task-3": " ", "task-4": " "}, run.reason
     assert list(goal.kept) == [f"{SESSION}-progress.md-1", f"{SESSION}-progress.md-2"]
@@ -437,7 +440,7 @@ def test_what_an_agent_writes_into_the_files_is_kept_aside_and_never_read(goal: 
 
 
 def test_what_our_verifiers_run_is_not_taken_for_a_person_either(goal: Goal) -> None:
-    goal.bench.settings["verify.commands"] = (f'sh -c "{FORGED}; false"',)
+    goal.bench.settings["verify.commands"] = (f'sh -c "{_forged(goal)}; false"',)
     goal.bench.play(done(2))
     goal.go(lambda run: len(run.reports.get("task-2", ())) == 1 and is_between(run))
     assert goal.marks()["task-4"] == " "
@@ -445,7 +448,7 @@ def test_what_our_verifiers_run_is_not_taken_for_a_person_either(goal: Goal) -> 
 
 
 def test_nor_is_it_where_the_driver_dies_while_they_run(goal: Goal) -> None:
-    goal.bench.settings["verify.commands"] = (f'sh -c "{FORGED}"', "true")
+    goal.bench.settings["verify.commands"] = (f'sh -c "{_forged(goal)}"', "true")
     goal.bench.play(done(2))
     goal.go(lambda run: run.state == "Reviewing")
 
@@ -478,7 +481,7 @@ def _dies_at_work(goal: Goal, command: str) -> None:
 
 
 def test_what_an_agent_wrote_before_it_died_with_its_driver_is_kept_aside(goal: Goal) -> None:
-    _dies_at_work(goal, FORGED)
+    _dies_at_work(goal, _forged(goal))
     goal.settle()
     assert goal.marks()["task-4"] == " "
     assert [one for one in goal.kept.values() if "[C] task-4" in one]

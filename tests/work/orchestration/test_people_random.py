@@ -56,7 +56,7 @@ _tokens = itertools.count(1)
 def planned(tmp_path_factory: pytest.TempPathFactory) -> Goal:
     bench = Bench.made(tmp_path_factory.mktemp("random") / "repository")
     (bench.state_directory / "agent.py").write_text(AGENT.replace("TASKS", json.dumps(TASKS)))
-    bench.settings["agent.command"] = f"{sys.executable} -I -S .ralf/agent.py"
+    bench.settings["agent.command"] = f"{sys.executable} -I -S {bench.state_directory}/agent.py"
     goal = Goal.begun(bench, dict.fromkeys(ROLES, "command"))
     assert is_between(goal.go(is_between))
     return goal

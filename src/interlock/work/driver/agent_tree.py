@@ -164,15 +164,19 @@ class AgentTree(msgspec.Struct, frozen=True):
         *,
         looking: Looking | None = None,
         paths: Sequence[str] | None = None,
+        tree: str | None = None,
     ) -> str | None:
         """Commit the files, or some paths of them, on the branch; what the agent committed is kept beside first.
 
-        `repository` is that of the files. None if there is nothing to commit.
+        With a `tree`, exactly that is committed, whatever the files are. `repository` is that of the files. None if
+        there is nothing to commit.
         """
         self.keep_commits(keep, repository)
         git = self.context.git
         author = git.identity(repository)
-        return git.commit(repository, message, author=author, branch=self.branch, looking=looking, paths=paths)
+        return git.commit(
+            repository, message, author=author, branch=self.branch, looking=looking, paths=paths, tree=tree
+        )
 
     def committed(self, repository: Repository, trailer: str) -> str | None:
         """The commit with a trailer that an earlier try made; the agent's repository has it checked out then."""

@@ -65,6 +65,7 @@ class Git(Protocol):
         paths: Sequence[str] | None = None,
         looking: Looking | None = None,
         branch: str | None = None,
+        tree: str | None = None,
     ) -> str | None: ...
     def commit_approved(self, root: Path, branch: str, base: str, tree: str, message: str, keep: str) -> str: ...
     def contents(

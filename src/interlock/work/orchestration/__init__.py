@@ -18,6 +18,7 @@
     beginning        begin a run: for a goal, after another one, on a directory that was found
     loop             drive a run
       steps            the step of each state; `proving` asks our own verifiers
+      agent_place      the tree of its agents, and what is committed of it
       driver_step      a run in one state, and how a role is asked
       run_cache        what is kept from one step to the next
     verbs            what people do with a run: begin it, add to it, stop it, resume it

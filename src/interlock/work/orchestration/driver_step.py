@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.budget import has_room
 from interlock.work.driver.agent_failures import clock, prose
@@ -24,7 +25,7 @@ from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.roles import RoleFile, role_file
 from interlock.work.orchestration.rules import Context
 from interlock.work.orchestration.run_cache import RunCache
-from interlock.work.orchestration.store import DIRECTORY, Restored
+from interlock.work.orchestration.store import DIRECTORY, Restored, SessionFiles
 from interlock.work.orchestration.values import TaskReport
 from interlock.world.agents.happenings import FailureKind
 from interlock.world.agents.result import NO_ATTEMPTS, Ending, Result
@@ -87,6 +88,12 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
         run = self.run
         return self.context.state_directory / "runs" / f"orchestrate-{run.id[-8:]}" / f"{run.version:05d}-{what}.log"
 
+    def take_commits(self) -> None:
+        """Let the work continue on what the person committed to their branch since."""
+        target = self.cache.target
+        if target is not None and target.take_commits(self.cache.repository):
+            self.cache.git.shut()
+
     # The files
 
     def project(self, *, is_whole: bool = True) -> None:
@@ -103,6 +110,16 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
             run, wanted, lambda one: tell(one.message if _name(one) in known else _anew(one)), is_whole=is_whole
         )
 
+    def _show_files(self) -> None:
+        """Copy the files for the agents, if they work elsewhere; what an agent writes into a copy is lost."""
+        if self.cache.home != self.context.root:
+            copies = SessionFiles(self.context.ports, self.context.root, self.context.state_directory)
+            wanted = self.cache.files.wanted(self.run, self.cache.log)
+            try:
+                copies.project(self.run.session, wanted, lambda sha256: True, lambda one: None)
+            except InterlockError as error:  # the prompts say what is needed
+                self.context.report(f"the agent gets no copies of the session's files: {error.message}")
+
     # Asking
 
     def ask(self, role: Role, given: Input, known: Knowledge) -> RoleAnswer | None:
@@ -118,6 +135,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
             raise agent.error(role.called)
         mode = "" if known.task is not None else str(given.mode or "")
         asked = {"role": str(role), "mode": mode, "task": run.task, "attempt": self.attempt, "agent": agent.title}
+        self._show_files()
         request = AgentRequest(
             agent=agent,
             role=str(role.performer),
@@ -164,7 +182,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
 
     def _role(self, role: Role) -> RoleFile | None:
         """Who it is; where somebody changed that meanwhile, the run rests until a person goes on with it."""
-        folder, where = self.context.ports.folder(self.context.root), self.context.settings.text("orchestrate.roles")
+        folder, where = self.context.ports.folder(self.cache.home), self.context.settings.text("orchestrate.roles")
         file = role_file(role, folder, where)
         if file.sha256 == self.run.files.get(role.performer, file.sha256):
             return file

@@ -15,6 +15,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_driver_lease
 from interlock.work.driver.step import noted
 from interlock.work.driver.system import NoEvent, StepFunction, StepResult, interrupt_events
+from interlock.work.orchestration.agent_place import commit_verified, end_tree, placed
 from interlock.work.orchestration.beginning import begin, beside_notes
 from interlock.work.orchestration.changes import Unticked, applied
 from interlock.work.orchestration.driver_step import RunStep
@@ -23,6 +24,7 @@ from interlock.work.orchestration.projected_files import FileEdits
 from interlock.work.orchestration.proving import require_ready
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
+from interlock.work.orchestration.replay import run_of
 from interlock.work.orchestration.run_cache import RunCache, opened
 from interlock.work.orchestration.steps import STEPS
 from interlock.work.orchestration.values import OPEN_MARKS
@@ -36,8 +38,9 @@ def drive(context: DriverContext, id_: str) -> Run:
     """Drive a run until it ends or is stopped. Calling it again continues."""
     journal = context.journal
     with hold_driver_lease(context, MACHINE, id_) as held:
-        cache = opened(held.context, id_, journal.machine_of(journal.instance(id_)))
-        return driver.drive(_RunSystem(held.context, cache), held.context, held.lease, held.check).run
+        inside, target = placed(held.context, run_of(journal.history(id_)), held.lease)
+        cache = opened(inside, id_, journal.machine_of(journal.instance(id_)), context.root, target)
+        return driver.drive(_RunSystem(inside, cache), inside, held.lease, held.check).run
 
 
 class _RunSystem(msgspec.Struct):
@@ -62,6 +65,7 @@ class _RunSystem(msgspec.Struct):
 
     def settle(self, step: RunStep) -> bool:
         is_first, self._is_first = self._is_first, False
+        commit_verified(step)
         return _settle(step, is_first)
 
     def pause(self, step: RunStep) -> Sequence[Event]:
@@ -81,6 +85,9 @@ class _RunSystem(msgspec.Struct):
             step.context.report(step.run.copied())
         if step.run.left or (step.run.found and step.run.projected):
             step.note("written")
+        if self.cache.target is not None and step.run.outcome == "success":
+            self.cache.git.shut()
+            end_tree(self.cache.target, step.run)
 
     def close(self) -> None:
         self.cache.git.shut()

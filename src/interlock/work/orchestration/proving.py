@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
@@ -62,7 +63,7 @@ def verified(step: RunStep) -> Receipt | None:
         return known
     if run.parent is None:
         require_verifiers(verifiers_of(plan), (), "verify.commands")
-    request = _request(step, plan)
+    request = replace(_request(step, plan), tree=step.cache.tree)
     step.cache.git.shut()
     step.note("verifying")
     verification = context.ports.verification
@@ -80,7 +81,7 @@ def verified(step: RunStep) -> Receipt | None:
 def _request(step: RunStep, plan: VerificationPlan) -> Request:
     context, run = step.context, step.run
     return Request(
-        root=context.root,
+        root=step.cache.home,
         spec="",
         baseline=run.base,
         criteria=(_Verifiers(),),

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from interlock.work.driver.record import DriverRecord, PaidRun
+from interlock.work.driver.record import Beginning, DriverRecord, PaidRun
 from interlock.work.orchestration.values import CLOSED_MARKS, OPEN_MARKS, Cycle, Mark, Plan, Task, TaskReport
 
-__all__ = ["ActiveRole", "AtWork", "Invocation", "Run"]
+__all__ = ["ActiveRole", "AtWork", "Invocation", "Proven", "Run"]
 
 
 class AtWork(msgspec.Struct, frozen=True):
@@ -36,6 +36,16 @@ class Invocation(PaidRun, frozen=True, kw_only=True):
     attempt: int
 
 
+class Proven(msgspec.Struct, frozen=True):
+    """A tree that our verifiers and a reviewer have passed, and that is to be committed."""
+
+    tree: str
+    subject: str
+    """The first line of the commit's message."""
+    version: int
+    """The entry that says so."""
+
+
 class Run(DriverRecord):
     """A run as its entries tell it."""
 
@@ -56,6 +66,12 @@ class Run(DriverRecord):
     """The roles whose agents a person named, whatever their files and the settings say."""
     base: str = ""
     """The commit that the work began on."""
+    beginning: Beginning | None = None
+    """None in a run of a thread, and in one of an earlier version, which worked in the person's checkout."""
+    tree: str = ""
+    """The name of its agents' tree: the id of the first run that worked in it."""
+    proven: Proven | None = None
+    """What is to be committed next."""
     plan: Plan = msgspec.field(default_factory=lambda: Plan(""))
     cycles: list[Cycle] = msgspec.field(default_factory=list)
     reports: dict[str, list[TaskReport]] = msgspec.field(default_factory=dict)

@@ -14,14 +14,16 @@ from interlock.machine import ActorKind
 from interlock.machine.model import NOTED, SUPERSEDED
 from interlock.machine.states import shipped_state
 from interlock.work.driver.fold import fold
-from interlock.work.driver.record import begin_run, end_run, take_note
+from interlock.work.driver.record import Beginning, begin_run, end_run, take_note
 from interlock.work.orchestration.changes import Answered, Change, Replanned, applied
 from interlock.work.orchestration.order import PLANNING
-from interlock.work.orchestration.record import ActiveRole, Invocation, Run
+from interlock.work.orchestration.record import ActiveRole, Invocation, Proven, Run
 from interlock.work.orchestration.values import Cycle, Mark, Part1, Part2, Plan, QuestionStatus, Task, TaskReport
 
 __all__ = ["change", "run_of", "take"]
 
+_SUBJECT = 100
+"""The most characters of the first line of a commit's message."""
 Data = dict[str, Any]
 Tell = Callable[[Run, Entry, Data], None]
 
@@ -164,12 +166,24 @@ def _reviewed(run: Run, entry: Entry, data: Data) -> None:
         why = data["part2"].get("feedback") or data["part2"].get("reasoning", "")
         run.verdict = f"{id_}: {verdict}. {why}".strip()
     if verdict == "Qualified":
+        known = run.find(id_)
+        _prove(run, entry, f"{id_}: {known.description if known is not None else ''}")
         _mark(run, id_, mark=Mark.DONE)
         run.task = None
     elif entry.to_state == "Failed":
         _mark(run, id_, mark=Mark.FAILED)
     elif entry.to_state == "Executing":
         _again(run, id_)
+
+
+def _goal_met(run: Run, entry: Entry, data: Data) -> None:
+    _prove(run, entry, run.goal)
+
+
+def _prove(run: Run, entry: Entry, subject: str) -> None:
+    """Note the tree of the receipt as the one to be committed; a run that a thread drives commits nothing."""
+    if run.beginning is not None and run.receipt is not None:
+        run.proven = Proven(str(run.receipt["tree"]), " ".join(subject.split())[:_SUBJECT].rstrip(" :"), entry.version)
 
 
 def _discovered(run: Run, entry: Entry, data: Data) -> None:
@@ -208,11 +222,20 @@ _MOVES: Mapping[str, Tell] = {
     "requirements_discovered": _needed,
     "requirements_added": _wished,
     "holistic_check_failed": _needed,
+    "holistic_check_passed": _goal_met,
     "network_failed": _unreached,
 }
 
 
 # What was noted
+
+
+def _placed(run: Run, entry: Entry, data: Data) -> None:
+    run.beginning, run.tree = Beginning(data["branch"], data["commit"]), data["tree"]
+
+
+def _committed(run: Run, entry: Entry, data: Data) -> None:
+    run.proven = None
 
 
 def _tasks(run: Run, entry: Entry, data: Data) -> None:
@@ -328,6 +351,8 @@ def _carried_more(run: Run, entry: Entry, data: Data) -> None:
 
 
 _NOTES: Mapping[str, Tell] = {
+    "placed": _placed,
+    "committed": _committed,
     "carried": _carried,
     "carried_more": _carried_more,
     "tasks": _tasks,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.fold import Fold
 from interlock.work.driver.open_repository import OpenRepository
+from interlock.work.driver.target_branch import TargetBranch
 from interlock.work.orchestration.projected_files import ProjectedFiles
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import run_of, take
@@ -26,6 +28,11 @@ class RunCache(msgspec.Struct):
     """A run with its files, as they are known so far."""
 
     context: Final[DriverContext]
+    """Its root is the tree of the agents."""
+    home: Final[Path]
+    """The work tree with the session's files."""
+    target: Final[TargetBranch | None]
+    """The person's branch that the work goes to; None if a thread drives the run."""
     files: Final[ProjectedFiles]
     fold: Final[Fold[Run]]
     moves: Final[_Moves]
@@ -63,13 +70,16 @@ def _is_projection(entry: Entry) -> bool:
     return entry.event == NOTED and entry.decoded_evidence().data.get("type") == "projected"
 
 
-def opened(context: DriverContext, id_: str, machine: Machine) -> RunCache:
-    """The cache of a driver that begins or continues a run."""
+def opened(
+    context: DriverContext, id_: str, machine: Machine, home: Path | None = None, target: TargetBranch | None = None
+) -> RunCache:
+    """The cache of a driver that begins or continues a run; its session's files are in `home`, or in the root."""
+    home = home or context.root
     moves = _Moves(machine)
     fold = Fold(id_, moves.reset, moves.take)
     run = fold.read(context.journal)
-    files = ProjectedFiles(SessionFiles(context.ports, context.root, context.state_directory), run.session)
-    return RunCache(context, files, fold, moves, _log_before(context.journal, run))
+    files = ProjectedFiles(SessionFiles(context.ports, home, context.state_directory), run.session)
+    return RunCache(context, home, target, files, fold, moves, _log_before(context.journal, run))
 
 
 class _Moves(msgspec.Struct):

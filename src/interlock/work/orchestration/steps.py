@@ -184,6 +184,7 @@ def _select(step: RunStep) -> StepResult:
         return [step.selects("review_pending", pending.id)]
     following = next_task(tasks)
     if following is not None:
+        step.take_commits()
         tree = {} if following.id in run.before else {"tree": step.cache.tree}
         return [step.selects("task_selected", following.id, **tree)]
     waits = waiting(tasks)

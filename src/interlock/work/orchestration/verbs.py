@@ -14,6 +14,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.driver.readiness import driven_by, refuse_on_a_threads_branch
 from interlock.work.driver.record import PAUSED, is_pause
 from interlock.work.gates.presence import Person, must_be_person
+from interlock.work.orchestration.agent_place import require_branch
 from interlock.work.orchestration.beginning import (
     begin,
     found_on_disk,
@@ -47,6 +48,7 @@ def begin_goal(context: DriverContext, goal: str, roles: Mapping[str, str]) -> s
     """A run for a goal; one at a time in a work tree."""
     goal = worded(goal, "A goal", 'Such as `ralph orchestrate "Greet people in French"`.')
     refuse_on_a_threads_branch(context)
+    require_branch(context)
     for name in set(roles.values()):
         context.agent(name)
     return begin(context, goal, session_name(context), roles)
@@ -173,6 +175,7 @@ def _resumed(context: DriverContext, person: Actor, roles: Mapping[str, str], **
 def resume_directory(context: DriverContext, session: str, roles: Mapping[str, str]) -> str | None:
     """Begin a run on a directory without a known run; None if there is no such directory."""
     refuse_on_a_threads_branch(context)
+    require_branch(context)
     found = found_on_disk(context, session)
     return begin(context, found.goal, session, roles, carries=found) if found is not None else None
 

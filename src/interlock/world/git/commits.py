@@ -13,7 +13,7 @@ from interlock.errors import InterlockError
 from interlock.world.git.checkouts import merge_trees
 from interlock.world.git.locks import end_dead_locks, locked
 from interlock.world.git.looking import BEGAN, Looking
-from interlock.world.git.objects import tree_of
+from interlock.world.git.objects import the_tree, tree_of
 from interlock.world.git.own_trees import protected, show_made
 from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import PathStatus, branch_of, head_of, operation_of, statuses
@@ -70,9 +70,12 @@ def commit(
     paths: Sequence[str] | None = None,
     looking: Looking | None = None,
     branch: str | None = None,
+    tree: str | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> str | None:
     """Commit everything, or what is at and below the given paths, on the branch checked out; gives the hash.
+
+    With a `tree`, exactly that is committed, and no file is looked at.
 
     None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), another branch than the one that
     is named (`git_failed`), and while a merge or the like is under way (`git_conflict`). Hooks do not run. The branch
@@ -81,40 +84,65 @@ def commit(
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
         before = repository.users_index.read_bytes() if repository.users_index.exists() else b""
-        everything = statuses(repository)
+        everything = statuses(repository) if tree is None else []
         branch = _branch_to_commit_on(repository, everything, branch)
         head = head_of(repository)
-        is_wanted = below(paths or ())
-        changed = [one for one in everything if paths is None or is_wanted(one.path)]
-        if not changed:
-            return None
-        take_up(repository, changed)
-        if paths is None:  # all objects but those of HEAD were written just now, and need not be looked for
-            is_new = all(one.in_index in ".?" for one in everything)
-            tree = repository.line("write-tree", *(["--missing-ok"] if is_new else []))
-        else:
-            tree = _tree_of(repository, head, changed)
-        if tree == (tree_of(repository, head) if head else _empty_tree(repository)):
+        new = _tree_of_files(repository, head, everything, paths) if tree is None else _laid_out(repository, tree)
+        if new == (tree_of(repository, head) if head else _empty_tree(repository)):
             return None
         if repository.is_own:
-            _refuse_moved(repository, branch, head, tree)
-        made = commit_tree(repository, tree, head, message, author)
+            _refuse_moved(repository, branch, head, new)
+        made = commit_tree(repository, new, head, message, author)
         lock.write(repository.index, made)
-        about = f"commit: {message.splitlines()[0][:100] if message.strip() else ''}"
-        for place in (repository.common / "logs" / "refs", repository.git_directory / "logs"):
-            place.mkdir(parents=True, exist_ok=True)  # git makes them with the first commit
-        moves = [(f"refs/heads/{branch}", made, head or "0" * len(made))]
-        if repository.is_own:
-            moves += [(f"{repository.own_refs}/base", made, "")]
-            moves += [(f"{repository.own_refs}/{BEGAN}", looking.tree, "")] if looking and looking.tree else []
-        feed = "".join(f"update {ref}\0{new}\0{old}\0" for ref, new, old in moves)
-        repository.run("update-ref", "-m", about, "-z", "--stdin", feed=os.fsencode(feed), environment=_names(author))
+        began = looking.tree if looking is not None else tree
+        _move_branch(repository, branch, head, made, message, author, began)
         lock.install()
         if repository.is_own:
             show_made(repository, made)
         if looking is not None and paths is None:
             looking.carry_over(before, repository.index.read_bytes())
         return made
+
+
+def _tree_of_files(
+    repository: Repository, head: str | None, everything: Sequence[PathStatus], paths: Sequence[str] | None
+) -> str:
+    """The tree of the files as they are, or of HEAD with only some paths as they are; the private index has all."""
+    is_wanted = below(paths or ())
+    changed = [one for one in everything if paths is None or is_wanted(one.path)]
+    take_up(repository, changed)
+    if paths is not None:
+        return _tree_of(repository, head, changed)
+    is_new = all(one.in_index in ".?" for one in everything)  # all objects but those of HEAD were written just now
+    return repository.line("write-tree", *(["--missing-ok"] if is_new else []))
+
+
+def _laid_out(repository: Repository, tree: str) -> str:
+    """Make the private index that of a tree."""
+    repository.index.unlink(missing_ok=True)
+    repository.run("read-tree", "-m", the_tree(repository, tree), index=repository.index)
+    return tree
+
+
+def _move_branch(
+    repository: Repository,
+    branch: str,
+    head: str | None,
+    made: str,
+    message: str,
+    author: Identity,
+    began: str | None,
+) -> None:
+    """Move the branch to a commit, and in an agent's tree what protects its objects, all at once."""
+    about = f"commit: {message.splitlines()[0][:100] if message.strip() else ''}"
+    for place in (repository.common / "logs" / "refs", repository.git_directory / "logs"):
+        place.mkdir(parents=True, exist_ok=True)  # git makes them with the first commit
+    moves = [(f"refs/heads/{branch}", made, head or "0" * len(made))]
+    if repository.is_own:
+        moves += [(f"{repository.own_refs}/base", made, "")]
+        moves += [(f"{repository.own_refs}/{BEGAN}", began, "")] if began else []
+    feed = os.fsencode("".join(f"update {ref}\0{new}\0{old}\0" for ref, new, old in moves))
+    repository.run("update-ref", "-m", about, "-z", "--stdin", feed=feed, environment=_names(author))
 
 
 def find_commit(root: GitRoot, trailer: str, *, most: int = 200) -> str | None:
