@@ -90,17 +90,10 @@ def test_the_person_works_on_in_the_same_repository(bench: Bench) -> None:
     bench.git("fsck", "--no-dangling")
 
 
-# The agent's repository
+# The agent's repository; what poisons it has a file of its own, `test_poisons.py`
 
 
 TRICKS = {
-    "index": "echo evil > x; git add x; git update-index --cacheinfo 100644,$(git rev-parse :x),greeting.txt; rm x",
-    "assumed": "git update-index --assume-unchanged README; echo evil > greeting.bak; rm greeting.bak",
-    "exclude": "echo greeting.txt >> .git/info/exclude",
-    "attributes": "echo '*.txt filter=evil' >> .git/info/attributes; git config filter.evil.clean 'echo evil'",
-    "replaced": "git replace -f HEAD $(git commit-tree -m evil HEAD^{tree})",
-    "core.worktree": "git config core.worktree /",
-    "moved": "git branch evil; git symbolic-ref HEAD refs/heads/evil; git branch -D $(git branch --list 'ralf/*')",
     "gone": "rm -rf .git",
     "main": 'rm -rf .git; echo "gitdir: $RALPH_ROOT/.git" > .git',
     "link": "rm -rf .git; ln -s $RALPH_ROOT/.git .git",
