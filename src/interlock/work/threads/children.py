@@ -42,7 +42,7 @@ def run_child(step: ThreadStep) -> StepResult:
     """Drive the thread's child as far as it goes, and say what that means for the thread."""
     wrong = misplaced(step)
     if wrong is not None:
-        return step.event("driver_failed", wrong)
+        return wrong
     over = overdrawn(step)
     if over is not None:
         return step.event("budget_exhausted", over)

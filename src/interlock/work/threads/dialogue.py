@@ -74,7 +74,7 @@ def polish(context: DriverContext, id_: str, wanted: str) -> None:
 def _polish(step: ThreadStep, wanted: str) -> None:
     wrong = misplaced(step)
     if wrong is not None:
-        raise Refusal("wrong_branch", f"Nothing is polished: {wrong}.", "Mend that first.")
+        raise Refusal("wrong_branch", f"Nothing is polished: {wrong.reason}.", "Mend that first.")
     agent = step.context.agent(step.config.agents[0])
     step.tree.get_ready()
     log = step.runs / f"polish-{step.thread.version}.log"

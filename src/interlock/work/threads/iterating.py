@@ -32,7 +32,7 @@ def iterate(step: ThreadStep) -> StepResult:
         keep_iteration(step)  # its driver may have died before it did
     wrong = misplaced(step)
     if wrong is not None:
-        return step.event("driver_failed", wrong)
+        return wrong
     if step.thread.ran is not None:
         return _concluded(step, step.thread.ran)
     over = overdrawn(step)
@@ -57,15 +57,15 @@ def iterate(step: ThreadStep) -> StepResult:
 
 def claim_again(step: ThreadStep) -> Event:
     """Claim what was claimed before, because its verification was stopped; the files must still be the thread's."""
-    wrong = misplaced(step)
-    return step.event("driver_failed", wrong) if wrong is not None else step.event("claims_done")
+    return misplaced(step) or step.event("claims_done")
 
 
-def misplaced(step: ThreadStep) -> str | None:
-    """Why the loop must not go on here: the repository's settings were changed."""
+def misplaced(step: ThreadStep) -> Event | None:
+    """The end of the loop if the repository's settings were changed; a person who goes on accepts them as they are."""
     then, now = step.thread.guarded, step.context.git.fingerprint_of_settings(step.context.root)
     if then != now and then.startswith(FINGERPRINT_VERSION):
-        return "the settings, hooks or attributes in .git were changed while the loop ran; look at them, then go on"
+        reason = "the settings, hooks or attributes in .git were changed while the loop ran"
+        return step.event("driver_failed", f"{reason}; look at them, then go on", guarded=now)
     return None
 
 

@@ -144,7 +144,9 @@ class Thread(DriverRecord):
     """Where it works, from Preflight on: the repository's own work tree, or one of its own."""
     before_reset: LeftPlace | None = None
     guarded: str = ""
-    """The hash of the repository's settings and hooks at Preflight."""
+    """The hash of the repository's settings and hooks at Preflight, or as a person accepted them since."""
+    changed_settings: str = ""
+    """The same as they were when the loop stopped because of them: a person who goes on accepts exactly these."""
     run: str | None = None
     runs: int = 0
     run_started: str | None = None

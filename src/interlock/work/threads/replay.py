@@ -183,7 +183,12 @@ def _sent_back(thread: Thread, entry: Entry, data: Data) -> None:
 
 
 def _assisted(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.guarded = thread.changed_settings or thread.guarded
     _feed_back(thread, f"A person has edited the files, to help: {entry.reason or 'look at what changed'}")
+
+
+def _failed(thread: Thread, entry: Entry, data: Data) -> None:
+    thread.changed_settings = str(data.get("guarded", ""))
 
 
 def _prepared(thread: Thread, entry: Entry, data: Data) -> None:
@@ -206,6 +211,7 @@ _MOVES: Mapping[str, Tell] = {
     "iteration_finished": _finished,
     "reject": _sent_back,
     "assist": _assisted,
+    "driver_failed": _failed,
     "prepare": _prepared,
     EFFECT_SETTLED: _settled,
 }
