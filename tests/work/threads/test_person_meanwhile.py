@@ -129,3 +129,84 @@ def test_who_goes_on_accepts_the_settings_that_stopped_the_loop_and_no_later_one
     again = bench.act(id_, "assist", reason="that was me")
     assert (again.state, "in .git were changed" in (again.reason or "")) == ("Stuck", True)
     assert bench.act(id_, "assist", reason="so was that").state == "PendingReview"
+
+
+# The person's checkout is brought along, and they act in it
+
+LATER: Steps = [shell("echo later > later.txt; echo agents >> README"), {"say": NOW}, {"finish": True}]
+CLAIM: Steps = [{"promise": "COMPLETE"}, {"finish": True}]
+ALONG = WORK | {"shared.txt": "one\n", "later.txt": "later\n", "README": "a project\nagents\n"}
+SWITCHED = {
+    "switches": ("git switch -q feature", ALONG),
+    "detaches HEAD": ("git switch -q --detach HEAD~1", ALONG),
+    "renames the branch": ("git branch -qm mine", ALONG),
+    "stops in a rebase": ("echo x > shared.txt; git commit -qam x; git stash -qu; ! git rebase -q feature", ALONG),
+}
+EDITED = {
+    "commits": ("git add -A; git commit -qm mine", ALONG),
+    "edits": ("echo mine > mine.txt; echo two > shared.txt", ALONG | {"mine.txt": "mine\n", "shared.txt": "two\n"}),
+    "amends": ("git commit -q --amend -m other", ALONG),
+    "rebases": ("git stash -qu; git rebase -q side; git stash pop -q", ALONG | {"side.txt": "side\n"}),
+    "collects": ("git gc -q --prune=now", ALONG),
+}
+UNFINISHED = {
+    "merge": "echo x > shared.txt; git commit -qam x; ! git merge -q feature",
+    "cherry-pick": "echo x > shared.txt; git commit -qam x; ! git cherry-pick feature",
+    "stash": "echo x > shared.txt; git stash -q; echo y > shared.txt; git commit -qam y; ! git stash pop -q",
+}
+
+
+def _along(directory: Path, script: str) -> tuple[Bench, str, list[object]]:
+    """A thread that brings the checkout along; the person acts in its second iteration, with the first in the files."""
+    bench, seen = _bench(directory, "checkout"), list[object]()
+    bench.play([shell("echo hello > greeting.txt"), {"finish": True}], LATER, CLAIM)
+    _acts(bench, script, seen)
+    return bench, bench.new(mode="quick"), seen
+
+
+@pytest.mark.parametrize("name", SWITCHED)
+def test_a_checkout_that_left_the_branch_is_let_alone(tmp_path: Path, name: str) -> None:
+    script, expected = SWITCHED[name]
+    bench, id_, seen = _along(tmp_path, script)
+    done = bench.act(id_, "finalize", "approve", "commit")
+    assert _persons(bench) == seen[1]
+    assert _committed(bench, done) == expected
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_what_a_person_does_on_the_branch_goes_into_the_work(tmp_path: Path, name: str) -> None:
+    script, expected = EDITED[name]
+    bench, id_, _ = _along(tmp_path, script)
+    done = bench.act(id_, "finalize", "approve", "commit")
+    assert _committed(bench, done) == expected
+    assert bench.git("status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_a_conflict_in_the_checkout_stays_out_of_the_work_until_the_person_has_solved_it(
+    tmp_path: Path, name: str
+) -> None:
+    bench, id_, seen = _along(tmp_path, UNFINISHED[name])
+    reviewed = bench.act(id_, "finalize")
+    assert (reviewed.state, reviewed.receipt is not None) == ("PendingReview", True)
+    assert _persons(bench) == seen[1]
+    assert any("are not brought together" in one for one in map(str, bench.told))
+    refused = bench.act(id_, "approve", "commit")
+    assert (refused.state, refused.commit) == ("ReadyToCommit", None)
+    assert _persons(bench) == seen[1], "no branch is moved under a merge"
+    (bench.root / "shared.txt").write_text("solved\n")
+    bench.git("add", "shared.txt")
+    bench.git("commit", "-qm", "solved")
+    assert bench.drive(id_).state == "PendingReview", "the files are others than those that were approved"
+    done = bench.act(id_, "reverify", "approve", "commit")
+    assert _committed(bench, done) == ALONG | {"shared.txt": "solved\n"}
+    assert bench.git("status", "--porcelain") == ""
+
+
+def test_what_an_agent_wrote_and_a_person_wrote_otherwise_is_kept(tmp_path: Path) -> None:
+    bench, id_, _ = _along(tmp_path, "echo mine > README")
+    bench.play([shell("echo hello > greeting.txt"), {"finish": True}], LATER, CLAIM)
+    done = bench.act(id_, "finalize", "approve", "commit")
+    assert _committed(bench, done)["README"] == "mine\n"
+    kept = bench.git("log", "--format=%H", f"refs/ralf/agents/{id_}").splitlines()
+    assert "a project\nagents" in [bench.git("show", f"{one}:README") for one in kept]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from exhaustive import examples
 from interlock.errors import InterlockError
-from interlock.world.git import keep_tree, merge_trees, put_tree, tree_hash, tree_under
+from interlock.world.git import keep_tree, merge_trees, put_tree, tree_hash, tree_of_checkout, tree_under
 from world.git.own import OwnTree, listed, made_own, taken
 from world.git.repositories import git, index_of, made, picture, write
 
@@ -359,6 +360,56 @@ def test_every_merge_has_all_of_the_persons_and_what_of_the_agents_does_not_cont
     holds()
 
 
+# The tree of a checkout
+
+
+def test_the_tree_of_a_checkout_is_that_of_its_branch_alone(own: OwnTree) -> None:
+    write(own.root, {"a.txt": "mine\n", "new": "1"})
+    before = index_of(own.root)
+    assert tree_of_checkout(own.root, "main") == tree_hash(own.root)
+    assert tree_of_checkout(own.root, "other") is None
+    git("switch", "-q", "--detach", cwd=own.root)
+    assert tree_of_checkout(own.root, "main") is None
+    assert index_of(own.root) == before
+    assert [one.name for one in (own.root / ".git").glob("index*")] == ["index"]
+
+
+def test_a_checkout_that_another_git_writes_to_has_no_tree(own: OwnTree) -> None:
+    """Git holds the index while it switches, and half of the files are those of another branch."""
+    (own.root / ".git" / "index.lock").touch()
+    waited: list[float] = []
+    assert _code(lambda: tree_of_checkout(own.root, "main", sleep=waited.append)) == "git_failed"
+    assert waited
+
+
+def test_a_branch_that_is_switched_while_its_tree_is_made_gives_none(
+    own: OwnTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git moves HEAD after it has let go of the index: here as soon as the tree is written."""
+    git("branch", "other", cwd=own.root)
+    program = tmp_path / "bin" / "git"
+    real = shutil.which("git")
+    switch = f'case "$1" in write-tree) echo "ref: refs/heads/other" > "{own.root}/.git/HEAD";; esac'
+    write(tmp_path, {"bin/git": f'#!/bin/sh\n{switch}\nexec {real} "$@"\n'})
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    assert tree_of_checkout(own.root, "main") is None
+
+
+@pytest.mark.parametrize("how", ["merge", "stash"])
+def test_a_checkout_with_a_conflict_has_no_tree(own: OwnTree, how: str) -> None:
+    write(own.root, {"a.txt": "stashed\n"})
+    git("stash", "-q", cwd=own.root)
+    write(own.root, {"a.txt": "committed\n"})
+    git("commit", "-qam", "mine", cwd=own.root)
+    with suppress(AssertionError):  # git says that there is a conflict
+        git(*(("merge", "-q", "stash@{0}") if how == "merge" else ("stash", "pop", "-q")), cwd=own.root)
+    before = _files(own.root)
+    assert b"<<<<<<<" in before["a.txt"][1]
+    assert _code(lambda: tree_of_checkout(own.root, "main")) == "git_conflict"
+    assert _files(own.root) == before
+
+
 # A tree that is kept
 
 
@@ -372,6 +423,15 @@ def test_a_tree_is_kept_and_another_in_its_place(own: OwnTree) -> None:
         assert tree_under(own.root, "t/checkout") == tree
         assert tree_under(own.files, "t/checkout") == tree
     git("fsck", cwd=own.root)
+
+
+def test_trees_are_kept_one_after_the_other(own: OwnTree) -> None:
+    trees = []
+    for text in ("1", "2", "3"):
+        write(own.files, {"a.txt": text})
+        trees.append(taken(own))
+        keep_tree(own.root, "t/series", trees[-1], adds=True)
+    assert git("log", "--format=%T", "--reverse", "refs/ralf/t/series", cwd=own.root).split() == trees
 
 
 def test_only_names_for_refs_and_trees_are_kept(own: OwnTree) -> None:

@@ -105,15 +105,21 @@ class AgentTree(msgspec.Struct, frozen=True):
         return taken if merged == taken.tree else replace(taken, tree=merged)
 
     def _brought_together(self, checkout: Path, taken: str) -> str:
-        """Merge what the person edited into the agent's files, then bring the checkout to the same tree."""
+        """Merge what the person edited into the agent's files, then bring the checkout to the same tree.
+
+        What the agent had is kept first, because the person's edits count where the two contradict each other.
+        """
         git, root = self.context.git, self.context.root
-        now = git.tree_hash(checkout)
+        now = git.tree_of_checkout(checkout, self.follows if checkout == root else self.branch)
+        if now is None:  # the person has just switched
+            return taken
         known = git.tree_under(root, self._seen)
         if known is None:
             known = git.tree_under(root, f"trees/{self.id}/base") or now
             git.keep_tree(root, self._seen, known)  # the base moves with each commit
         merged = git.merge_trees(root, known, taken, now)
         if merged != taken:
+            git.keep_tree(root, f"agents/{self.id}", taken, adds=True)
             git.put_tree(self.files, merged, taken)
             self.context.report(f"what was edited in {checkout} is in the agent's files now")
         if now != known:

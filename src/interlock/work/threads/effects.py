@@ -69,8 +69,10 @@ def _git_commit(step: ThreadStep) -> dict[str, Any]:
     tree = step.snapshot.proofs["commit"]
     approved = thread.branch, thread.baseline.commit, tree, thread.message, name
     checkout = step.tree.checkout()
-    if checkout is not None and git.tree_hash(checkout) == tree:
-        made = git.squash(checkout, *approved)  # its index follows
+    there = git.state(checkout) if checkout is not None else None
+    is_unfinished = there is not None and (there.operation is not None or bool(there.conflicts))
+    if checkout is not None and (is_unfinished or git.tree_hash(checkout) == tree):
+        made = git.squash(checkout, *approved)  # its index follows; it refuses to move a branch under a merge
     else:
         made = git.commit_approved(root, *approved)
         if checkout is not None:

@@ -42,7 +42,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from interlock.world.git.backward import go_back, undo
     from interlock.world.git.branches import StartingPoint, baseline, begin_branch, checked_out, delete_branch
-    from interlock.world.git.checkouts import keep_tree, merge_trees, newly_ignored, put_tree, tree_under
+    from interlock.world.git.checkouts import (
+        keep_tree,
+        merge_trees,
+        newly_ignored,
+        put_tree,
+        tree_of_checkout,
+        tree_under,
+    )
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
     from interlock.world.git.forwarding import adopt_commits, forward_branch
@@ -132,6 +139,7 @@ __all__ = [
     "state",
     "tree_hash",
     "tree_names",
+    "tree_of_checkout",
     "tree_under",
     "undo",
     "user_email",
@@ -193,6 +201,7 @@ _HOMES = {
     "state": "status",
     "tree_hash": "trees",
     "tree_names": "own_trees",
+    "tree_of_checkout": "checkouts",
     "tree_under": "checkouts",
     "undo": "backward",
     "user_email": "settings",

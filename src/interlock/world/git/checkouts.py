@@ -11,17 +11,17 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from interlock.world.git.kept import OURS, ref_of
+from interlock.world.git.kept import OURS, ref_of, refuse_half_done
 from interlock.world.git.locks import locked
 from interlock.world.git.moves import exchange, fingerprint, refuse_blocked, same_as_staged, staging
 from interlock.world.git.objects import GITLINK, LINK, TreeDifference, differences, files_of, read, tree_of
 from interlock.world.git.private import GitRoot, Repository, as_input, opened
-from interlock.world.git.status import ignored_among
+from interlock.world.git.status import branch_of, ignored_among, statuses
 from interlock.world.git.taking import TreeTaking
-from interlock.world.git.trees import refuse_filters, take_up_everything
+from interlock.world.git.trees import refuse_filters, take_up, take_up_everything
 from interlock.world.git.underway import MoveInProgress, begin, end, underway
 
-__all__ = ["keep_tree", "merge_trees", "newly_ignored", "put_tree", "tree_under"]
+__all__ = ["keep_tree", "merge_trees", "newly_ignored", "put_tree", "tree_of_checkout", "tree_under"]
 
 _LARGEST = 1 << 23
 """The most bytes of a file that is merged line by line."""
@@ -59,6 +59,21 @@ def put_tree(place: Path, tree: str, expected: str, *, sleep: Callable[[float], 
             exchange(root, stage, remove=seen, put=put)
         end(repository)
         return True
+
+
+def tree_of_checkout(place: Path, branch: str, *, sleep: Callable[[float], None] = time.sleep) -> str | None:
+    """Return the tree of a checkout's files; None if another branch is checked out there.
+
+    The index is held, so no `git switch` of the person is half done in these files. Refuses with `git_conflict` while
+    a merge or the like is under way, or a conflict is not solved.
+    """
+    with opened(place) as repository, locked(repository, sleep):
+        changed = statuses(repository)
+        refuse_half_done(repository, changed, "bringing it together with the agent's files")
+        take_up(repository, changed)
+        tree = repository.line("write-tree")
+    with opened(place) as repository:  # git moves HEAD after it has let go of the index
+        return tree if branch_of(repository) == branch else None
 
 
 def _tree_now(repository: Repository) -> str:
@@ -150,11 +165,13 @@ def _merged(repository: Repository, stages: dict[int, tuple[str, str]], *, is_in
     return mode, made
 
 
-def keep_tree(root: GitRoot, name: str, tree: str) -> None:
-    """Keep a tree under `refs/ralf/<name>`, in the place of one that is kept there."""
+def keep_tree(root: GitRoot, name: str, tree: str, *, adds: bool = False) -> None:
+    """Keep a tree under `refs/ralf/<name>`, in the place of one that is kept there, or after it if it `adds`."""
     with opened(root) as repository:
         ref, feed = ref_of(repository, name), b"A tree, kept by ralph\n"
-        made = repository.run("commit-tree", "-F", "-", tree, feed=feed, environment=OURS).decode("ascii").strip()
+        last = repository.found("rev-parse", "--verify", "--quiet", ref) if adds else None
+        words = ("commit-tree", *(("-p", last) if last is not None else ()), "-F", "-", tree)
+        made = repository.run(*words, feed=feed, environment=OURS).decode("ascii").strip()
         repository.run("update-ref", "-m", "kept by ralph", ref, made, environment=OURS)
 
 
