@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from interlock.world.git import export_tree
+from interlock.world.git import export_tree, sweep_private
 from interlock.world.processes import MARK_PATTERN, is_marked_alive, mark
 
 __all__ = ["Snapshot", "checkout", "snapshot", "sweep"]
@@ -43,7 +43,8 @@ def checkout(root: Path, tree: str) -> Iterator[Path]:
 
 
 def sweep() -> None:
-    """Remove the checkouts of this user's processes that are certainly gone."""
+    """Remove the checkouts and git directories of this user's processes that are certainly gone."""
+    sweep_private()
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}-*"):
         found = _NAME.fullmatch(path.name)
         if found is None or is_marked_alive(found["mark"]) is not False:

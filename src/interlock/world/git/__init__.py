@@ -75,7 +75,7 @@ if TYPE_CHECKING:
         show_commit,
         tree_names,
     )
-    from interlock.world.git.private import Repository, opened
+    from interlock.world.git.private import Repository, opened, sweep_private
     from interlock.world.git.settings import user_email, user_signing_key
     from interlock.world.git.squashes import commit_approved, squash
     from interlock.world.git.status import Operation, WorkTreeStatus, state
@@ -137,6 +137,7 @@ __all__ = [
     "show_commit",
     "squash",
     "state",
+    "sweep_private",
     "tree_hash",
     "tree_names",
     "tree_of_checkout",
@@ -199,6 +200,7 @@ _HOMES = {
     "show_commit": "own_trees",
     "squash": "squashes",
     "state": "status",
+    "sweep_private": "private",
     "tree_hash": "trees",
     "tree_names": "own_trees",
     "tree_of_checkout": "checkouts",

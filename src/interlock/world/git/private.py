@@ -7,12 +7,13 @@ the real configuration between two calls changes nothing.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import struct
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -22,8 +23,9 @@ from interlock.world.git.call import SECONDS, GitOutput, call, verb_of
 from interlock.world.git.entries import NEEDS_GIT, entries_only
 from interlock.world.git.settings import GitSetting, find, settings
 
-__all__ = ["GitRoot", "Repository", "as_input", "borrowed", "opened", "take_index"]
+__all__ = ["GitRoot", "Repository", "as_input", "borrowed", "opened", "sweep_private", "take_index"]
 
+_PREFIX = "ralph-git-"
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
     """
@@ -214,8 +216,8 @@ def opened(place: GitRoot) -> Iterator[Repository]:
         return
     root, git_directory, common = find(place)
     known = settings(place, git_directory)
-    with tempfile.TemporaryDirectory(prefix="ralph-git-", ignore_cleanup_errors=True) as name:
-        repository = Repository(root, git_directory, common, Path(name), known)
+    with _private_directory() as private:
+        repository = Repository(root, git_directory, common, private, known)
         _make(repository, repository.private / "plain")
         with _failing(repository):
             yield repository
@@ -224,10 +226,48 @@ def opened(place: GitRoot) -> Iterator[Repository]:
 @contextmanager
 def borrowed(repository: Repository, place: Path) -> Iterator[Repository]:
     """The git directory of an agent inside an open work tree, with our settings: only its objects and refs are read."""
-    with tempfile.TemporaryDirectory(prefix="ralph-git-", ignore_cleanup_errors=True) as name:
-        theirs = Repository(None, repository.git_directory, place, Path(name), repository.settings)
+    with _private_directory() as private:
+        theirs = Repository(None, repository.git_directory, place, private, repository.settings)
         _make(theirs, theirs.private / "plain")
         yield theirs
+
+
+@contextmanager
+def _private_directory() -> Iterator[Path]:
+    """A directory of this process, which holds it locked: without the lock, its process is gone."""
+    while True:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
+            held = _open(name)
+            if held is None:
+                continue
+            try:
+                with suppress(OSError):  # a file system without locks; nothing is swept there
+                    fcntl.flock(held, fcntl.LOCK_EX)
+                if os.path.lexists(name):  # else it was swept before it was locked
+                    yield Path(name)
+                    return
+            finally:
+                os.close(held)
+
+
+def _open(directory: str) -> int | None:
+    try:
+        return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def sweep_private() -> None:
+    """Remove the private git directories of this user's processes that were killed."""
+    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        held = _open(str(path))
+        if held is None:
+            continue
+        with suppress(OSError):  # its process lives
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(held).st_uid == os.getuid():
+                shutil.rmtree(path, ignore_errors=True)
+        os.close(held)
 
 
 @contextmanager
