@@ -30,8 +30,11 @@ from interlock.world.git import (
     find_commit,
     forward_branch,
     go_back,
+    keep_commits,
+    keep_tree,
     log,
     make_own_tree,
+    merge_trees,
     put_tree,
     remove_own_tree,
     remove_work_tree,
@@ -305,6 +308,81 @@ def _approve(root: Path) -> None:
     commit_approved(root, NEW, base, _seen(root).read_text(), "one\n", "k", author=ADA)
 
 
+def _take(root: Path) -> None:
+    """What a thread does after each iteration, and before the next one."""
+    tree = TreeTaking().take(_own(root)).tree
+    keep_tree(root, "k/iteration", tree)
+    keep_commits(_own(root), "k/commits")
+
+
+def _commit_in_own(root: Path) -> None:
+    _work_in_own(root)
+    git("add", "-A", cwd=_own(root))
+    git("commit", "-qm", "agent's", cwd=_own(root))
+
+
+def _is_taken(root: Path) -> None:
+    tree = _seen(root).read_text()
+    assert git("rev-parse", "refs/ralf/k/iteration^{tree}", cwd=root) == tree
+    assert git("rev-parse", "refs/ralf/trees/01jb/taken^{tree}", cwd=root) == tree
+    assert git("log", "--format=%s", "refs/ralf/k/commits", cwd=root).splitlines()[:1] == ["agent's"]
+    assert TreeTaking().take(_own(root)).tree == tree
+    _nothing_of_a_tree_is_left_but(root, "refs/ralf/k/commits", "refs/ralf/k/iteration")
+
+
+def _nothing_of_a_tree_is_left_but(root: Path, *kept: str) -> None:
+    _nothing_of_a_tree_is_left(root, "01jb")
+    assert sorted(one.name for one in (_own(root).parent).iterdir()) == ["files", "git"]
+    ours = {one.name for one in (_own(root).parent / "git").iterdir()}
+    assert ours <= {"HEAD", "commondir", "index", "info", "logs", "objects", "unusual", "ralph-clock"}, ours
+    refs = git("for-each-ref", "--format=%(refname)", "refs/ralf", cwd=root).split()
+    assert [one for one in refs if not one.startswith("refs/ralf/trees/")] == list(kept)
+    git("fsck", "--strict", cwd=root)
+
+
+def _merge(root: Path) -> None:
+    """What a checkout has since is brought into the agent's files."""
+    taken, mine = TreeTaking().take(_own(root)).tree, tree_hash(root)
+    merged = merge_trees(root, root.with_name(f"{root.name}-expected").read_text(), taken, mine)
+    put_tree(_own(root), merged, taken)
+
+
+def _work_in_both(root: Path) -> None:
+    _work_in_own_and_look(root)
+    write(root, {"a": "mine", "mine/deep": "1"})
+    (root / "theirs").unlink(missing_ok=True)
+    taken, mine = TreeTaking().take(_own(root)).tree, tree_hash(root)
+    merged = merge_trees(root, root.with_name(f"{root.name}-expected").read_text(), taken, mine)
+    assert merged not in (taken, mine)
+    _seen(root).write_text(merged)
+
+
+def _is_merged(root: Path) -> None:
+    assert TreeTaking().take(_own(root)).tree == _seen(root).read_text()
+    assert (_own(root) / "a").read_text() == "mine"
+    assert (_own(root) / "x.log").read_text() == "ignored"
+    _nothing_of_a_tree_is_left_but(root)
+
+
+def _show(root: Path) -> None:
+    show_commit(_own(root), git("rev-parse", NEW, cwd=root))
+
+
+def _approved_in_own(root: Path) -> None:
+    _work_in_own(root)
+    _approve(root)
+
+
+def _is_shown(root: Path) -> None:
+    files, commit = _own(root), git("rev-parse", NEW, cwd=root)
+    assert git("rev-parse", "HEAD", cwd=files) == commit
+    assert git("status", "--porcelain", cwd=files) == ""
+    assert TreeTaking().take(files).tree == _seen(root).read_text()
+    assert git("rev-parse", "refs/ralf/trees/01jb/base", cwd=root) == commit
+    _nothing_of_a_tree_is_left_but(root)
+    git("fsck", cwd=files)
+
+
 def _commits_and_work_in_own(root: Path) -> None:
     _work_in_own(root)
     tree = git("rev-parse", "main^{tree}", cwd=root)
@@ -414,6 +492,9 @@ SCENARIOS = {
     "put_tree": Scenario(_put, _is_put, _work_in_own_and_look),
     "commit and forward_branch": Scenario(_commit_own, _is_committed, _clean_and_work_in_own, moves_main=True),
     "adopt_commits": Scenario(_adopt, _is_adopted, _clean_and_both_work),
+    "take": Scenario(_take, _is_taken, _commit_in_own),
+    "merge into an agent's tree": Scenario(_merge, _is_merged, _work_in_both),
+    "show_commit": Scenario(_show, _is_shown, _approved_in_own),
     "commit_approved": Scenario(_approve, _is_approved, _commits_and_work_in_own),
 }
 

@@ -299,6 +299,12 @@ def _stale_locks(own: OwnTree) -> None:
         (own.clone / name).touch()
 
 
+def _names_of_ours(own: OwnTree) -> None:
+    """The names that a removal once gave to directories on its way."""
+    for number in range(9):
+        write(own.clone, {f"ralph-going-{number}/x/y": "1"})
+
+
 def _head(content: str) -> Callable[[OwnTree], None]:
     return _in_the_place_of("HEAD", lambda path, _: write(path.parent, {"HEAD": content}))
 
@@ -349,6 +355,7 @@ ATTACKS: dict[str, Callable[[OwnTree], None]] = {
     "refs by a link": _in_the_place_of("refs", lambda path, own: path.symlink_to(own.root / ".git" / "refs")),
     "another repository": _bare_shell,
     "locks that were left": _stale_locks,
+    "names of ours": _names_of_ours,
 }
 
 

@@ -118,13 +118,16 @@ class AgentTree(msgspec.Struct, frozen=True):
             known = git.tree_under(root, f"trees/{self.id}/base") or now
             git.keep_tree(root, self._seen, known)  # the base moves with each commit
         merged = git.merge_trees(root, known, taken, now)
+        is_new = now != known
         if merged != taken:
             git.keep_tree(root, f"agents/{self.id}", taken, adds=True)
+        if merged != taken or is_new:  # it also ends one whose process died
             git.put_tree(self.files, merged, taken)
+        if merged != taken:
             self.context.report(f"what was edited in {checkout} is in the agent's files now")
-        if now != known:
+        if is_new:
             git.keep_tree(root, self._seen, now)
-        if merged != now and git.put_tree(checkout, merged, now):
+        if (merged != now or is_new) and git.put_tree(checkout, merged, now):
             git.keep_tree(root, self._seen, merged)
         return merged
 

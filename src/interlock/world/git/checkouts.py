@@ -13,7 +13,7 @@ from pathlib import Path
 
 from interlock.world.git.kept import OURS, ref_of, refuse_half_done
 from interlock.world.git.locks import locked
-from interlock.world.git.moves import exchange, fingerprint, refuse_blocked, same_as_staged, staging
+from interlock.world.git.moves import clear_stage, exchange, fingerprint, refuse_blocked, same_as_staged, staging
 from interlock.world.git.objects import GITLINK, LINK, TreeDifference, differences, files_of, read, tree_of
 from interlock.world.git.private import GitRoot, Repository, as_input, opened
 from interlock.world.git.status import branch_of, ignored_among, statuses
@@ -36,8 +36,10 @@ def put_tree(place: Path, tree: str, expected: str, *, sleep: Callable[[float], 
     with opened(place) as repository, locked(repository, sleep):
         now, move = _tree_now(repository), MoveInProgress("put", expected, tree)
         if now == tree:
-            if underway(repository) == move:
+            there = underway(repository)
+            if there is not None and (there.verb, there.commit) == (move.verb, tree):  # its process died at the end
                 end(repository)
+            clear_stage(repository)
             return True
         if now != expected and not (underway(repository) == move and _is_between(repository, now, expected, tree)):
             return False

@@ -17,7 +17,6 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 
 from interlock.errors import InterlockError
@@ -410,46 +409,35 @@ def _remove_whole(place: Path) -> None:
         place.unlink(missing_ok=True)
         return
     place.chmod(0o700)
-    top, number = os.open(place, os.O_RDONLY | os.O_DIRECTORY), 0
+    top = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
     try:
         while names := os.listdir(top):  # noqa: PTH208 a descriptor
             for name in names:
-                number = _flatten(top, name, number)
+                _flatten(top, name)
     finally:
         os.close(top)
     place.rmdir()
 
 
-def _free_number(top: int, last: int) -> int:
-    """The next number of a name that nothing has; a removal that died, or an agent, may have left such names."""
-    for number in count(last + 1):
-        try:
-            os.lstat(f"ralph-going-{number}", dir_fd=top)
-        except FileNotFoundError:
-            return number
-    raise AssertionError
-
-
-def _flatten(top: int, name: str, number: int) -> int:
+def _flatten(top: int, name: str) -> None:
     """Remove a name of a directory, after its own directories were moved up: so no path grows long."""
     found = os.lstat(name, dir_fd=top)
     if not stat.S_ISDIR(found.st_mode):
         os.unlink(name, dir_fd=top)
-        return number
+        return
     os.chmod(name, 0o700, dir_fd=top)
     inside = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=top)
     try:
         for one in os.listdir(inside):  # noqa: PTH208 a descriptor
             if stat.S_ISDIR(os.lstat(one, dir_fd=inside).st_mode):
                 os.chmod(one, 0o700, dir_fd=inside)
-                number = _free_number(top, number)
-                os.rename(one, f"ralph-going-{number}", src_dir_fd=inside, dst_dir_fd=top)
+                free = f"ralph-going-{os.urandom(8).hex()}"  # an agent, or a call that died, may have any other name
+                os.rename(one, free, src_dir_fd=inside, dst_dir_fd=top)
             else:
                 os.unlink(one, dir_fd=inside)
     finally:
         os.close(inside)
     os.rmdir(name, dir_fd=top)
-    return number
 
 
 def _sync(place: Path) -> None:
