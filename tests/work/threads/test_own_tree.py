@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import closing
 from pathlib import Path
@@ -14,10 +15,13 @@ from interlock.work.threads.record import Thread
 from interlock.work.threads.showing import shown_at, whole_diff
 from interlock.work.threads.verbs import open_checkout
 from interlock.world.git import add_work_tree, contents
-from interlock.world.repository import own_tree
+from interlock.world.repository import exclude_state, own_tree
 from work.threads.benches import DONE, IDLE, Bench, Steps, shell
 from world.git.repositories import picture
+from world.git.test_taking import KINDS
 
+ELSEWHERE = ("linked work tree", "submodule as the repository")
+"""Kinds of repositories that are a part of another one."""
 CLAIM: Steps = [{"promise": "COMPLETE"}, {"finish": True}]
 
 
@@ -313,3 +317,25 @@ def test_modes_and_links_come_out_as_they_went_in(bench: Bench) -> None:
     assert os.readlink(files / "to") == "README"  # noqa: PTH115
     assert thread.receipt is not None
     assert bench.git("diff", "--name-only", "HEAD", thread.receipt["tree"]) == "greeting.txt"
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("name", [name for name in KINDS if name not in ELSEWHERE])
+def test_a_repository_of_every_kind_comes_out_as_it_went_in(bench: Bench, tmp_path: Path, name: str) -> None:
+    for one in [one for one in bench.root.iterdir() if one.name != ".ralf"]:
+        shutil.rmtree(one) if one.is_dir() else one.unlink()
+    for one in list(KINDS[name](tmp_path / "made").iterdir()):
+        one.rename(bench.root / one.name)
+    for key, value in {"user.name": "Ann", "user.email": "ann@example.org"}.items():
+        bench.git("config", key, value)
+    exclude_state(bench.root)
+    base, before = bench.git("rev-parse", "HEAD"), _files_and_index(bench)
+    done = bench.act(bench.new(mode="quick"), "finalize", "approve", "commit")
+    assert done.commit is not None, done.reason
+    assert bench.git("diff", "--no-renames", "--name-status", base, done.commit) == "A\tgreeting.txt"
+    assert _files_and_index(bench) == before
+
+
+def _files_and_index(bench: Bench) -> tuple[object, ...]:
+    files = {path: one for path, one in picture(bench.root).items() if not path.startswith(".ralf/")}
+    return files, bench.git("ls-files", "--stage", "-v")

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exhaustive import examples
+from exhaustive import EXHAUSTIVE, examples
 from interlock.errors import InterlockError
 from interlock.world.git import TakenTree, TreeTaking, export_tree, make_own_tree, state, tree_hash
 from interlock.world.repository import own_tree
@@ -304,6 +304,34 @@ def test_work_comes_out_as_it_went_in(tmp_path: Path, name: str) -> None:
 def _own(tmp_path: Path, kind: Callable[[Path], Path] = _plain) -> OwnTree:
     root = kind(tmp_path / "r")
     return made_own(tmp_path / "r", at=root)
+
+
+MANY = 100_000 if EXHAUSTIVE else 2_000
+
+
+@pytest.mark.exhaustive
+def test_as_many_files_as_there_may_be_come_out_as_they_went_in() -> None:
+    with on_disk() as place:
+        root = place / "r"
+        made(root, {"README": "1"})
+        names = [f"d{number % 300}/e{number % 7}/f{number}" for number in range(MANY)]
+        lines = [f"M 100644 inline {name}\ndata {len(name)}\n{name}\n" for name in names]
+        begin = "commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 4\nmany\n"
+        feed = f"{begin}from refs/heads/main^0\n{''.join(lines)}"
+        git("fast-import", "--quiet", cwd=root, feed=feed.encode())
+        git("reset", "-q", "--hard", cwd=root)
+        own = again(root, place / "objects" / "01jb")
+        taking = TreeTaking()
+        assert taking.take(own.files) == TakenTree(tree_of(own))
+        for number, name in enumerate(names[::10]):
+            path = own.files / name
+            path.write_text("changed") if number % 2 else path.unlink()
+        write(own.files, {f"new/{number}": "1" for number in range(MANY // 10)})
+        found = taking.take(own.files)
+        assert found == TreeTaking().take(own.files)
+        assert found.left_out == ()
+        assert len(listed(own, found.tree)) == MANY + 1 - MANY // 20 + MANY // 10
+        _comes_out_again(own, found.tree)
 
 
 # What an agent makes of its files
