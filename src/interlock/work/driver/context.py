@@ -45,6 +45,10 @@ class DriverContext(msgspec.Struct, frozen=True):
     find: Callable[[str, Mapping[str, str]], Agent] = find_agent
     """Finds an agent by its name and options."""
 
+    def __post_init__(self) -> None:
+        """Let git run the filters that a person accepted with the settings."""
+        self.git.accept_filters(self.root, self.settings.texts("git.filters"))
+
     def child(self, root: Path, pausing: StopSignal, report: Callable[[object], None]) -> DriverContext:
         """The context of what this driver drives itself: it decides alone what was told, and records the pause."""
         return replace(self, root=root, pausing=pausing, report=report, refresh=lambda: None, is_child=True)

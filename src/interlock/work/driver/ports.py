@@ -47,6 +47,7 @@ __all__ = ["Addresses", "Files", "Git", "Ports", "SessionUpkeep", "Verification"
 class Git(Protocol):
     """The part of `world.git` that drivers use; the package itself is the real one."""
 
+    def accept_filters(self, root: Path, names: Collection[str]) -> None: ...
     def add_work_tree(
         self, root: Path, path: Path, branch: str, at: str, *, leaving_out: Collection[str] = ()
     ) -> None: ...

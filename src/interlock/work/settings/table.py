@@ -214,6 +214,11 @@ SETTINGS = (
         "story.day_usd", 0, "How many dollars all loops of a day (UTC) may cost; 0 is no limit.", least=0, most=10**6
     ),
     SettingSpec(
+        "git.filters",
+        (),
+        "Filters of your own git configuration that may run where .gitattributes names them, such as lfs.",
+    ),
+    SettingSpec(
         "verify.commands",
         (),
         "The commands that must exit with 0 before work is done, each run by a shell; `name: command` names one.",

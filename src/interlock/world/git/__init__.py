@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     )
     from interlock.world.git.commits import Identity, commit, find_commit, identity
     from interlock.world.git.exports import export_tree
+    from interlock.world.git.filters import accept_filters
     from interlock.world.git.forwarding import adopt_commits, forward_branch
     from interlock.world.git.history import (
         Commit,
@@ -100,6 +101,7 @@ __all__ = [
     "TreeTaking",
     "WorkTreeHash",
     "WorkTreeStatus",
+    "accept_filters",
     "add_work_tree",
     "adopt_commits",
     "baseline",
@@ -163,6 +165,7 @@ _HOMES = {
     "TreeTaking": "taking",
     "WorkTreeHash": "looking",
     "WorkTreeStatus": "status",
+    "accept_filters": "filters",
     "add_work_tree": "worktrees",
     "adopt_commits": "forwarding",
     "baseline": "branches",

@@ -21,6 +21,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.call import SECONDS, GitOutput, call, verb_of
 from interlock.world.git.entries import NEEDS_GIT, entries_only
+from interlock.world.git.filters import accepted_filters, kept_by_filters
 from interlock.world.git.settings import GitSetting, find, settings
 
 __all__ = ["GitRoot", "Repository", "as_input", "borrowed", "opened", "sweep_private", "take_index"]
@@ -71,6 +72,8 @@ class Repository(msgspec.Struct, frozen=True):
     common: Path
     private: Path
     settings: tuple[GitSetting, ...]
+    filters: tuple[GitSetting, ...] = ()
+    """The settings of the filters that a person accepted; no other one runs."""
     known_index: _KnownIndex = msgspec.field(default_factory=_KnownIndex)
 
     @property
@@ -217,7 +220,8 @@ def opened(place: GitRoot) -> Iterator[Repository]:
     root, git_directory, common = find(place)
     known = settings(place, git_directory)
     with _private_directory() as private:
-        repository = Repository(root, git_directory, common, private, known)
+        filters = accepted_filters(common, known)
+        repository = Repository(root, git_directory, common, private, known, filters)
         _make(repository, repository.private / "plain")
         with _failing(repository):
             yield repository
@@ -296,9 +300,12 @@ def _make(repository: Repository, private: Path) -> None:
     for name in shared:
         if name != "reftable" or (repository.common / name).exists():
             os.symlink(f"{repository.common}/{name}", f"{private}/{name}")  # noqa: PTH211 done before every call
+    for name in kept_by_filters(repository.filters):
+        (repository.common / name).mkdir(exist_ok=True)
+        os.symlink(f"{repository.common}/{name}", f"{private}/{name}")  # noqa: PTH211
     for name in ("logs/HEAD", "info/sparse-checkout"):
         os.symlink(f"{repository.git_directory}/{name}", f"{private}/{name}")  # noqa: PTH211
-    (private / "config").write_text(_configuration(repository.settings), encoding="utf-8", errors="surrogateescape")
+    (private / "config").write_text(_configuration(repository), encoding="utf-8", errors="surrogateescape")
     _take_over(repository, private)
 
 
@@ -365,11 +372,17 @@ def _make_raw(repository: Repository) -> None:
     attributes.write_text(_RAW, encoding="utf-8")
 
 
-def _configuration(known: tuple[GitSetting, ...]) -> str:
-    taken = {one.name: one.value for one in known if one.name in _TAKEN_OVER} | _OURS
+def _configuration(repository: Repository) -> str:
+    taken = {one.name: one.value for one in repository.settings if one.name in _TAKEN_OVER} | _OURS
     lines = []
-    for name, value in taken.items():
-        section, _, key = name.partition(".")
-        escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        lines.append(f'[{section}]\n\t{key} = "{escaped}"\n')
+    for name, value in (taken | {one.name: one.value for one in repository.filters}).items():
+        section, _, rest = name.partition(".")
+        of, _, key = rest.rpartition(".")
+        head = f"{section} {_quoted(of)}" if of else section
+        lines.append(f"[{head}]\n\t{key} = {_quoted(value)}\n")
     return "".join(lines)
+
+
+def _quoted(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

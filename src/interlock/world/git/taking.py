@@ -133,7 +133,7 @@ class TreeTaking(msgspec.Struct):
     def _begin(self, repository: Repository, index: Path, seen: _Seen) -> None:
         """Lay out the index of the last take, or a new one of the base."""
         ours = repository.index.read_bytes() if repository.index.exists() else b""
-        basis = _Basis(ours, repository.settings, _attributes(repository, seen))
+        basis = _Basis(ours, (*repository.settings, *repository.filters), _attributes(repository, seen))
         self._ignores = seen.ignores
         if basis == self._basis:
             index.write_bytes(self._index)

@@ -81,24 +81,26 @@ def _update(repository: Repository, paths: Sequence[str], index: Path | None, *h
 def refuse_filters(
     repository: Repository, paths: Sequence[str], kinds: Collection[str], *, index: Path | None = None
 ) -> None:
-    """Refuse paths whose content only a program can make, because that program is not run.
+    """Refuse paths whose content only a program can make that nobody accepted, because that program is not run.
 
     Line endings, `$Id$` and encodings are built into git and work. With an `index`, its attributes count, not those
     of the work tree.
     """
-    drivers = {one.name: one.value for one in repository.settings if one.name.startswith("filter.") and one.value}
+    accepted = {one.name for one in repository.filters}
+    named = (one for one in repository.settings if one.name.startswith("filter.") and one.name not in accepted)
+    drivers = {one.name: one.value for one in named if one.value}
     if not drivers or not paths:
         return
     source = ("--cached",) if index is not None else ()
     told = repository.run("check-attr", "-z", *source, "--stdin", "filter", feed=as_input(list(paths)), index=index)
     parts = [os.fsdecode(part) for part in told.split(b"\0")]
-    named = zip(parts[::3], parts[2::3], strict=False)
-    found = [(path, f"filter.{driver}.{kind}") for path, driver in named for kind in kinds]
+    paired = zip(parts[::3], parts[2::3], strict=False)
+    found = [(path, f"filter.{driver}.{kind}") for path, driver in paired for kind in kinds]
     unsafe = [(path, setting) for path, setting in found if setting in drivers]
     if unsafe:
         names = ", ".join(repr(path) for path, _ in unsafe[:_ENOUGH])
         more = f" and {len(unsafe) - _ENOUGH} more" if len(unsafe) > _ENOUGH else ""
         setting = unsafe[0][1]
         message = f"The setting {setting} would run {drivers[setting]!r} for {names}{more}; it is not run."
-        hint = "Commit such files yourself, or take the filter out of .gitattributes."
+        hint = "Commit such files yourself, or name the filter in git.filters of ralph.toml, and accept that."
         raise InterlockError("git_unsafe", message, hint, {"setting": setting, "paths": [path for path, _ in unsafe]})
