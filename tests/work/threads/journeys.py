@@ -93,7 +93,20 @@ _WAYS: dict[str, tuple[Leg, ...]] = {
         Leg("run", "Configuring", seldom=True),
         Leg("abandon", "Abandoned"),
     ),
+    "apart": (
+        Leg("new", "Drafting"),
+        Leg("finalize", "Finalized"),
+        Leg("run", "Configuring", edit="echo mine > mine.txt"),
+        Leg("start", "Stuck", judge=FAIL, agent=_COMMITS),
+        Leg("edit", "Stuck"),
+        Leg("assist", "Implemented", edit="cd .ralf/worktrees/*; echo helped > helped.txt; echo you >> greeting.txt"),
+        Leg("ready", "PendingReview"),
+        Leg("approve", "ReadyToCommit"),
+        Leg("commit", "Done"),
+    ),
 }
+_ISOLATION = {"apart": "own"}
+"""Ways in which no checkout of the person is brought along, but for the one that they open."""
 JOURNEYS = {name: tuple(leg for leg in legs if EXHAUSTIVE or not leg.seldom) for name, legs in _WAYS.items()}
 """Each way that a person can lead a thread; what Ctrl+C does while an agent works has tests of its own."""
 
@@ -223,9 +236,19 @@ class Stage(msgspec.Struct):
             "branches": _branches(self.bench),
             "status": git("status", "--porcelain"),
             "tree": _tree_of(self.bench.root),
-            "is locked": (self.bench.root / ".git" / "index.lock").exists(),
+            "left": _left(self.bench),
+            "edited": [_tree_of(one) for one in (self.bench.state_directory / "worktrees").glob("*")],
         }
         return {**_nameless(found, thread.id), "refs": _nameless(refs, thread.id), "version": thread.version}
+
+
+def _left(bench: Bench) -> list[str]:
+    """Locks, stages and marks in the git directories, and everything beside the trees of agents."""
+    trees = bench.state_directory / "trees"
+    places = [bench.root / ".git", *trees.glob("*/git")]
+    named = [f"{one.parent.name}/{one.name}" for place in places for one in place.iterdir()]
+    beside = [one.name for one in (*trees.glob("*"), *trees.glob("*/*"))]
+    return sorted([one for one in named if "ralph-" in one or one.endswith(".lock")] + beside)
 
 
 def _moves(entries: Sequence[Entry]) -> list[str]:
@@ -274,7 +297,8 @@ def _copy(source: Path, target: Path) -> None:
 
 def travelled(directory: Path, name: str) -> Stage:
     """A stage on which a whole journey was made by somebody whom nobody killed."""
-    bench = Bench.made(directory / "repository", **_SETTINGS)
+    settings = _SETTINGS | ({"thread.isolation": _ISOLATION[name]} if name in _ISOLATION else {})
+    bench = Bench.made(directory / "repository", **settings)
     stage = Stage(directory, JOURNEYS[name], bench)
     stage.travel()
     return stage

@@ -27,7 +27,7 @@ from interlock.work.threads.dialogue import polish
 from interlock.work.threads.effects import undo_reset
 from interlock.work.threads.loop import drive
 from interlock.work.threads.reading import read_thread
-from interlock.work.threads.verbs import act, new_thread, pause, revise_spec
+from interlock.work.threads.verbs import act, new_thread, open_checkout, pause, revise_spec
 from interlock.world.ssh import Signature
 from mortality import LIVED, Fate, MortalStore, say, watch
 from work.threads.benches import SPEC, Bench
@@ -79,6 +79,8 @@ def _say(context: DriverContext, id_: str, verb: str) -> None:
             pause(context, id_, PERSON)
         case "ask for polish":
             polish(context, id_, "write down what it does")
+        case "edit":
+            open_checkout(context, id_, PERSON)
         case "undo":
             undo_reset(context, read_thread(context.journal, id_))
         case _:

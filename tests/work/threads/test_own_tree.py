@@ -214,6 +214,18 @@ def test_what_a_person_edits_in_the_opened_checkout_goes_into_the_work(bench: Be
     assert bench.git("-C", str(checkout), "status", "--porcelain") == ""
 
 
+def test_a_checkout_whose_making_was_killed_takes_no_file_out_of_the_work(bench: Bench) -> None:
+    bench.play([shell("echo hello > greeting.txt"), *IDLE], CLAIM)
+    bench.settings["thread.iterations"] = 1
+    id_ = bench.new(mode="quick")
+    bench.act(id_, "finalize")
+    checkout = _edit(bench, id_)
+    (checkout / "README").unlink()  # as if the process had died before it was there
+    (bench.root / ".git" / "worktrees" / f"ralf-{id_}" / "locked").write_text("ralph is making it\n")
+    done = bench.act(id_, "assist", "approve", "commit", reason="go on")
+    assert _committed(bench, done) == {"README": "a project\n", "greeting.txt": "hello\n"}
+
+
 def test_an_edit_after_the_proof_is_seen_and_proven_again(bench: Bench) -> None:
     id_ = bench.new(mode="quick")
     bench.act(id_, "finalize")

@@ -10,6 +10,7 @@ from interlock.errors import InterlockError
 from interlock.world.git import (
     add_work_tree,
     baseline,
+    checked_out,
     commit,
     delete_branch,
     keep,
@@ -57,6 +58,18 @@ def test_git_knows_a_work_tree_that_was_made(root: Path, place: Path) -> None:
     git("worktree", "prune", cwd=root)
     git("fsck", cwd=place)
     git("worktree", "remove", place, cwd=root)
+
+
+def test_one_that_a_killed_process_made_in_part_has_no_branch_until_it_is_whole(root: Path, place: Path) -> None:
+    assert checked_out(place) == THREAD
+    lock = root / ".git" / "worktrees" / "ralf-01jb" / "locked"
+    lock.write_text("ralph is making it\n")
+    (place / "a").unlink()
+    assert checked_out(place) is None
+    add_work_tree(root, place, THREAD, baseline(root).commit)
+    assert (checked_out(place), (place / "a").read_text()) == (THREAD, "1")
+    lock.write_text("the person keeps it\n")
+    assert checked_out(place) == THREAD
 
 
 def test_it_can_be_made_again_and_twice_beside(root: Path, place: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from interlock.world.git.locks import locked, replace_head
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.settings import find
 from interlock.world.git.status import branch_in, branch_of, head_of, loose_ref, operation_of
-from interlock.world.git.underway import MoveInProgress, begin, end, underway
+from interlock.world.git.underway import MoveInProgress, begin, end, is_half_made, underway
 
 __all__ = [
     "StartingPoint",
@@ -71,10 +71,13 @@ def _baseline(repository: Repository) -> StartingPoint:
 
 
 def checked_out(root: Path) -> str | None:
-    """The branch that is checked out in a work tree; None if HEAD is detached, or there is no work tree."""
+    """The branch that is checked out in a work tree; None if HEAD is detached, or there is no whole work tree."""
     try:
+        place = find(root)[1]
+        if is_half_made(place):
+            return None
         with suppress(OSError):
-            if (named := branch_in((find(root)[1] / "HEAD").read_bytes())) is not None:
+            if (named := branch_in((place / "HEAD").read_bytes())) is not None:
                 return named
         with opened(root) as repository:
             return branch_of(repository)

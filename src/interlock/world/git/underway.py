@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import asdict
 
 from interlock.world.git.private import Repository
 
-__all__ = ["MoveInProgress", "begin", "end", "underway"]
+__all__ = ["MAKING", "MoveInProgress", "begin", "end", "is_half_made", "underway"]
 
+MAKING = "ralph is making it\n"
+"""The reason for which a linked work tree is locked until all of its files are there."""
 _NAME = "ralph-move"
 _MOST = 1 << 16
 
@@ -60,3 +63,11 @@ def begin(repository: Repository, move: MoveInProgress) -> None:
 def end(repository: Repository) -> None:
     """Say that it is done."""
     (repository.git_directory / _NAME).unlink(missing_ok=True)
+
+
+def is_half_made(git_directory: Path) -> bool:
+    """True if the process that made a linked work tree died before all files were there."""
+    try:
+        return (git_directory / "locked").read_text(encoding="utf-8", errors="replace") == MAKING
+    except OSError:
+        return False

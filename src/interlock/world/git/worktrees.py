@@ -34,11 +34,9 @@ from interlock.world.git.moves import Fingerprint, exchange, fingerprint, refuse
 from interlock.world.git.private import Repository, opened
 from interlock.world.git.status import PathStatus, branch_of, head_of, statuses
 from interlock.world.git.switches import prepare
-from interlock.world.git.underway import MoveInProgress, begin, underway
+from interlock.world.git.underway import MAKING, MoveInProgress, begin, underway
 
 __all__ = ["Removed", "add_work_tree", "remove_work_tree"]
-
-_MAKING = "ralph is making it\n"
 
 
 class Removed(msgspec.Struct, frozen=True):
@@ -120,7 +118,7 @@ def _is_whole(directory: Path, place: Path, branch: str) -> bool:
 
 
 def _refuse_in_the_way(directory: Path, place: Path) -> None:
-    if directory.exists() and _text(directory / "locked") != _MAKING.strip():
+    if directory.exists() and _text(directory / "locked") != MAKING.strip():
         message = f"{place} is a work tree already, or was one."
         hint = "Take another place, or end it with `git worktree remove` or `git worktree prune`."
         raise InterlockError("git_conflict", message, hint)
@@ -135,7 +133,7 @@ def _register(repository: Repository, directory: Path, place: Path, branch: str)
         making = repository.common / f"ralph-making-{directory.name}"
         shutil.rmtree(making, ignore_errors=True)  # what a crash left
         (making / "logs").mkdir(parents=True)
-        _write(making / "locked", _MAKING)
+        _write(making / "locked", MAKING)
         _write(making / "gitdir", f"{place / '.git'}\n")
         _write(making / "commondir", "../..\n")
         _write(making / "HEAD", f"ref: refs/heads/{branch}\n")
@@ -158,7 +156,7 @@ def remove_work_tree(root: Path, path: Path, keep: str, *, sleep: Callable[[floa
         directory = _registered(repository, place)
         if directory is None:
             _refuse_unknown(repository, place, keep)
-        elif _text(directory / "locked") != _MAKING.strip() and (directory / "locked").exists():
+        elif _text(directory / "locked") != MAKING.strip() and (directory / "locked").exists():
             message = f"The work tree {place} is locked: {_text(directory / 'locked')[:200] or 'no reason given'}."
             raise InterlockError("git_conflict", message, f"`git worktree unlock {place}` unlocks it.")
     if directory is not None and (place / ".git").is_file():
