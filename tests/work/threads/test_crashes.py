@@ -41,6 +41,14 @@ def test_a_verb_that_is_killed_comes_to_the_same_when_it_is_said_again(stage: St
     assert wrong == {}
 
 
+def test_a_reset_that_is_killed_as_head_moves_is_ended_by_the_next_call(stage: Stage) -> None:
+    name = "started git symbolic-ref"
+    legs = [number for number, one in enumerate(stage.legs) if one.verb in ("revise", "abandon")]
+    found = [(leg, stage.moments[leg].index(name)) for leg in legs if name in stage.moments[leg]]
+    assert bool(found) == bool(legs)
+    assert [wrong for one in found if (wrong := _killed(stage, *one))] == []
+
+
 def _killed(stage: Stage, leg: int, moment: int) -> dict[str, object]:
     """What is other than it would be had nobody been killed."""
     stage.restore(leg)

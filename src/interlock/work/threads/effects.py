@@ -51,7 +51,10 @@ def _reset_workspace(step: ThreadStep) -> dict[str, Any]:
     git, base = step.context.git, StartingPoint(before.branch, before.commit)
     name = f"threads/{step.thread.id}/reset-{step.thread.entered}"
     tree = AgentTree(step.context, step.thread.id, before.own_branch, before.commit)
-    if git.checked_out(step.context.root) == before.own_branch:  # the person's checkout has what the tree has
+    has_begun = git.tree_under(step.context.root, f"{name}-agent") is not None  # and died after HEAD had moved
+    if (
+        has_begun or git.checked_out(step.context.root) == before.own_branch
+    ):  # the person's checkout has what the tree has
         tree.remove(f"{name}-agent")
         kept = git.go_back(step.context.root, base, before.own_branch, name)
     else:
