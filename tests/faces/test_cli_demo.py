@@ -95,6 +95,8 @@ def test_two_lies_are_caught_and_what_is_committed_was_proven(data: dict[str, An
 
     assert git("rev-parse", f"ralf/{thread.id}^{{tree}}") == tree
     assert git("log", "--format=%s", "main").splitlines() == [
+        "task-2: A command line",
+        "task-1: Greet in Welsh",
         "progress: the loop ends after 3 iterations",
         "story-1-1 task 2: Test it",
         "story-1-1 task 1: Greet in French",
@@ -103,7 +105,7 @@ def test_two_lies_are_caught_and_what_is_committed_was_proven(data: dict[str, An
         "The plan for greeting people by name",
         "A greeting",
     ]
-    assert git("status", "--porcelain") == "M greet.py", "what the orchestrator built is left for the person to commit"
+    assert git("status", "--porcelain") == ""
 
 
 def test_the_thread_hangs_on_its_ticket_and_each_run_on_who_sent_it(journal: Journal) -> None:

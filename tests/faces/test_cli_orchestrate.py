@@ -63,6 +63,17 @@ def test_a_goal_is_met_its_files_and_status_say_so_and_its_verbs_how_to_begin_an
     assert run_here("journal", "verify", cwd=project, env=environment).code == 0
 
 
+_GO = "../../../../go"
+"""A file in the person's checkout, as the agents see it from their tree."""
+
+
+def _mend(project: Path, environment: dict[str, str]) -> None:
+    """Commit the file that the verifiers want."""
+    (project / "mended").touch()
+    for words in (("add", "mended"), ("commit", "-qm", "what was missing")):
+        subprocess.run(["git", *words], cwd=project, env=environment, check=True, timeout=SECONDS)
+
+
 def test_a_run_that_failed_says_what_it_needs_and_a_person_lets_it_go_on(
     project: Path, environment: dict[str, str]
 ) -> None:
@@ -72,7 +83,7 @@ def test_a_run_that_failed_says_what_it_needs_and_a_person_lets_it_go_on(
     assert (failed.code, error["code"]) == (5, "run_failed")
     assert error["details"]["tasks"][0]["mark"] == "F"
     assert run("orchestrate", "resume", cwd=project, env=environment).code == 5
-    (project / "mended").write_text("")
+    _mend(project, environment)
     _plays(project, "agent", done(1))
     _plays(project, "judge", qualified(1), MET)
     code, screen = run_in_terminal("orchestrate", "resume", cwd=project, env=environment)
@@ -148,7 +159,7 @@ def test_in_a_terminal_the_plan_stays_below_the_lines_and_fits(
     project: Path, environment: dict[str, str], columns: int
 ) -> None:
     long = {**task(1), "description": "write the part that has a very long name, " * 5}
-    edits: list[dict[str, Any]] = [{"tool": {"name": "Edit", "about": "part-1"}}, {"wait": "go"}, *done(1)]
+    edits: list[dict[str, Any]] = [{"tool": {"name": "Edit", "about": "part-1"}}, {"wait": _GO}, *done(1)]
     _plays(project, "agent", plan(long), edits)
 
     def go_on() -> str:
@@ -170,7 +181,7 @@ def test_in_a_terminal_the_plan_stays_below_the_lines_and_fits(
 # A run that another process drives
 
 
-_WAITS: list[dict[str, Any]] = [{"say": "I begin"}, {"wait": "go"}]
+_WAITS: list[dict[str, Any]] = [{"say": "I begin"}, {"wait": _GO}]
 
 
 def _until(stream: Stream, event: str, **found: object) -> dict[str, Any]:
@@ -250,7 +261,7 @@ def test_ctrl_c_lets_it_rest_after_what_runs_and_a_second_one_ends_it(
     )
     assert (code, "Rests in Reviewing" in screen) == (130, True), screen
     (project / "go").unlink()
-    _plays(project, "judge", [{"say": "I begin"}, {"wait": "go"}], qualified(1), MET)
+    _plays(project, "judge", [{"say": "I begin"}, {"wait": _GO}], qualified(1), MET)
     code, screen = run_in_terminal(
         *("orchestrate", "resume"),
         cwd=project,
@@ -391,7 +402,7 @@ def test_again_goes_on_as_it_is_after_somebody_mended_it(project: Path, environm
     _plays(project, "agent", plan(task(1)), done(1))
 
     def mends() -> str:
-        (project / "mended").touch()
+        _mend(project, environment)
         return "again\n"
 
     code, screen = _fails(project, environment, ("What should change?", mends))

@@ -293,8 +293,8 @@ def test_a_person_sees_what_happens_in_a_terminal(project: Path, environment: di
 
 # The flags of such loops elsewhere
 
-LISTENS = r"""echo "$1 $2 $3" >> calls.log
-cat >> prompts.log
+LISTENS = r"""echo "$1 $2 $3" >> ../../../../calls.log
+cat >> ../../../../prompts.log
 printf 'good\n' > work.txt
 """
 

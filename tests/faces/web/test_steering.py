@@ -25,7 +25,7 @@ def plays(root: Path, name: str, *iterations: list[dict[str, Any]]) -> None:
 
 
 def commit(root: Path, environment: dict[str, str]) -> None:
-    (root / ".gitignore").write_text(".ralf/\n*.json\n*.count\nmended\nralph_prompt.md\n")
+    (root / ".gitignore").write_text(".ralf/\n*.json\n*.count\nralph_prompt.md\n")
     for words in (
         ["config", "user.name", "Ann"],
         ["config", "user.email", "ann@example.org"],
@@ -52,6 +52,7 @@ def test_a_run_that_failed_goes_on_from_the_browser(repository: Path, environmen
     with opened(repository) as journal:
         [failed] = [one.id for one in journal.recent("orchestrator", 5)]
     (repository / "mended").write_text("")
+    commit(repository, environment)
     plays(repository, "agent", done(1))
     plays(repository, "judge", qualified(1), MET)
     with in_terminal(repository, environment) as terminal:

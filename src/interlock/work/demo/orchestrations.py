@@ -76,7 +76,7 @@ def _context(journal: Journal, project: Project, told: list[object]) -> DriverCo
             ),
             [_writes(_HALF), *_done(1, _WELSH)],
             [_writes(_GREET), *_done(1, _WELSH)],
-            [_forges(), _writes(_GREET + _MAIN), *_done(2, _SHELL)],
+            [_forges(project), _writes(_GREET + _MAIN), *_done(2, _SHELL)],
         ],
     )
     judge = project.script(
@@ -103,10 +103,10 @@ def _writes(text: str) -> dict[str, Any]:
     return {"write": {"path": "greet.py", "text": text}}
 
 
-def _forges() -> dict[str, Any]:
-    """An agent that ticks its own task."""
-    command = "sed -i.bak 's/^- \\[.\\] task-2.*/- [x] task-2 (Completed)/' .ralph-sessions/*/progress.md"
-    return {"run": ["/bin/sh", "-c", command]}
+def _forges(project: Project) -> dict[str, Any]:
+    """An agent that leaves its tree to tick its own task."""
+    command = "sed -i.bak 's/^- \\[.\\] task-2.*/- [x] task-2 (Completed)/' \"$0\"/*/progress.md"
+    return {"run": ["/bin/sh", "-c", command, str(project.root / ".ralph-sessions")]}
 
 
 def _done(number: int, criterion: str) -> Steps:

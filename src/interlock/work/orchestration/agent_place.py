@@ -48,6 +48,8 @@ def placed(context: DriverContext, run: Run, lease: Lease) -> tuple[DriverContex
         target = target_of(context, run.tree, run.beginning)
         target.tree.make()
         return replace(context, root=target.tree.files), target
+    if run.paused is not None:  # nothing is done until a person resumes it
+        return context, None
     before = Fold(run.follows, Run, take).read(context.journal) if run.follows else None
     target, is_new = _target(context, run, before)
     _end_others(context, target.tree.id)

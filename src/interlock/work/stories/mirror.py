@@ -37,7 +37,7 @@ def with_tree(context: StoryContext, loop: Loop, lease: Lease) -> StoryContext:
     """Return the context with the loop's own tree as its root; the same if there is nothing to make a tree of."""
     if context.agent_tree is not None or loop.outcome is not None:
         return context
-    if loop.beginning is None and context.ports.files.mark(context.progress) is None:
+    if loop.beginning is None and (loop.paused is not None or context.ports.files.mark(context.progress) is None):
         return context
     own = own_files(context.root, loop.progress)
     start = loop.beginning or beginning_of(context, commits=context.commits, own=own)
