@@ -41,6 +41,11 @@ class OpenRepository(msgspec.Struct):
         self._last_look = exclude, seen
         return seen
 
+    def committed(self, exclude: Sequence[str] = ()) -> None:
+        """The files that were looked at last are committed: the next look would find the same tree and no change."""
+        if self._last_look is not None and self._last_look[0] == exclude:
+            self._last_look = exclude, WorkTreeHash(self._last_look[1].tree, ())
+
     def last_look(self, context: DriverContext, exclude: Sequence[str] = ()) -> WorkTreeHash:
         """The work tree as it was when it was last looked at; as it is now if something was let run since."""
         if self._last_look is not None and self._last_look[0] == exclude:

@@ -55,6 +55,7 @@ def commit_task(step: StoryStep) -> StepResult:
             raise
         put_back(step)
         return step.failed("git_failed", error.message, Facts(loop.tested, fingerprint(error.message)))
+    step.context.cache.committed(step.own())
     _forward(step)
     logged = _log(step, event_id, made)
     step.context.report("<promise>READY_FOR_NEXT_TASK</promise>")
@@ -92,9 +93,12 @@ def _tree(step: StoryStep) -> AgentTree:
 
 
 def _forward(step: StoryStep) -> None:
-    step.context.cache.shut()
-    if step.context.target is not None:
-        step.context.target.forward()
+    target = step.context.target
+    if target is None:
+        return
+    if not target.commits:
+        step.context.cache.shut()  # the tree is taken, and may get what the person edited
+    target.forward()
 
 
 def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any]) -> None:
@@ -125,6 +129,8 @@ def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
 def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
     """The box of the subtask, and what is on record of it."""
     path = step.shelf().path(story.id)
+    own = PRD if path is None else str(path.resolve().relative_to(step.context.root.resolve()))
+    step.context.cache.released.pop(own, None)
     if path is None:
         text = read_text(step.context.root / PRD)
         if text is not None:

@@ -118,6 +118,8 @@ class LoopCache(OpenRepository):
     seen: FileHashes = msgspec.field(default_factory=FileHashes)
     copies: dict[str, str] = msgspec.field(default_factory=dict)
     """The hashes of the copies of guarded files that this driver has made."""
+    released: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """The hashes of the own files as they were put back last, without those that the loop has written since."""
     own: Owned | None = None
     memories: dict[str, LoopMemory] = msgspec.field(default_factory=dict)
     """The memory events of each loop of the repository, as far as they were read."""

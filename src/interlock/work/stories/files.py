@@ -33,8 +33,8 @@ __all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
-_BETWEEN = frozenset({"INIT", "MEMORY_LOAD", "STORY_SELECT"})
-"""The states before a subtask is chosen, in which all edits of a person are taken in."""
+_BETWEEN = frozenset({"INIT", "STORY_SELECT"})
+"""The states in which all edits of a person are taken in, before a subtask is chosen."""
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
@@ -69,7 +69,7 @@ def project(step: StoryStep, then: Loop | None = None) -> None:
     text = None if current is None else _text_of(context, loop, current)
     if text is not None:
         step.note("projected", sha256=sha256_of(text), file=FILE)
-        write_text(context.ports.files, context.progress, text)
+        _write_progress(context, text)
 
 
 def _current(context: StoryContext, loop: Loop) -> str | None:
@@ -108,7 +108,12 @@ def move(transaction: Transaction, step: StoryStep, events: Sequence[Event]) -> 
     if text is None:
         return None
     transaction.append(loop.id, noted("projected", sha256=sha256_of(text), file=FILE), lease=lease)
-    return partial(write_text, context.ports.files, context.progress, text)
+    return partial(_write_progress, context, text)
+
+
+def _write_progress(context: StoryContext, text: str) -> None:
+    context.cache.released.pop(FILE, None)
+    write_text(context.ports.files, context.progress, text)
 
 
 # What people edit
@@ -155,7 +160,9 @@ def _unblocked(before: Progress, after: Progress) -> list[tuple[str, str]]:
 def guard(step: StoryStep) -> None:
     """Copy the loop's own files and note what they are, before something runs that must not change them."""
     context, loop = step.context, step.loop
-    files = context.cache.seen.hashes(str(context.root), own(context, loop.progress))
+    names, known = own(context, loop.progress), context.cache.released
+    files = {name: known.get(name) for name in names}
+    files |= context.cache.seen.hashes(str(context.root), [one for one in names if one not in known])
     for name, hash_ in files.items() - context.cache.copies.items():
         if hash_ is not None:
             files[name] = _copied(context, name)
@@ -190,6 +197,7 @@ def put_back(step: StoryStep) -> None:
         if loop.state not in _OURS:
             _reject(step, name)
         _restore(context, loop, name, wanted[name])
+    context.cache.released = {name: one for name, one in found.items() if name not in changed}
     step.note("released")
 
 

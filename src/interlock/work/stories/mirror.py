@@ -85,12 +85,15 @@ def take_in(context: StoryContext, loop: Loop, *, is_whole: bool = True) -> None
     if mirror is None:
         return
     names = mirrored(context, mirror, loop.progress) if is_whole else (FILE,)
-    theirs, ours = _hashes(context, mirror, names)
-    edited = [name for name, one in theirs.items() if one not in (ours[name], mirror.known.get(name, _UNSEEN))]
+    theirs = context.cache.seen.hashes(str(mirror.root), names)
+    new = [name for name, one in theirs.items() if one != mirror.known.get(name, _UNSEEN)]
+    ours = context.cache.seen.hashes(str(context.root), new)
+    edited = [name for name in new if theirs[name] != ours[name]]
     committed = _committed(context, [name for name in edited if name not in mirror.known])
     for name in edited:
         is_ours = theirs[name] == committed.get(name, _UNSEEN) or (name == FILE and theirs[name] in loop.projected)
         if not is_ours:
+            context.cache.released.pop(name, None)
             _copy(context, mirror.root / name, context.root / name)
     mirror.known |= theirs
 
@@ -123,7 +126,7 @@ def _withdraw(context: StoryContext, mirror: Mirror, loop: Loop, theirs: dict[st
         mirror.known[name] = hashlib.sha256(content).hexdigest()
         if mirror.known[name] == theirs[name]:
             continue
-        context.ports.files.write_bytes(mirror.root / name, content)
+        context.ports.files.write_bytes(mirror.root / name, content, is_durable=False)
         if name == FILE:
             with suppress(Refusal):
                 mirror.progress = context.cache.progress_file.parse(content.decode("utf-8", "replace"))
@@ -173,6 +176,6 @@ def _copy(context: StoryContext, source: Path, target: Path) -> None:
     files = context.ports.files
     content = files.read_file(source)
     if content is not None:
-        files.write_bytes(target, content)
+        files.write_bytes(target, content, is_durable=False)  # the source is still there
     elif files.mark(source) is None:
         files.remove_file(target)

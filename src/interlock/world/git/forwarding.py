@@ -7,6 +7,7 @@ branch follow, with their checkout if that is clean; `adopt_commits` takes what 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +81,8 @@ def _check_out(
 ) -> str | None:
     """Put the files of the commit in place, then move the branch and the index; or return why not."""
     with staging(repository) as stage:
-        switch = prepare(repository, stage, commit, "a commit", may_go=_new_in(repository, commit, tip))
+        new = _new_in(repository, commit, tip)
+        switch = prepare(repository, stage, commit, "a commit", may_go=new, index=_with_stat_data(repository))
         edited = _edited(switch, stage, is_begun=is_begun)
         if edited:
             named = ", ".join(edited[:_NAMED]) + (", …" if len(edited) > _NAMED else "")
@@ -92,6 +94,15 @@ def _check_out(
         lock.install()
     end(repository)
     return None
+
+
+def _with_stat_data(repository: Repository) -> Path | None:
+    """A copy of the person's index. It decides only whether a file of theirs was edited, as in a merge by git."""
+    if not repository.users_index.exists():
+        return None
+    copy = repository.private / "index.forward"
+    shutil.copy2(repository.users_index, copy)
+    return copy
 
 
 def _new_in(repository: Repository, commit: str, tip: str) -> set[str]:

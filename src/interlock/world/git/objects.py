@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from interlock.errors import InterlockError
-from interlock.world.git.private import GitRoot, Repository, opened
+from interlock.world.git.private import GitRoot, Repository, opened, private_directory
 
 __all__ = [
     "GITLINK",
@@ -172,16 +172,14 @@ def _asked(repository: Repository, names: list[str]) -> dict[str, GitObject]:
 
 def _streamed(repository: Repository, name: str, kind: str, size: int) -> GitObject:
     """Check an object that is too large for memory, through a file."""
-    path = repository.private / "object"
-    try:
+    with private_directory() as place:
+        path = place / "object"
         if repository.ask("cat-file", kind, name, output=str(path)).status != 0:
             raise _broken(repository, name, "cannot be read")
         made = hashlib.new(repository.algorithm, f"{kind} {size}\0".encode("ascii"))
         with path.open("rb") as file:
             while chunk := file.read(1 << 20):
                 made.update(chunk)
-    finally:
-        path.unlink(missing_ok=True)
     if made.hexdigest() != name:
         raise _broken(repository, name, "does not match its hash")
     return GitObject(kind, size, None)

@@ -22,7 +22,7 @@ from pathlib import Path
 from interlock.errors import InterlockError
 from interlock.world.git.branches import create_branch, our_branch, refuse_reftable, taken, the_commit, tip_of
 from interlock.world.git.kept import OURS, KeptWork, about, kept_series, kept_under, ref_of
-from interlock.world.git.private import GitRoot, Repository, borrowed, opened
+from interlock.world.git.private import GitRoot, Repository, borrowed, opened, private_directory
 from interlock.world.git.status import branch_of, head_of, loose_ref
 from interlock.world.git.taking import TreeTaking, note_unusual
 
@@ -247,16 +247,16 @@ def keep_commits(root: GitRoot, name: str) -> str | None:
         wanted = _head_of(repository, place)
         if _named(place, wanted) == base:
             return None
-        with borrowed(repository, place) as theirs:
+        with borrowed(repository, place) as theirs, private_directory() as beside:
             tip = theirs.found("rev-parse", "--verify", "--quiet", "--end-of-options", f"{wanted}^{{commit}}")
             if tip is None or theirs.ask("merge-base", "--is-ancestor", tip, base).status == 0:
                 return None
-            pack = repository.private / "commits.pack"
+            pack = beside / "commits.pack"
             words = ("pack-objects", "--revs", "--stdout", "--quiet", "--thin")
             made = theirs.ask(*words, feed=f"{tip}\n^{base}\n".encode(), output=str(pack))
-        if made.status != 0 or pack.stat().st_size > _MOST_BYTES:
-            raise _unreadable(files, made.said[-200:] or "its commits are larger than 1 GB")
-        checked = repository.ask("index-pack", "--strict", "--stdin", "--fix-thin", source=str(pack))
+            if made.status != 0 or pack.stat().st_size > _MOST_BYTES:
+                raise _unreadable(files, made.said[-200:] or "its commits are larger than 1 GB")
+            checked = repository.ask("index-pack", "--strict", "--stdin", "--fix-thin", source=str(pack))
         if checked.status != 0:
             raise _unreadable(files, checked.said[-200:])
         repository.run("update-ref", "-m", "kept by ralph", ref, tip, environment=OURS)

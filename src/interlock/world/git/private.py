@@ -24,9 +24,21 @@ from interlock.world.git.entries import NEEDS_GIT, entries_only
 from interlock.world.git.filters import accepted_filters, kept_by_filters
 from interlock.world.git.settings import GitSetting, find, settings
 
-__all__ = ["GitRoot", "Repository", "as_input", "borrowed", "opened", "sweep_private", "take_index"]
+__all__ = [
+    "GitRoot",
+    "Repository",
+    "as_input",
+    "borrowed",
+    "opened",
+    "private_directory",
+    "sweep_private",
+    "take_index",
+]
 
 _PREFIX = "ralph-git-"
+_MEMORY = "/dev/shm"
+_ROOM = 1 << 28
+"""Bytes that must be free in memory."""
 _MOST = 1 << 28
 _TAKEN_OVER = frozenset(
     """
@@ -219,7 +231,7 @@ def opened(place: GitRoot) -> Iterator[Repository]:
         return
     root, git_directory, common = find(place)
     known = settings(place, git_directory)
-    with _private_directory() as private:
+    with private_directory(_scratch()) as private:
         filters = accepted_filters(common, known)
         repository = Repository(root, git_directory, common, private, known, filters)
         _make(repository, repository.private / "plain")
@@ -230,17 +242,17 @@ def opened(place: GitRoot) -> Iterator[Repository]:
 @contextmanager
 def borrowed(repository: Repository, place: Path) -> Iterator[Repository]:
     """The git directory of an agent inside an open work tree, with our settings: only its objects and refs are read."""
-    with _private_directory() as private:
+    with private_directory(_scratch()) as private:
         theirs = Repository(None, repository.git_directory, place, private, repository.settings)
         _make(theirs, theirs.private / "plain")
         yield theirs
 
 
 @contextmanager
-def _private_directory() -> Iterator[Path]:
-    """A directory of this process, which holds it locked: without the lock, its process is gone."""
+def private_directory(place: str | None = None) -> Iterator[Path]:
+    """A directory of this process, on a disk or at a place; it is locked: without the lock, its process is gone."""
     while True:
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=place, ignore_cleanup_errors=True) as name:
             held = _open(name)
             if held is None:
                 continue
@@ -254,6 +266,19 @@ def _private_directory() -> Iterator[Path]:
                 os.close(held)
 
 
+def _scratch() -> str:
+    """The directory for private directories: in memory if there is room, because each has a dozen files and links."""
+    usual = tempfile.gettempdir()
+    if usual != "/tmp" or "TMPDIR" in os.environ:
+        return usual
+    try:
+        system = os.statvfs(_MEMORY)
+    except OSError:
+        return usual
+    has_room = system.f_bavail * system.f_frsize >= _ROOM
+    return _MEMORY if has_room and os.access(_MEMORY, os.W_OK | os.X_OK) else usual
+
+
 def _open(directory: str) -> int | None:
     try:
         return os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -263,7 +288,8 @@ def _open(directory: str) -> int | None:
 
 def sweep_private() -> None:
     """Remove the private git directories of this user's processes that were killed."""
-    for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    places = {tempfile.gettempdir(), _scratch()}
+    for path in (path for place in places for path in Path(place).glob(f"{_PREFIX}*")):
         held = _open(str(path))
         if held is None:
             continue

@@ -60,12 +60,15 @@ def prepare(
     *,
     may_go: Collection[str] | None = None,
     leaving_out: Collection[str] = (),
+    index: Path | None = None,
 ) -> Switch:
     """Make ready the files of a commit; touches nothing of the work tree.
 
     Refuses with `git_unsafe` what only a filter could write, and with `git_conflict` in a merge or the like, or where
     a file is in the way that would not be kept. Of untracked files, all go, or only those that may; the others stay,
     and are in the way where another one has to go. What is left out goes and is not put: something else is to come.
+
+    Every file is read, unless there is an `index` of ours with stat data that git may trust.
     """
     root = repository.work_tree
     now = differences(repository, _tree_of_head(repository), tree_of(repository, commit))
@@ -73,7 +76,7 @@ def prepare(
     # Seen before git looks: what git then calls unchanged was so when it was seen.
     heads = (path for path, one in differing.items() if one.old is not None and _is_file(root / path))
     seen = {path: fingerprint(root, path) for path in heads}
-    changed = tuple(one for one in statuses(repository) if not (one.is_nested or _is_state(one)))
+    changed = tuple(one for one in statuses(repository, index) if not (one.is_nested or _is_state(one)))
     refuse_half_done(repository, changed, verb)
     going = [one for one in changed if not _stays(one, may_go)]
     paths = {*differing, *(one.path for one in going)}
@@ -81,7 +84,7 @@ def prepare(
     untouched = {one.path for one in changed if one.is_absent or _stays(one, may_go)}
     remove = {path: mark for path, mark in seen.items() if path not in untouched}
     remove |= {one.path: fingerprint(root, one.path) for one in going if not one.is_absent}
-    index = _index(repository, stage, commit)
+    index = _index(repository, stage, commit, index or repository.index)
     wanted, submodules = _wanted(repository, commit, index, paths, differing)
     put = [path for path in wanted if path not in leaving_out]
     refuse_filters(repository, put, ("smudge", "process"), index=index)
@@ -106,11 +109,11 @@ def _tree_of_head(repository: Repository) -> str | None:
     return tree_of(repository, head) if head is not None else None
 
 
-def _index(repository: Repository, stage: Path, commit: str) -> Path:
+def _index(repository: Repository, stage: Path, commit: str, now: Path) -> Path:
     """The index of a commit; what it has in common with the present one keeps what git knows of the files."""
     index = repository.private / "index.switch"
-    if repository.index.exists():
-        shutil.copy2(repository.index, index)
+    if now.exists():
+        shutil.copy2(now, index)
     # With `-i`, git does not compare the files that it was told not to look at with stat data, which there is none of.
     repository.run("read-tree", "-i", "--reset", commit, index=index)
     if (repository.setting("core.sparsecheckout") or "false").lower() == "true":
