@@ -21,7 +21,7 @@ from interlock.work.driver.system import AfterCommit
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.context import StoryContext, own, own_files, plain, read_text, write_text
+from interlock.work.stories.context import StoryContext, own, plain, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.mirror import since_then, take_in, write_out
 from interlock.work.stories.progress import FILE, Progress, StoryStatus
@@ -29,7 +29,7 @@ from interlock.work.stories.progress_file import written
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
 
-__all__ = ["guard", "move", "project", "put_back", "settle", "sweep_up"]
+__all__ = ["guard", "move", "project", "put_back", "settle"]
 
 _OURS = frozenset({"COMMIT", "BLOCKER"})
 """The states in which it is the loop itself that writes the guarded files, or has git do it."""
@@ -38,12 +38,6 @@ _BETWEEN = frozenset({"INIT", "STORY_SELECT"})
 _KEPT = 32_768
 """How many characters of a person's text an entry holds."""
 _PERSON = Actor(ActorKind.HUMAN, "somebody", Channel.FILE)
-
-
-def sweep_up(context: StoryContext, loop: Loop) -> None:
-    """Take away what a driver that died was about to write: it would be taken for an agent's work, and committed."""
-    for place in {(context.root / name).parent for name in own_files(context.root, loop.progress)}:
-        context.ports.files.sweep(place)
 
 
 def settle(step: StoryStep) -> bool:

@@ -20,8 +20,8 @@ from interlock.work.driver.system import AfterCommit, NoEvent, StepFunction, Ste
 from interlock.work.formats.times import day_of
 from interlock.work.stories.context import DRIVER, StoryContext, read_text
 from interlock.work.stories.driver_step import StoryStep
-from interlock.work.stories.files import move, settle, sweep_up
-from interlock.work.stories.mirror import end_tree, end_trees, with_tree, write_out
+from interlock.work.stories.files import move, settle
+from interlock.work.stories.mirror import end_tree, end_trees, sweep_up, with_tree, write_out
 from interlock.work.stories.plan import task_name
 from interlock.work.stories.progress import StoryStatus
 from interlock.work.stories.progress_file import parse

@@ -27,7 +27,7 @@ from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
 from interlock.work.stories.replay import take
 
-__all__ = ["end_tree", "end_trees", "since_then", "take_in", "with_tree", "write_out"]
+__all__ = ["end_tree", "end_trees", "since_then", "sweep_up", "take_in", "with_tree", "write_out"]
 
 _UNSEEN = ""
 """The hash of a file that was not looked at yet."""
@@ -62,8 +62,16 @@ def end_trees(context: StoryContext) -> None:
     """Remove the trees of loops that have ended, whose drivers died before they could."""
     for name in ended_trees(context, MACHINE):
         loop = Fold(name, Loop, take).read(context.journal)
+        sweep_up(context, loop)
         if loop.beginning is not None:
             target_of(context, name, loop.beginning, commits=context.commits).end(_kept_at_end(loop))
+
+
+def sweep_up(context: StoryContext, loop: Loop) -> None:
+    """Remove what a driver that died was about to write: it would be taken for work, and committed."""
+    for root in {context.root, *([context.mirror.root] if context.mirror is not None else [])}:
+        for place in {(root / name).parent for name in own_files(root, loop.progress)}:
+            context.ports.files.sweep(place)
 
 
 def end_tree(context: StoryContext, loop: Loop) -> None:
