@@ -35,8 +35,9 @@ def entries_only(content: bytes, algorithm: str) -> tuple[bytes, frozenset[bytes
 
 def without_stat_data(content: bytes, algorithm: str) -> bytes:
     """Return an index that only we wrote without its stat data; its cached trees stay. Raises as above."""
-    size = hashlib.new(algorithm).digest_size
-    made = bytes(_blanked(content, _entries(content, size)[0])[:-size])
+    size, blank = hashlib.new(algorithm).digest_size, bytes(_BEFORE_MODE)
+    places = [one for one in _entries(content, size)[0] if not content.startswith(blank, one[0])]
+    made = bytes(_blanked(content, places)[:-size])
     return made + hashlib.new(algorithm, made).digest()
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -24,7 +24,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.entries import without_stat_data
 from interlock.world.git.kept import OURS
-from interlock.world.git.objects import GITLINK, LINK
+from interlock.world.git.objects import GITLINK, LINK, differences
 from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.settings import GitSetting
 from interlock.world.git.status import UNUSUAL, ignored_among, nested_files, raw_hash, unusual_among
@@ -39,6 +39,7 @@ _UNSETTLED_NANOSECONDS = 20_000_000
 _MOST_LEFT_OUT = 100
 _SECONDS = 3600.0
 _ATTRIBUTES, _IGNORE = b".gitattributes", b".gitignore"
+_RULES = frozenset({_ATTRIBUTES, _IGNORE})
 _Mark = tuple[int, int, int, int, int, int]
 _Entry = tuple[str, str]
 """The mode and the hash of a path."""
@@ -82,6 +83,8 @@ class TreeTaking(msgspec.Struct):
     """The entries that the tree began with."""
     _skipped: frozenset[bytes] = frozenset()
     """Those that sparse rules leave out of the files."""
+    _fixed: frozenset[bytes] = frozenset()
+    """Those that are submodules."""
     _index: bytes = b""
     _stored: dict[bytes, _Entry] = msgspec.field(default_factory=dict)
     """The entries of that index."""
@@ -117,9 +120,9 @@ class TreeTaking(msgspec.Struct):
         _refuse_unreadable(repository, seen)
         self._begin(repository, index, seen)
         wanted, kept, beside = self._list(repository, index, seen)
-        known = {path for path in wanted if self._marks.get(path) == seen.files[path] and path in self._stored}
-        given_up = {path for path in wanted if self._refused.get(path) == seen.files[path]}
-        read = wanted - known - given_up
+        given_up = {path for path, mark in self._refused.items() if path in wanted and mark == seen.files[path]}
+        marks, files, stored = self._marks, seen.files, self._stored
+        read = {path for path in wanted if marks.get(path) != files[path] or path not in stored} - given_up
         again = {path for path in kept if self._stored.get(path) != self._base[path]}
         gone = self._stored.keys() - wanted - kept | given_up & self._stored.keys()
         if read or again or gone or not self._tree:
@@ -148,20 +151,20 @@ class TreeTaking(msgspec.Struct):
                 self._base[path] = mode, name
                 skipped += [path] if tag == "S" else []
         self._basis, self._skipped, self._index, self._tree = basis, frozenset(skipped), ours, ""
+        self._fixed = frozenset(path for path, (mode, _) in self._base.items() if mode == GITLINK)
         self._stored, self._marks, self._refused = dict(self._base), {}, {}
 
     def _list(self, repository: Repository, index: Path, seen: _Seen) -> tuple[set[bytes], set[bytes], set[bytes]]:
         """The files that count, the entries of the base that stay without one, and what no tree can hold."""
-        directories = set(seen.directories)
-        fixed = {path for path, (mode, _) in self._base.items() if mode == GITLINK}
-        there = directories | seen.files.keys() | {*seen.special}
-        kept = {path for path in fixed if path in there or path in self._skipped}
-        kept |= {path for path in self._skipped if path not in seen.files}
-        tracked = {path for path in self._base if path in seen.files and path not in fixed}
-        others = self._others(repository, seen, set(self._base) - tracked - kept)
+        fixed, files = self._fixed, seen.files.keys()
+        there = {*seen.directories, *seen.special} if fixed else set()
+        kept = {path for path in fixed if path in there or path in files or path in self._skipped}
+        kept |= self._skipped - files
+        tracked = (self._base.keys() & files) - fixed
+        others = self._others(repository, seen, self._base.keys() - tracked - kept)
         inside = {path for path in others if any(one in kept for one in (path, *_above(path)))} if fixed else set()
-        wanted = {path for path in tracked | others if path in seen.files} - inside
-        rest = [path for path in (*seen.files, *seen.special) if path not in wanted]
+        wanted = tracked | (others & files) - inside
+        rest = [*(files - wanted), *seen.special]
         beside = self._beside(repository, rest, wanted | kept)
         return wanted, kept, beside
 
@@ -195,28 +198,45 @@ class TreeTaking(msgspec.Struct):
     ) -> None:
         links = {path for path in read if path.rpartition(b"/")[2] == _ATTRIBUTES}
         _remove(repository, index, gone | (links & self._stored.keys()))
-        lines = [f"{self._base[path][0]} {self._base[path][1]}\t".encode() + path + b"\0" for path in sorted(again)]
-        if lines:
-            repository.run("update-index", "-z", "--index-info", feed=b"".join(lines), index=index)
+        self._put_base(repository, index, sorted(again))
         refused = set(_add(repository, index, [*sorted(links), *sorted(read - links)]))
-        listed = _entries(repository, index)
-        _remove(repository, index, refused & listed.keys())
+        tree, new = self._written(repository, index)
         unusual = unusual_among(repository, read)
-        refused |= read - listed.keys()  # `update-index` drops some names without an error
+        refused |= {path for path in read if not self._is_in(new, path)}  # `update-index` drops some without an error
         refused.difference_update(unusual)
-        if unusual:
-            lines = [f"{self._base[path][0]} {self._base[path][1]}\t".encode() + path + b"\0" for path in unusual]
-            repository.run("update-index", "-z", "--index-info", feed=b"".join(lines), index=index)
-        changed = {path: one for path, one in listed.items() if one != self._base.get(path) and path not in unusual}
+        if unusual or (refused and any(self._is_in(new, path) for path in refused)):
+            _remove(repository, index, {path for path in refused if self._is_in(new, path)})
+            self._put_base(repository, index, unusual)
+            tree, new = self._written(repository, index)
+        changed = {path: one for path, one in new.items() if one is not None and one != self._base.get(path)}
         _refuse_filtered(repository, self._base, changed)
-        tree = repository.line("write-tree", index=index)
         repository.run("update-ref", f"{repository.own_refs}/taken", tree, environment=OURS)
-        as_base = {path: self._base[path] for path in unusual}
-        self._tree, self._stored = tree, {path: one for path, one in (listed | as_base).items() if path not in refused}
+        self._tree = tree
+        self._stored.update((path, one) for path, one in new.items() if one is not None)
+        for path in {path for path, one in new.items() if one is None} | refused:
+            self._stored.pop(path, None)
+            self._marks.pop(path, None)
         self._index = without_stat_data(index.read_bytes(), repository.algorithm)
-        self._marks = {path: mark for path, mark in self._marks.items() if path in self._stored}
         self._refused = {path: mark for path, mark in self._refused.items() if path not in gone}
         self._refused |= dict.fromkeys(refused, (0,) * 6)
+
+    def _put_base(self, repository: Repository, index: Path, paths: Sequence[bytes]) -> None:
+        """Give paths the entries that the base has."""
+        lines = [f"{self._base[path][0]} {self._base[path][1]}\t".encode() + path + b"\0" for path in paths]
+        if lines:
+            repository.run("update-index", "-z", "--index-info", feed=b"".join(lines), index=index)
+
+    def _written(self, repository: Repository, index: Path) -> tuple[str, dict[bytes, _Entry | None]]:
+        """The tree of an index, and its entries that are not as in the last tree; None stands for one that is gone."""
+        tree = repository.line("write-tree", index=index)
+        if not self._tree:
+            listed: dict[bytes, _Entry | None] = {**_entries(repository, index)}
+            return tree, {**dict.fromkeys(self._stored.keys() - listed.keys()), **listed}
+        changes = differences(repository, self._tree, tree)
+        return tree, {one.path: (one.new.mode, one.new.hash) if one.new is not None else None for one in changes}
+
+    def _is_in(self, new: Mapping[bytes, _Entry | None], path: bytes) -> bool:
+        return new[path] is not None if path in new else path in self._stored
 
     def _note(self, top: bytes, seen: _Seen, read: Iterable[bytes], clock: int | None) -> None:
         """Remember the files that were read, so that they need not be read again."""
@@ -236,7 +256,7 @@ class TreeTaking(msgspec.Struct):
 def _walk(top: bytes, ignored: Collection[bytes]) -> _Seen:
     """Every file below a directory, without what is git's or lies in a directory that is ignored as a whole."""
     seen = _Seen({}, [], [], {}, {}, set())
-    left = [b""]
+    left, files = [b""], seen.files
     while left:
         directory = left.pop()
         try:
@@ -250,14 +270,16 @@ def _walk(top: bytes, ignored: Collection[bytes]) -> _Seen:
                 path = prefix + one.name
                 if one.name == b".git" and (not directory or _is_repository(top + b"/" + path)):
                     continue
-                if one.is_dir(follow_symlinks=False):
-                    if path in ignored:
-                        seen.pruned.add(path)
-                    else:
-                        left.append(path)
-                        seen.directories.append(path)
-                    continue
-                _see(seen, path, one)
+                if one.is_file(follow_symlinks=False) and one.name not in _RULES:  # nearly every one
+                    s = one.stat(follow_symlinks=False)
+                    files[path] = s.st_ino, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_mode, s.st_dev
+                elif not one.is_dir(follow_symlinks=False):
+                    _see(seen, path, one)
+                elif path in ignored:
+                    seen.pruned.add(path)
+                else:
+                    left.append(path)
+                    seen.directories.append(path)
     return seen
 
 
