@@ -150,15 +150,21 @@ def test_without_progress_txt_the_setup_is_explained(repository: Path, environme
 
 
 @pytest.mark.requirement("story:git:dirty")
-def test_a_loop_does_not_begin_on_somebodys_unfinished_work(project: Path, environment: dict[str, str]) -> None:
+def test_unfinished_work_of_a_person_is_named_and_is_in_no_commit(project: Path, environment: dict[str, str]) -> None:
     (project / "mine.txt").write_text("half done")
-    refused = run_here("story", "run", "--json", cwd=project, env=environment)
-    assert (refused.code, refused.error["code"]) == (5, "setup_required")
-    assert "mine.txt" in refused.error["message"]
-    assert (project / "mine.txt").read_text() == "half done"
-    (project / "mine.txt").unlink()
     (project / "progress.txt").write_text((project / "progress.txt").read_text() + "# a person's note\n")
-    assert run("story", "run", cwd=project, env=environment).code == 0
+    done = run("story", "run", cwd=project, env=environment)
+    assert done.code == 0
+    said = "Your uncommitted changes are not part of this work and stay as they are: 'mine.txt'"
+    assert done.out.splitlines()[0].strip().startswith(said)
+    assert (project / "mine.txt").read_text() == "half done"
+    git = ["git", "log", "--format=", "--name-only"]
+    listed = subprocess.run(
+        git, cwd=project, env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "mine.txt" not in listed
+    assert "work.txt" in listed
+    assert "# a person's note" in (project / "progress.txt").read_text()
 
 
 def test_init_makes_progress_txt_once_from_the_stories_that_there_are(

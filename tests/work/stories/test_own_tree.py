@@ -170,6 +170,19 @@ def test_edits_of_stories_and_progress_count_and_come_out_again(ground: Ground) 
     assert ground.is_clean()
 
 
+def test_stories_that_git_does_not_know_yet_keep_nothing_behind(tmp_path: Path) -> None:
+    """As right after `ralph story init`, with other files of the person's beside them."""
+    ground = Ground(tmp_path, {"1-1": ("greet", "wave")}).made()
+    ground.git("rm", "-q", "--cached", "-r", "stories", "progress.txt")
+    ground.git("commit", "-qm", "without stories")
+    (ground.root / "mine").write_text("1")
+    ground.drive()
+    assert ground.moves()[-1] == "all_complete"
+    assert [one.partition(" ")[0] for one in ground.commits()][1:] == ["story-1-1", "story-1-1", "progress:"]
+    assert ground.git("status", "--porcelain") == "?? mine\n"
+    assert ground.boxes() == "xx"
+
+
 def test_what_was_not_committed_at_the_end_is_kept(ground: Ground) -> None:
     bad: Steps = [shell("echo 1 > unfinished"), {"finish": True}]
     ground.drive(agents=[ground.agent(bad)], tests=("false",))

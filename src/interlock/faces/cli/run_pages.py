@@ -130,7 +130,9 @@ def _next(view: RunView) -> Iterator[Text]:
     if view.successor is not None:
         yield _hint(f"status {view.successor[-8:]}", "it went on as another run")
     elif view.outcome == "success":
-        yield Text.assemble(("→ ", "green"), ("git diff", "bold"), "  see what was done; nothing is committed")
+        if view.commit is not None:
+            shown = f"git log -p {view.base[:10]}..{view.commit[:10]}"
+            yield Text.assemble(("→ ", "green"), (shown, "bold"), f"  see what was done, on {view.branch}")
     elif view.outcome is not None:
         yield _hint('resume --say "…"', "say what should change, and go on")
         yield _hint("resume", "go on, after you mended it")

@@ -101,4 +101,4 @@ def commit_verified(step: RunStep) -> None:
             keep = f"orchestrate/{step.run.id}/commits-{proven.version}"
             made = target.tree.commit(repository, f"{proven.subject}\n\n{trailer}", keep, tree=proven.tree)
     target.forward()
-    step.note("committed", commit=made)
+    step.note("committed", commit=made, branch=target.tree.branch if target.is_behind else target.name)

@@ -72,6 +72,10 @@ class Run(DriverRecord):
     """The name of its agents' tree: the id of the first run that worked in it."""
     proven: Proven | None = None
     """What is to be committed next."""
+    commit: str | None = None
+    """The last commit of its work."""
+    branch: str = ""
+    """The branch that has it: the person's, or that of the tree if theirs stayed behind."""
     plan: Plan = msgspec.field(default_factory=lambda: Plan(""))
     cycles: list[Cycle] = msgspec.field(default_factory=list)
     reports: dict[str, list[TaskReport]] = msgspec.field(default_factory=dict)

@@ -235,7 +235,7 @@ def _placed(run: Run, entry: Entry, data: Data) -> None:
 
 
 def _committed(run: Run, entry: Entry, data: Data) -> None:
-    run.proven = None
+    run.proven, run.commit, run.branch = None, data["commit"] or run.commit, data["branch"]
 
 
 def _tasks(run: Run, entry: Entry, data: Data) -> None:

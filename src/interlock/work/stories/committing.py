@@ -107,11 +107,11 @@ def _written(step: StoryStep, story: Story, task: Subtask, told: dict[str, Any])
         put_back(step)  # an earlier try was cut off
     take_in(step.context, step.loop)
     guard(step)
-    _tick(step, story, task)
+    ticked = _tick(step, story, task)
     then = step.catch_up().copied()
     after(then, "committed", {**told, "commit": None})
     project(step, then)
-    write_out(step.context, then)
+    write_out(step.context, then, ticked)  # if git does not know them yet, the person's must be as the commit's
 
 
 def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
@@ -126,8 +126,8 @@ def _log(step: StoryStep, event_id: str, made: str | None) -> bool:
     )
 
 
-def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
-    """The box of the subtask, and what is on record of it."""
+def _tick(step: StoryStep, story: Story, task: Subtask) -> str:
+    """Tick the box of the subtask, and record what was done; gives the name of the file."""
     path = step.shelf().path(story.id)
     own = PRD if path is None else str(path.resolve().relative_to(step.context.root.resolve()))
     step.context.cache.released.pop(own, None)
@@ -135,12 +135,13 @@ def _tick(step: StoryStep, story: Story, task: Subtask) -> None:
         text = read_text(step.context.root / PRD)
         if text is not None:
             write_text(step.context.ports.files, step.context.root / PRD, passed(text, story.id))
-        return
+        return own
     text = read_text(path) or ""
     changed = step.last_look().changed  # as it was tested
     now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], named(changed)[:100])
     is_last = all(one.done or one.id == task.id for one in story.tasks)
     write_text(step.context.ports.files, path, with_status(now, "review") if is_last else now)
+    return own
 
 
 def commit_aside(step: StoryStep, percent: float) -> str | None:

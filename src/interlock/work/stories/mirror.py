@@ -106,16 +106,16 @@ def take_in(context: StoryContext, loop: Loop, *, is_whole: bool = True) -> None
     mirror.known |= theirs
 
 
-def write_out(context: StoryContext, loop: Loop, *, is_whole: bool = False) -> None:
-    """Bring the loop's `progress.txt` into the person's checkout, unless they have edited it since.
+def write_out(context: StoryContext, loop: Loop, *more: str, is_whole: bool = False) -> None:
+    """Bring the loop's `progress.txt`, and more of its own files, into the person's checkout.
 
-    If it `is_whole`, all of the loop's own files; usually the commit of a subtask brings the others. While the branch
+    If it `is_whole`, all of them. A file that the person has edited since stays as it is. While the branch
     stays behind, none is written, and those that were are as they were committed: git can merge only then.
     """
     mirror = _followed(context)
     if mirror is None:
         return
-    names = mirrored(context, mirror, loop.progress) if is_whole else (FILE,)
+    names = mirrored(context, mirror, loop.progress) if is_whole else (FILE, *more)
     theirs, ours = _hashes(context, mirror, names)
     if mirror.target.is_behind:
         _withdraw(context, mirror, loop, theirs)

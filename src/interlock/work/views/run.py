@@ -58,6 +58,12 @@ class RunView(DrivenView, frozen=True, kw_only=True, rename="camel"):
     """Where its files are, from the root of the repository."""
     goal: str
     started_at: str
+    base: str
+    """The commit that the work began on."""
+    commit: str | None
+    """The last commit of its work; None if it made none."""
+    branch: str
+    """The branch that has that commit."""
     follows: str | None
     successor: str | None
     """The run that continues where this one failed."""
@@ -106,6 +112,9 @@ def run_view(
         directory=f"{DIRECTORY}/{run.session}",
         goal=run.goal,
         started_at=run.started,
+        base=run.base,
+        commit=run.commit,
+        branch=run.branch,
         follows=run.follows,
         successor=later,
         is_halted=run.paused is not None and run.paused.needs_person,
