@@ -4,6 +4,7 @@
     git          the repository, asked and told so that nothing of it runs
     github       a tracker's board
     memory       what the story loop remembers, on a server or embedded
+    sandbox      what an agent may read, write and reach
     notices      telling people; `telemetry` tells a collector of traces
     repository   where the repository is, and the state directory in it; `folder` and `files` write below it
     machines     the machines in force; `definitions` reads what is shipped beside them

@@ -1,0 +1,13 @@
+"""Confinement of what an agent runs: it writes to its own tree and to nothing else of the machine.
+
+    policy        the description of one confined run, and what is started for it
+    homes         the private directories of each agent, and what of the person's they begin with
+    environment   the variables that come along
+    hidden        the paths that are covered: secrets, sockets, and what only root may read
+    mounts        the arguments of bubblewrap, with each cover before what lies deeper
+    bubblewrap    Linux; `seatbelt` is macOS and untested; `unconfined` is no sandbox at all
+    inside        the first program of a run: fills the private directories, sets the limits, becomes the agent
+    choosing      which of them works on this machine, found by trying; `describing` says what it protects
+
+It may import what its layer may: `errors` and `machine`.
+"""

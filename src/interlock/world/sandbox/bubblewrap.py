@@ -1,0 +1,215 @@
+"""A sandbox of namespaces, made by bubblewrap: for ordinary users and for root.
+
+    cover    /tmp, /run, /dev and /proc; the state directory, secrets and sockets; as root, what only root may read
+    show     what the run needs of that, the objects of the repository, and the tree at the repository's own path
+    enter    `inside` fills the private directories, sets the limits, and becomes the agent
+
+All namespaces are its own, except that of the network where the policy says `host`. So everything that an agent
+started ends with it, and with the process that started it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from interlock.errors import InterlockError
+from interlock.world.sandbox import hidden, inside
+from interlock.world.sandbox.environment import allowed
+from interlock.world.sandbox.mounts import Mounts, whole
+from interlock.world.sandbox.policy import Confined, Network, SandboxPolicy
+
+__all__ = ["Bubblewrap"]
+
+_OURS: Final = Path("/run/ralph")
+"""Where the private directories and the sockets are inside: outside of /tmp, where Codex would not take them."""
+_HOME: Final = _OURS / "home"
+_GIVEN: Final = _OURS / "given"
+_SOCKETS: Final = _OURS / "sockets"
+_INSIDE: Final = _OURS / "inside.py"
+_TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
+_RUNTIME: Final = (Path("/run"), Path("/var/run"))
+_CLOSED_PROC: Final = tuple("sys sysrq-trigger irq bus fs acpi scsi driver mtrr pressure".split())
+_NEEDED_IN_RUN: Final = ("/run/current-system", "/run/booted-system", "/run/opengl-driver")
+_USER: Final = "1000"
+"""Whom root is inside: agents refuse to work unattended as root."""
+_NAMESPACES: Final = (
+    *("--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
+    *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+    *("--new-session", "--die-with-parent"),
+)
+
+
+class Bubblewrap(msgspec.Struct, frozen=True):
+    """bubblewrap, version 0.8 or newer."""
+
+    program: str
+    version: str = ""
+    is_root: bool = False
+    python: str = ""
+    """The interpreter for `inside`; by default the one that runs now."""
+    name: str = "bubblewrap"
+
+    @contextmanager
+    def confine(self, command: Sequence[str], policy: SandboxPolicy) -> Iterator[Confined]:
+        """Give what is to be started. Nothing of the machine is changed, so there is nothing to clean up.
+
+        Everything ends when the **thread** that started it ends, even if its process lives on: the thread must wait for
+        the run. SIGTERM to the process that was started ends everything at once; a run that is to end by itself gets
+        its signals at the processes below, of which the first ignores them. stdin, stdout and stderr must not be a
+        terminal, and no other descriptor may be handed on.
+        """
+        _refuse_overlaps(policy, self._python)
+        mounts, directories = self._mounts(policy)
+        arguments = [*_NAMESPACES, *(("--uid", _USER, "--gid", _USER) if self.is_root else ())]
+        arguments += ["--unshare-net"] if policy.network == "none" else []
+        arguments += mounts.arguments
+        given = json.dumps({"directories": directories, "limits": _limits(policy), "scoped": policy.network == "host"})
+        started = [str(self._python), "-I", "-S", "-B", str(_INSIDE), given, *command]
+        yield Confined(
+            (self.program, *arguments, "--chdir", str(policy.directory or policy.shown_at), "--", *started),
+            _environment(policy),
+            policy.tree,
+            _SOCKETS if policy.sockets else None,
+        )
+
+    def _mounts(self, policy: SandboxPolicy) -> tuple[Mounts, list[dict[str, Any]]]:
+        mounts = Mounts()
+        _add_system(mounts, policy)
+        for path in self._hidden(policy):
+            mounts.hide(path)
+        _add_readable(mounts, policy, self._python.parent.parent)
+        directories = list(_add_private(mounts, policy))
+        for source, target in policy.objects:
+            _add_objects(mounts, source, target)
+        mounts.show(policy.tree, whole(policy.shown_at), is_writable=not policy.is_read_only)
+        mounts.close()
+        return mounts, directories
+
+    def _hidden(self, policy: SandboxPolicy) -> list[Path]:
+        """What is covered, with each directory before what is in it."""
+        found = [policy.state, *policy.hidden, *hidden.secrets(policy.home), *hidden.listening()]
+        runtime = policy.environment.get("XDG_RUNTIME_DIR", "")
+        found += [Path(runtime)] if runtime.startswith("/") else []
+        found += hidden.root_only(policy.home) if self.is_root else []
+        return sorted({whole(path) for path in found})
+
+    @property
+    def _python(self) -> Path:
+        return whole(Path(self.python or sys.executable))
+
+    def protections(self, network: Network) -> Iterator[tuple[str, str]]:
+        from interlock.world.sandbox.describing import of_bubblewrap
+
+        return of_bubblewrap(is_root=self.is_root, network=network)
+
+
+def _refuse_overlaps(policy: SandboxPolicy, python: Path) -> None:
+    """Refuse a repository that contains what is shown apart from it: the mount points would be made in its tree."""
+    shown = whole(policy.shown_at)
+    apart = [whole(policy.state), python, Path("/proc"), Path("/dev"), _OURS]
+    for path in (*apart, *(whole(target.parent) for _, target in policy.objects)):
+        if path.is_relative_to(shown):
+            message = f"An agent's tree cannot be shown at {shown}, because {path} is in it."
+            raise InterlockError("invalid_argument", message, "Use a repository that does not contain it.")
+
+
+def _add_system(mounts: Mounts, policy: SandboxPolicy) -> None:
+    """The machine, read-only, with directories of its own for what is temporary."""
+    mounts.add("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    for path in (Path("/proc") / name for name in _CLOSED_PROC):
+        if path.exists():
+            mounts.show(path, path)
+    mounts.temporary(Path("/dev/shm"), policy.limits.shared_memory, "1777")
+    mounts.add("--remount-ro", "/dev")
+    for path in dict.fromkeys(map(whole, _TEMPORARY)):
+        if path.is_dir() and mounts.is_visible(path):
+            mounts.temporary(path, policy.limits.temporary, "1777")
+    for path in dict.fromkeys(map(whole, _RUNTIME)):
+        if path.is_dir() and mounts.is_visible(path):
+            mounts.empty(path)
+    for path in map(whole, (policy.home, Path("/etc/resolv.conf"), *map(Path, _NEEDED_IN_RUN))):
+        if not mounts.is_visible(path) and path.exists():
+            mounts.show(path, path)
+
+
+def _add_readable(mounts: Mounts, policy: SandboxPolicy, python: Path) -> None:
+    """Python, programs below /tmp and /run, what the policy names, and our own directory."""
+    if not mounts.is_visible(python):
+        mounts.show(python, python)
+    temporary = tuple(map(whole, (*_TEMPORARY, *_RUNTIME)))
+    for path in map(Path, policy.environment.get("PATH", "").split(os.pathsep)):
+        if path.is_dir() and path.is_relative_to("/") and not mounts.is_visible(path) and _is_below(path, temporary):
+            mounts.show(whole(path), path)
+    for path in map(whole, policy.readable):
+        if path.exists() and not _is_below(path, (whole(policy.shown_at),)):
+            mounts.show(path, path)
+    mounts.show(Path(inside.__file__), _INSIDE)
+    mounts.temporary(_HOME, policy.limits.temporary, "0700")
+    if policy.sockets:
+        mounts.show(policy.sockets, _SOCKETS)
+
+
+def _is_below(path: Path, places: Iterable[Path]) -> bool:
+    return any(path.is_relative_to(one) for one in places)
+
+
+def _add_private(mounts: Mounts, policy: SandboxPolicy) -> Iterator[dict[str, Any]]:
+    """The private directories of the agent; gives what `inside` fills each of them with."""
+    for one in policy.agent.directories:
+        source, target = whole(one.source_in(policy.home, policy.environment)), _HOME / one.name
+        if not one.name:  # it covers the person's, whose content is filled in from beside
+            if not source.is_dir():
+                continue
+            target, given = source, _GIVEN / source.name
+            mounts.show(source, given)
+            mounts.temporary(target, policy.limits.temporary, "0700")
+        else:
+            given = source
+            if source.is_dir() and not mounts.is_visible(source) and not _is_below(source, (whole(policy.state),)):
+                mounts.show(source, source)
+        for login in one.logins:
+            if (source / login).is_file():
+                mounts.show(whole(source / login), target / login)
+        yield {
+            "target": str(target),
+            "source": str(given),
+            "made": [str(Path(login).parent) for login in one.logins],
+            "copied": one.copied,
+            "files": one.files_in(policy.home, policy.environment),
+            "is_linked": one.is_linked,
+        }
+
+
+def _add_objects(mounts: Mounts, source: Path, target: Path) -> None:
+    """Show objects at the path of a link, in whose place nothing can be mounted: the directory around it is covered."""
+    place = whole(target.parent) / target.name
+    if place.is_symlink() and mounts.is_visible(place.parent):
+        mounts.empty(place.parent)
+    mounts.show(source, place)
+
+
+def _environment(policy: SandboxPolicy) -> dict[str, str]:
+    """What comes along, and where everything is inside."""
+    private = {one.variable: str(_HOME / one.name) for one in policy.agent.directories if one.name}
+    return {
+        **allowed(policy.environment, policy.names | policy.agent.names),
+        **private,
+        "HOME": str(policy.home),
+        "TMPDIR": "/tmp",
+        "npm_config_cache": str(_HOME / "cache" / "npm"),
+    }
+
+
+def _limits(policy: SandboxPolicy) -> dict[str, int]:
+    """The limits of each process, by the names of the system."""
+    limits = policy.limits
+    wanted = {"CORE": 0, "NPROC": limits.processes, "DATA": limits.memory, "FSIZE": limits.file_size}
+    return {name: most for name, most in wanted.items() if most is not None}

@@ -1,0 +1,60 @@
+"""What a sandbox protects on this machine and what it does not, as sentences for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
+from interlock.world.sandbox.policy import Network, Sandbox
+
+__all__ = ["describe", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
+
+_NETWORK: Final = "not protected: the agent reaches all that this machine reaches, also servers that listen only to it"
+
+
+def describe(sandbox: Sandbox, network: Network = "host") -> list[str]:
+    """Return the lines about a sandbox: what it is, and each of its protections."""
+    title = f"sandbox: {sandbox.name} {sandbox.version}".rstrip()
+    return [title, *(f"{name}: {said}" for name, said in sandbox.protections(network))]
+
+
+def of_bubblewrap(*, is_root: bool, network: Network) -> Iterator[tuple[str, str]]:
+    """Give what bubblewrap protects, and what it does not."""
+    yield "files", "read-only, except the agent's tree and directories in memory for /tmp and its configuration"
+    yield "secrets", "known places of keys, logins and sockets are hidden; other files of yours can be read"
+    if is_root:
+        yield "user", "root, without its rights; what other users may not read is hidden in known places only"
+    else:
+        yield "user", "yours"
+    yield "processes", "its own: all end with the run"
+    if is_root:
+        yield "number of processes", "not limited, because the limit does not hold for root"
+    else:
+        yield "number of processes", "limited"
+    yield "memory", "limited for /tmp and /dev/shm, and for each process if the policy says so; the sum is not"
+    yield "disk", "not limited in the agent's tree"
+    if network == "none":
+        yield "network", "none but its own"
+        return
+    yield "network", _NETWORK
+    if landlock_version() >= SCOPES_SINCE:
+        yield "abstract sockets", "hidden by Landlock"
+    else:
+        yield "abstract sockets", "not protected: that takes Linux 6.12 or newer with Landlock"
+
+
+def of_seatbelt(*, network: Network) -> Iterator[tuple[str, str]]:
+    """Give what `sandbox-exec` protects, and what it does not."""
+    yield "status", "written from Apple's documentation and never tested"
+    yield "files", "read-only, except the agent's tree and its private directories; the tree stays at its own path"
+    yield "secrets", "known places of keys and logins are hidden; other files of yours can be read"
+    yield "processes", "not its own: what leaves the run's group can outlive it"
+    yield "memory and disk", "not limited"
+    yield "network", "none" if network == "none" else _NETWORK
+
+
+def of_unconfined() -> Iterator[tuple[str, str]]:
+    """Give what holds without a sandbox: nothing."""
+    yield "files", "not protected: the agent may do whatever you may"
+    yield "network", _NETWORK

@@ -1,0 +1,169 @@
+"""The first program in a sandbox: fills the private directories, limits itself, and becomes the agent.
+
+It is run by its path with `-I -S`, so it imports nothing but the standard library. Its first argument says what to do,
+as JSON; the others are the command.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+__all__ = ["SCOPES_SINCE", "fill", "landlock_version", "main", "scope_sockets"]
+
+_MOST_BYTES = 64 << 20
+_MOST_FILES = 20_000
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_ABSTRACT_SOCKETS = 1
+SCOPES_SINCE = 6
+_KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
+_JOIN_SESSION = 1
+
+
+def main(words: Sequence[str]) -> int:
+    """Prepare the sandbox and become the command; returns only if there is no such program."""
+    given = json.loads(words[0])
+    for directory in given["directories"]:
+        fill(**directory)
+    for name, most in given["limits"].items():
+        _limit(getattr(resource, f"RLIMIT_{name}"), most)
+    _leave_keyring()
+    if given["scoped"]:
+        scope_sockets()
+    # Python ignores these two, and what it starts would as well.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.closerange(3, 4096)
+    try:
+        os.execvp(words[1], list(words[1:]))
+    except OSError as error:
+        _say(f"{words[1]} cannot be started in the sandbox: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def fill(
+    target: str, source: str, made: Sequence[str], copied: Sequence[str], files: Mapping[str, str], is_linked: bool
+) -> None:
+    """Copy names of a directory into another; what is too large, and with `is_linked` all the rest, become links.
+
+    What is there already stays: a login that is shown read-only.
+    """
+    for name in ("", *made):
+        os.makedirs(os.path.join(target, name), mode=0o700, exist_ok=True)
+    left = [_MOST_BYTES, _MOST_FILES]
+    for name in copied:
+        _copy(os.path.join(source, name), os.path.join(target, name), left)
+    for name, path in files.items():
+        _copy(path, os.path.join(target, name), left)
+    if is_linked and os.path.isdir(source):
+        for name in os.listdir(source):
+            if not os.path.lexists(os.path.join(target, name)):
+                os.symlink(os.path.join(source, name), os.path.join(target, name))
+
+
+def _copy(source: str, target: str, left: list[int]) -> None:
+    """Copy a file or directory while there is room for it."""
+    try:
+        if not os.path.exists(source):
+            return
+        if os.path.isdir(source):
+            size, files = _size(source, left)
+            if size <= left[0] and files <= left[1]:
+                left[0], left[1] = left[0] - size, left[1] - files
+                _copy_directory(source, target)
+                return
+        elif os.path.isfile(source) and os.path.getsize(source) <= left[0]:
+            left[0], left[1] = left[0] - os.path.getsize(source), left[1] - 1
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            _copy_file(source, target)
+            return
+        if not os.path.lexists(target):
+            os.symlink(source, target)
+    except (OSError, shutil.Error) as error:
+        _say(f"{source} was not copied: {error}")
+
+
+def _copy_directory(source: str, target: str) -> None:
+    os.makedirs(target, mode=0o700, exist_ok=True)
+    for entry in os.scandir(source):
+        place = os.path.join(target, entry.name)
+        if entry.is_symlink():
+            if not os.path.lexists(place):
+                os.symlink(os.path.realpath(entry.path), place)
+        elif entry.is_dir():
+            _copy_directory(entry.path, place)
+        else:
+            _copy_file(entry.path, place)
+
+
+def _copy_file(source: str, target: str) -> None:
+    """Copy a regular file unless there is one; sockets and the like are left out."""
+    if os.path.isfile(source) and not os.path.lexists(target):
+        shutil.copyfile(source, target)
+        os.chmod(target, os.stat(source).st_mode & 0o700 | 0o600)
+
+
+def _size(directory: str, left: Sequence[int]) -> tuple[int, int]:
+    """The bytes and the files of a directory; it is counted no further than there is room."""
+    size = files = 0
+    for where, _, names in os.walk(directory):
+        for name in names:
+            files += 1
+            size += os.lstat(os.path.join(where, name)).st_size
+        if size > left[0] or files > left[1]:
+            break
+    return size, files
+
+
+def _limit(which: int, most: int) -> None:
+    _, hard = resource.getrlimit(which)
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(which, (most, most))
+
+
+def _leave_keyring() -> None:
+    """Leave the person's keyring of the kernel for an empty one."""
+    number = _KEYCTL.get(os.uname().machine)
+    if number is not None:
+        _libc().syscall(number, _JOIN_SESSION, None)
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock in this kernel; 0 where it has none."""
+    return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
+
+
+def scope_sockets() -> bool:
+    """Keep this process from abstract sockets that were made outside; False where the kernel cannot."""
+    if landlock_version() < SCOPES_SINCE:
+        return False
+    rules = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS)
+    libc = _libc()
+    made = libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
+    if made < 0:
+        return False
+    is_done: bool = libc.syscall(_RESTRICT_SELF, made, 0) == 0
+    os.close(made)
+    return is_done
+
+
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"ralph: {text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,70 @@
+"""The mounts of a sandbox of bubblewrap, as its arguments.
+
+They are made in their order, so a cover must come before what is shown below it. A mount point has to exist where the
+file system is read-only, and must not be a link: its target is not there yet while the mounts are made.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Mounts", "whole"]
+
+_COVER: Final = 1 << 20
+"""Bytes of a directory that covers another: room for mount points, and read-only in the end."""
+
+
+def whole(path: Path) -> Path:
+    """Return the path without links."""
+    return Path(os.path.realpath(path))
+
+
+class Mounts:
+    """A growing list of mounts."""
+
+    def __init__(self) -> None:
+        self.arguments: list[str] = []
+        self._places: list[tuple[Path, bool]] = []
+        self._closing: list[Path] = []
+
+    def is_visible(self, path: Path) -> bool:
+        """True if the last mount at a path or above it shows it; the whole machine is shown at first."""
+        found = [is_shown for place, is_shown in self._places if path.is_relative_to(place)]
+        return found[-1] if found else True
+
+    def add(self, *arguments: str | Path) -> None:
+        """Add arguments as they are."""
+        self.arguments += map(str, arguments)
+
+    def temporary(self, path: Path, size: int, mode: str) -> None:
+        """Add an empty directory in memory that can be written."""
+        self.add("--perms", mode, "--size", str(size), "--tmpfs", path)
+        self._places.append((path, False))
+
+    def empty(self, path: Path) -> None:
+        """Add an empty directory that becomes read-only once everything below it is there."""
+        self.temporary(path, _COVER, "0755")
+        self._closing.append(path)
+
+    def hide(self, path: Path) -> None:
+        """Cover what is at a path, if anything is and can be seen."""
+        path = whole(path)
+        if not self.is_visible(path) or path == Path("/"):
+            return
+        if path.is_dir():
+            self.empty(path)
+        elif os.path.lexists(path):
+            self.add("--dev-bind", "/dev/null", path)
+            self._places.append((path, False))
+
+    def show(self, source: Path, target: Path, *, is_writable: bool = False) -> None:
+        """Show something of the machine at a path, covered or not."""
+        self.add("--bind" if is_writable else "--ro-bind", source, target)
+        self._places.append((target, True))
+
+    def close(self) -> None:
+        """Make the covers read-only."""
+        for path in self._closing:
+            self.add("--remount-ro", path)

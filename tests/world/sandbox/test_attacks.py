@@ -1,0 +1,341 @@
+"""What an agent may not do, each tried as root and as another user, in the sandbox and, to see that it works, without.
+
+An attack succeeds if it prints the secret, or changes anything of the person's but the agent's tree.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
+from interlock.world.sandbox.policy import SandboxPolicy
+from patience import SECONDS
+from world.sandbox.places import SECRET, Place, as_user, made_place, run, started, users
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="not run: bubblewrap needs Linux")
+
+_CONNECT = """python3 -c '
+import socket, sys
+with socket.socket(socket.AF_UNIX) as one:
+    one.connect(sys.argv[1].replace("@", "\\0"))
+    print(one.recv(99).decode())
+' "{}" """
+_PTRACE = """python3 -c '
+import ctypes, sys
+if ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0:
+    print(sys.argv[2])
+' "$VICTIM" "$ANSWER" """
+
+ATTACKS = {
+    "write a hook of the repository": 'echo x > "$ROOT/.git/hooks/pre-commit"; echo x > "$REAL/.git/hooks/pre-push"',
+    "write the journal": 'echo x >> "$ROOT/.ralf/journal.db"',
+    "read the journal": 'cat "$ROOT/.ralf/journal.db"',
+    "read what is not committed": 'cat "$ROOT/notes.txt"',
+    "read the configuration of the repository": 'cat "$ROOT/.git/config"',
+    "write the settings of Claude": 'echo "{}" > "$HOME/.claude/settings.json"',
+    "add a file to the settings of Claude": 'mkdir -p "$HOME/.claude/hooks"; echo x > "$HOME/.claude/hooks/evil"',
+    "write what the shell reads": 'echo evil >> "$HOME/.bashrc"',
+    "read a key": 'cat "$HOME/.ssh/id_ed25519"',
+    "read a key of GnuPG": 'cat "$HOME/.gnupg/private-keys-v1.d/key"',
+    "read a login of a cloud": 'cat "$HOME/.aws/credentials"',
+    "read a file of logins": 'cat "$HOME/.netrc"',
+    "read a login through its private directory": 'cat "${XDG_CONFIG_HOME:-$HOME/.config}/gh/hosts.yml"',
+    "read which journals are trusted": 'cat "$HOME/.local/state/interlock/trusted/one"',
+    "trust a journal": 'echo x > "$HOME/.local/state/interlock/trusted/two"',
+    "write an object": 'echo x > "$HOME/.local/state/interlock/objects/01jb/evil"',
+    "remove objects": 'rm -rf "$HOME/.local/state/interlock/objects/01jb/"*',
+    "write through a symbolic link": 'ln -s "$HOME/.bashrc" link; echo evil >> link',
+    "write through a hard link": 'ln "$HOME/.bashrc" link && echo evil >> link',
+    "move the tree away": 'mv "$HOME/.bashrc" "$HOME/.moved"',
+    "read the environment of the driver": 'tr "\\0" "\\n" < "/proc/$VICTIM/environ"',
+    "read any environment": "cat /proc/[0-9]*/environ",
+    "end the driver": 'kill -9 "$VICTIM" && echo "$ANSWER"',
+    "trace the driver": _PTRACE,
+    "make a user namespace": 'unshare -U true && echo "$ANSWER"',
+    "ask a socket in the home": _CONNECT.format("$HOME/agent.sock"),
+    "ask a socket in /tmp": _CONNECT.format("$TEMPORARY"),
+}
+"""Scripts that need nothing but the place. `REAL` is where the repository is, which the agent is never told."""
+
+POWERS = {
+    "mount the root writable": 'mount -o remount,rw,bind / && echo "$ANSWER"; mount -o remount,rw / && echo "$ANSWER"',
+    "uncover a secret": 'umount -l "$HOME/.ssh" && cat "$HOME/.ssh/id_ed25519"',
+    "uncover the repository": 'umount -l "$ROOT" && cat "$ROOT/notes.txt"',
+    "uncover in a namespace": 'unshare -Urm sh -c \'umount -l "$HOME/.ssh"; cat "$HOME/.ssh/id_ed25519"\'',
+    "make a device": 'mknod "$ROOT/device" b 254 0 && echo "$ANSWER"; mknod /tmp/device c 1 1 && echo "$ANSWER"',
+    "become root": 'python3 -c "import os; os.setuid(0)" && echo "$ANSWER"; su -c "echo $ANSWER"',
+    "join a namespace outside": 'nsenter -t 1 -m true && nsenter -t "$VICTIM" -m cat "$HOME/.netrc"',
+    "set the name of the machine": 'hostname evil && echo "$ANSWER"',
+    "set the clock": 'date -s "2001-01-01" && echo "$ANSWER"',
+    "make a control group": 'mkdir /sys/fs/cgroup/evil && echo "$ANSWER"',
+    "look into the memory of the first process": 'head -c 1 /proc/1/root/run/y && echo "$ANSWER"',
+    "read the passwords": 'grep -q . /etc/shadow && echo "$ANSWER"',
+    "write a setting of the kernel": """python3 -c '
+import os, sys
+for place in ("/proc", "/sys/kernel"):
+    for where, names, files in os.walk(place):
+        if where == "/proc":
+            names[:] = [name for name in names if not name.isdigit() and not name.endswith("self")]
+        for name in files:
+            try:
+                os.close(os.open(os.path.join(where, name), os.O_WRONLY))
+            except OSError:
+                continue
+            print(sys.argv[1], where, name)
+' "$ANSWER" """,
+}
+"""Scripts that are never tried without a sandbox."""
+
+
+@pytest.fixture(params=users())
+def place(request: pytest.FixtureRequest) -> Iterator[Place]:
+    with made_place(request.param) as place:
+        yield place
+
+
+class Victim:
+    """A process of the person outside, and sockets at which their programs answer with the secret."""
+
+    def __init__(self, place: Place) -> None:
+        self.temporary = Path("/tmp") / f"ralph-test-{os.urandom(8).hex()}"
+        self.process = subprocess.Popen(
+            as_user(place.user, ("sleep", "1000")), env={"PATH": os.environ["PATH"], "TOKEN": SECRET}
+        )
+        self._servers = [_serving(str(path)) for path in (place.home / "agent.sock", self.temporary)]
+        for path in (place.home / "agent.sock", self.temporary):
+            path.chmod(0o777)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait(SECONDS)
+        for server in self._servers:
+            _stop(server)
+        self.temporary.unlink()
+
+
+def _serving(address: str) -> socket.socket:
+    """A socket at which each client is told the secret."""
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(address)
+    server.listen()
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = server.accept()
+            except OSError:
+                return
+            with client:
+                client.sendall(SECRET.encode())
+
+    threading.Thread(target=serve, daemon=True).start()
+    return server
+
+
+def _stop(server: socket.socket) -> None:
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+
+
+@contextmanager
+def victim(place: Place) -> Iterator[Victim]:
+    found = Victim(place)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def _variables(place: Place, victim: Victim) -> dict[str, str]:
+    return {
+        "ROOT": str(place.root),
+        "REAL": str(place.root),
+        "VICTIM": str(victim.process.pid),
+        "TEMPORARY": str(victim.temporary),
+        "ANSWER": SECRET,
+    }
+
+
+def _policy(place: Place, victim: Victim) -> SandboxPolicy:
+    variables = _variables(place, victim)
+    return replace(place.policy, environment={**place.environment, **variables}, names=frozenset(variables))
+
+
+def _attack(place: Place, victim: Victim, script: str, *, is_confined: bool) -> bool:
+    """Run a script, with the answer in a variable that no other way leads to; True if the attack succeeded."""
+    before = place.contents()
+    text = f"{script}\necho finished"
+    if is_confined:
+        done = run(place, text, _policy(place, victim))
+    else:
+        environment = {**place.environment, **_variables(place, victim)}
+        done = started(as_user(place.user, ("sh", "-c", text)), environment, place.tree)
+    assert done.stdout.endswith("finished\n"), done.stderr
+    return SECRET in done.stdout or place.contents() != before
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_an_attack_fails_that_works_without_a_sandbox(place: Place, name: str) -> None:
+    with victim(place) as one:
+        script = ATTACKS[name].replace(
+            "cat /proc/[0-9]*/environ", f"cat /proc/[0-9]*/environ | grep -az TOKEN={SECRET}"
+        )
+        assert not _attack(place, one, script, is_confined=True)
+        assert one.process.poll() is None
+        if "ptrace" not in script or _may_trace():
+            assert _attack(place, one, script, is_confined=False)
+
+
+def _may_trace() -> bool:
+    setting = Path("/proc/sys/kernel/yama/ptrace_scope")
+    return not setting.exists() or setting.read_text().strip() == "0"
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_the_agent_has_no_power_over_the_machine(place: Place, name: str) -> None:
+    with victim(place) as one:
+        assert not _attack(place, one, POWERS[name], is_confined=True)
+
+
+@pytest.mark.parametrize("network", ["host", "none"])
+def test_abstract_sockets_cannot_be_reached(place: Place, network: str) -> None:
+    if network == "host" and landlock_version() < SCOPES_SINCE:
+        pytest.skip("not run: this kernel cannot hide abstract sockets")
+    name = f"ralph-test-{os.urandom(8).hex()}"
+    server = _serving(f"\0{name}")
+    try:
+        script = _CONNECT.format(f"@{name}")
+        policy = replace(place.policy, network=network)
+        assert SECRET not in run(place, script, policy).stdout
+        assert SECRET in started(("sh", "-c", script), place.environment, place.directory).stdout
+    finally:
+        _stop(server)
+
+
+def test_without_a_network_no_server_of_this_machine_can_be_reached(place: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        script = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {server.getsockname()[1]}))'"
+        assert run(place, script).returncode == 0
+        done = run(place, script, replace(place.policy, network="none"))
+    assert "ConnectionRefusedError" in done.stderr
+
+
+def test_a_terminal_multiplexer_cannot_be_told_to_run_anything(place: Place) -> None:
+    if shutil.which("tmux") is None:
+        pytest.skip("not run: tmux is missing")
+    tmux = ("tmux", "-S", str(place.home / "tmux.sock"), "-f", "/dev/null")
+    environment = {**place.environment, "TERM": "xterm"}
+    made = started(as_user(place.user, (*tmux, "new-session", "-d", "cat")), environment, place.directory)
+    assert made.returncode == 0, made.stderr
+    try:
+        script = f"tmux -S '{place.home}/tmux.sock' run-shell 'touch {place.home}/%s'"
+        assert run(place, script % "inside").returncode != 0
+        assert (
+            started(as_user(place.user, ("sh", "-c", script % "outside")), environment, place.directory).returncode == 0
+        )
+    finally:
+        started(as_user(place.user, (*tmux, "kill-server")), environment, place.directory)
+    assert not (place.home / "inside").exists()
+    assert (place.home / "outside").exists()
+
+
+_TERMINAL = """
+import fcntl, os, sys, termios
+for name in ("/dev/tty", "/dev/console"):
+    try:
+        os.write(os.open(name, os.O_WRONLY), b"evil")
+        print("wrote", name)
+    except OSError:
+        pass
+try:
+    fcntl.ioctl(0, termios.TIOCSTI, b"x")
+    print("typed")
+except OSError:
+    pass
+print("finished")
+"""
+
+
+def test_nothing_is_typed_into_the_terminal_of_the_person(place: Place) -> None:
+    """The program is started as the driver of a terminal, with it as stdin, which the integration never does."""
+    script = place.tree / "attack.py"
+    script.write_text(_TERMINAL)
+    command = ("python3", "attack.py")
+    with place.sandbox.confine(command, place.policy) as confined:
+        inside = _at_a_terminal(place, confined.argv, confined.environment, place.tree)
+    assert inside == "finished\n"
+    assert "wrote /dev/tty" in _at_a_terminal(place, command, place.environment, place.tree)
+
+
+def _at_a_terminal(place: Place, argv: tuple[str, ...], environment: object, directory: Path) -> str:
+    assert isinstance(environment, dict)
+    main, terminal = os.openpty()
+    os.chown(os.ttyname(terminal), place.user, -1)
+    leader = (
+        "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    try:
+        done = subprocess.run(
+            (sys.executable, "-c", leader, *as_user(place.user, argv)),
+            env=environment,
+            cwd=directory,
+            stdin=terminal,
+            capture_output=True,
+            start_new_session=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    finally:
+        os.close(main)
+        os.close(terminal)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_no_descriptor_of_the_driver_can_be_read(place: Place) -> None:
+    secret = os.open(place.home / ".netrc", os.O_RDONLY)
+    script = f"ls -l /proc/[0-9]*/fd; cat <&{secret}"
+    try:
+        with place.sandbox.confine(("bash", "-c", script), place.policy) as confined:
+            done = started(as_user(place.user, confined.argv), confined.environment, place.tree, pass_fds=(secret,))
+        outside = started(("bash", "-c", f"cat <&{secret}"), place.environment, place.tree, pass_fds=(secret,))
+    finally:
+        os.close(secret)
+    assert "Bad file descriptor" in done.stderr
+    assert "/proc/1/fd:" in done.stdout
+    assert ".netrc" not in done.stdout
+    assert outside.stdout == SECRET
+
+
+_VARIABLES = {
+    "LD_PRELOAD": f"/{SECRET}.so",
+    "RALPH_DATABASE_URL": f"postgresql://me:{SECRET}@host/db",
+    "RALPH_JOURNAL": f"/{SECRET}",
+    "SSH_AUTH_SOCK": f"/{SECRET}",
+    "DBUS_SESSION_BUS_ADDRESS": f"unix:path=/{SECRET}",
+    "GITHUB_TOKEN": SECRET,
+    "AWS_SECRET_ACCESS_KEY": SECRET,
+    "TMUX": f"/{SECRET},1,0",
+    "DISPLAY": f":{SECRET}",
+}
+
+
+def test_no_secret_of_the_environment_is_anywhere_inside(place: Place) -> None:
+    script = "env; cat /proc/[0-9]*/environ; echo finished"
+    names = frozenset({"RALPH_DATABASE_URL", "RALPH_JOURNAL", "LD_PRELOAD", "SSH_AUTH_SOCK"})
+    policy = replace(place.policy, environment={**place.environment, **_VARIABLES}, names=names)
+    done = run(place, script, policy)
+    assert done.stdout.endswith("finished\n")
+    assert SECRET not in done.stdout + done.stderr
