@@ -6,6 +6,7 @@ An attack succeeds if it prints the secret, or changes anything of the person's 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import socket
 import subprocess
@@ -339,3 +340,46 @@ def test_no_secret_of_the_environment_is_anywhere_inside(place: Place) -> None:
     done = run(place, script, policy)
     assert done.stdout.endswith("finished\n")
     assert SECRET not in done.stdout + done.stderr
+
+
+_KEYRING = """
+import ctypes, os, platform, sys
+libc = ctypes.CDLL(None, use_errno=True)
+add, request, control = {"x86_64": (248, 249, 250), "aarch64": (217, 218, 219)}[platform.machine()]
+name, mine = b"ralph-test", -3
+if sys.argv[1] == "put":
+    if libc.syscall(control, 1, None) < 0:
+        sys.exit(75)
+    libc.syscall(add, b"user", name, sys.argv[2].encode(), len(sys.argv[2]), mine)
+    os.execv(sys.argv[3], sys.argv[3:])
+found = libc.syscall(request, b"user", name, None, 0)
+text = ctypes.create_string_buffer(99)
+if found > 0 and libc.syscall(control, 11, found, text, 99) > 0:
+    print(text.value.decode())
+"""
+"""Keeps a secret in a keyring of the kernel and becomes another program, or looks for it."""
+
+
+def test_the_keyring_of_the_person_cannot_be_read(place: Place) -> None:
+    if platform.machine() not in ("x86_64", "aarch64"):
+        pytest.skip("not run: the numbers of the calls are not known here")
+    (place.tree / "keyring.py").write_text(_KEYRING)
+    look = ("/usr/bin/python3", "keyring.py", "look")
+    put = ("/usr/bin/python3", str(place.tree / "keyring.py"), "put", SECRET)
+    with place.sandbox.confine(look, place.policy) as confined:
+        done = started(as_user(place.user, (*put, *confined.argv)), confined.environment, place.tree)
+    outside = started(as_user(place.user, (*put, *look)), place.environment, place.tree)
+    if outside.returncode == 75:
+        pytest.skip("not run: this kernel has no keyrings")
+    assert outside.stdout == f"{SECRET}\n"
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+def test_every_namespace_is_its_own_but_that_of_the_network(place: Place) -> None:
+    kinds = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
+    script = "; ".join(f"readlink /proc/self/ns/{kind}" for kind in kinds)
+    ours = [str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in kinds]
+    theirs = run(place, script).stdout.split()
+    assert [kind for kind, our, their in zip(kinds, ours, theirs, strict=True) if our == their] == ["net"]
+    alone = run(place, script, replace(place.policy, network="none")).stdout.split()
+    assert not set(ours) & set(alone)
