@@ -132,6 +132,7 @@ def test_the_hook_imports_only_what_is_made_to_be_light() -> None:
         "interlock.world.ancestry",
         "interlock.world.inbox",
         "interlock.world.journal_address",
+        "interlock.world.relay",
         "interlock.world.repository",
         "interlock.world.trusted",
     }

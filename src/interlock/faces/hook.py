@@ -37,6 +37,7 @@ _MAX_INPUT = 8 * 1024 * 1024
 _MAX_TEXT = 300
 _MOST_FILES = 20
 _SESSION = "RALPH_SESSION_ID"
+_SOCKET = "RALPH_SOCKET"
 _COMMAND = "RALPH_COMMAND"
 _REPORTING = "RALPH_REPORTING"
 _RUN = "RALPH_RUN"
@@ -67,6 +68,8 @@ def main() -> None:
         _say(2, f"usage: ralph-hook EVENT [{_PLUGIN}] < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
         raise SystemExit(_USAGE)
     event = sys.argv[1]
+    if outside := os.environ.get(_SOCKET):
+        raise SystemExit(_passed_on(outside, event))
     late = _Late(event)
     try:
         blocked = _decide(event, _input(), late)
@@ -78,6 +81,20 @@ def main() -> None:
     if blocked:
         _say(2, f"{blocked}\n")
         raise SystemExit(_BLOCK)
+
+
+def _passed_on(outside: str, event: str) -> int:
+    """Have the driver outside of the sandbox judge the event; a tool call that it cannot be asked about is blocked."""
+    from interlock.world.relay import ask
+
+    try:
+        status, printed, said = ask(outside, sys.argv[1:], _input())
+    except OSError as error:
+        _say(2, f"ralph-hook: the driver of this session does not answer: {_text(error)}\n{_NOT_JUDGED}\n")
+        return _BLOCK if event == _POLICY else 0
+    _say(1, printed)
+    _say(2, said)
+    return status
 
 
 class _Late:

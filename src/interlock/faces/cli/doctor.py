@@ -62,6 +62,7 @@ def _examine(call: CommandCall) -> Iterator[_Finding]:
         ("tickets", _tickets),
         ("gates", _gates),
         ("agents", _agents),
+        ("sandbox", _sandbox),
         ("verifiers", _verifiers),
     )
     for name, check in checks:
@@ -188,6 +189,29 @@ def _agents(call: CommandCall) -> tuple[str, str]:
         return "note", "none found; `ralph init --agent NAME` sets one up"
     names = ", ".join(found)
     return ("note", f"{names}; `ralph init` sets them up here") if proposal.is_needed else ("ok", f"{names}, set up")
+
+
+def _sandbox(call: CommandCall) -> tuple[str, str]:
+    """The sandbox that works here, and whether the settings ask for one."""
+    from interlock.world.sandbox.choosing import choose
+    from interlock.world.sandbox.unconfined import Unavailable, Unconfined
+
+    try:
+        with readable(call, warns=False) as place:
+            wanted = place.settings.text("agent.sandbox")
+    except Tampered:
+        raise
+    except InterlockError:  # the journal's own check says why
+        wanted = "none"
+    found = choose("auto")
+    if isinstance(found, Unconfined | Unavailable):
+        missing = found if isinstance(found, Unavailable) else found.instead
+        said = f"{missing.why} {missing.how}" if missing is not None else "None works here."
+        return ("note" if wanted == "none" else "fault"), said
+    works = f"{found.name} {found.version}".rstrip()
+    if wanted == "none":
+        return "note", f'{works} works, and agents run without it; `agent.sandbox = "auto"` in ralph.toml confines them'
+    return "ok", f"{works} confines agents that work in a tree of their own"
 
 
 def _verifiers(call: CommandCall) -> tuple[str, str]:

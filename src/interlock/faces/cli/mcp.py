@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import sys
 
-from interlock.errors import UsageError
+from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import CommandCall, Verb
+from interlock.world.relay import SOCKET, pass_on
 
 __all__ = ["VERBS"]
 
@@ -15,6 +16,9 @@ def _mcp(call: CommandCall) -> None:
     if sys.stdin.isatty():
         message = "`ralph mcp` speaks JSON-RPC with an agent on stdin, and stdin is a terminal."
         raise UsageError("usage", message, "Register it with an agent instead: `ralph init` does.")
+    if outside := call.environment.get(SOCKET):
+        _pass_on(outside)
+        return
     import anyio
 
     from interlock.faces.cli.place import writable
@@ -35,6 +39,15 @@ def _mcp(call: CommandCall) -> None:
             place.machines,
         )
         anyio.run(serve_stdio, make_server(context, place.machines), context)
+
+
+def _pass_on(outside: str) -> None:
+    """Speak for the driver outside of the sandbox, which has the journal."""
+    try:
+        pass_on(outside)
+    except OSError as error:
+        message = f"The driver of this session does not answer: {error.strerror or error}."
+        raise JournalError("journal_unreachable", message, "Its run has ended.") from None
 
 
 VERBS = (Verb("", "the MCP server that agents report to, over stdio", _mcp),)

@@ -16,6 +16,7 @@ from interlock.journal import Entry, Journal, Lease, Transaction
 from interlock.machine import Event
 from interlock.work.budget import limits_of, reserve
 from interlock.work.driver.agent_failures import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
+from interlock.work.driver.agent_sandbox import confined_run
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.times import day_of
 from interlock.work.sessions.findings import WrittenFile, of_others
@@ -137,7 +138,12 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     )
     before = last_run(journal, request.parent, agent.name)
     began = context.ports.files.file_clock(context.state_directory)
-    with _address_kept(context, session):
+    with (
+        _address_kept(context, session),
+        confined_run(context, session, request.role, directory, given) as (confinement, own),
+    ):
+        environment = {**context.environment, **own}
+        assignment = replace(assignment, environment=environment, confinement=confinement)
         result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
         if request.schema is not None and not ear.has_begun and refuses_schema(result):
             context.report(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
@@ -159,7 +165,8 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     ran = result_of(result, agent.name, agent.model, ear.tools, words, span, why)
     heard = AgentRun(result, said, ran, wait)
     _end(journal, session, _OUTCOMES.get(result.ending, "failure"), written, ran, request=request, heard=heard)
-    _look_beside(context, session, directory)
+    if confinement is None:
+        _look_beside(context, session, directory)
     return heard
 
 

@@ -102,6 +102,18 @@ SETTINGS = (
         "The agent that judges the criteria; without one, agent.name does, in a run of its own.",
         pattern=r"[a-z]{0,40}",
     ),
+    SettingSpec(
+        "agent.sandbox",
+        "none",
+        "The sandbox of agents that work in a tree of their own: auto is the strongest that works here, none is none.",
+        values=("none", "auto", "bubblewrap", "seatbelt"),
+    ),
+    SettingSpec(
+        "agent.network",
+        "host",
+        "The network in the sandbox: host shares that of the machine with everything on it, none has only a loopback.",
+        values=("host", "none"),
+    ),
     SettingSpec("agent.command", "", "The command line of the agents command and acp.", pattern=r"[^\0\n]{0,1000}"),
     SettingSpec("agent.arguments", (), "Flags of your own for the agent of agent.name, and for no other."),
     SettingSpec("agent.script", "", "The script of the agent scripted, in the repository.", pattern=r"[^\0\n]{0,500}"),

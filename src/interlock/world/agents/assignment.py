@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.world.agents.confinement import Confinement
 from interlock.world.agents.lines import LONGEST
 
 __all__ = ["AgentTools", "Assignment", "TimeOuts"]
@@ -58,3 +59,5 @@ class Assignment(msgspec.Struct, frozen=True):
     """
     outfit: AgentTools | None = None
     """What it reports with; None is an agent that reports nothing."""
+    confinement: Confinement | None = None
+    """The sandbox that it runs in; None is none."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from interlock.world.agents import tree
 from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Agent, Launch, Now
 from interlock.world.agents.assignment import Assignment
+from interlock.world.agents.confinement import PRIVATE
 from interlock.world.agents.happenings import Happening
 from interlock.world.agents.hearing import Hearing
 from interlock.world.agents.pipes import Pipes
@@ -68,10 +69,15 @@ def run(
 ) -> Result:
     """Run an agent once, and tell what happens as it happens. Whatever goes wrong is a result; only `on` may raise."""
     assignment = replace(assignment, environment=child_environment(assignment.environment))
-    launch = agent.launch(assignment)
+    shown = _shown(assignment)
+    launch = agent.launch(shown)
     account = Account(now)
     began = clock()
-    with Transcript(assignment.log, assignment.log_limit) as transcript, _passing(launch.files):
+    with (
+        Transcript(assignment.log, assignment.log_limit) as transcript,
+        _passing([_outside(assignment, path) for path in launch.files]),
+        ExitStack() as stack,
+    ):
 
         def result(ending: Ending, code: int | None = None, size: int = 0) -> Result:
             return Result(
@@ -89,7 +95,7 @@ def run(
             )
 
         try:
-            process = _start(launch, assignment)
+            process = _start(agent.name, launch, assignment, stack)
         except (OSError, ValueError) as error:  # a value is wrong that holds a NUL
             said = f"{launch.argv[0]} cannot be started: {error}"
             account.complained(said.encode("utf-8", "replace"))
@@ -97,7 +103,7 @@ def run(
             is_missing = getattr(error, "errno", 0) in _MISSING and assignment.directory.is_dir()
             return result(Ending.NOT_INSTALLED if is_missing else Ending.FAILED)
         with Pipes(process, stays_open=launch.stays_open) as pipes:
-            reader = agent.reader(assignment, now)
+            reader = agent.reader(shown, now)
             hearing = Hearing(reader, account, transcript, pipes, on, assignment.line_limit)
             following = _Following(process, pipes, hearing, account, launch, assignment, clock, began)
             try:
@@ -122,17 +128,39 @@ def _passing(files: Iterable[Path]) -> Iterator[None]:
                 path.unlink(missing_ok=True)
 
 
-def _start(launch: Launch, assignment: Assignment) -> subprocess.Popen[bytes]:
-    for path, text in launch.files.items():
+def _shown(assignment: Assignment) -> Assignment:
+    """The assignment as the agent sees it: with the paths of its sandbox, if it is in one."""
+    if assignment.confinement is None:
+        return assignment
+    policy = assignment.confinement.policy
+    return replace(
+        assignment, directory=policy.directory or policy.shown_at, log=PRIVATE / assignment.log.name, confinement=None
+    )
+
+
+def _outside(assignment: Assignment, path: Path) -> Path:
+    return path if assignment.confinement is None else assignment.confinement.outside(path)
+
+
+def _start(agent: str, launch: Launch, assignment: Assignment, stack: ExitStack) -> subprocess.Popen[bytes]:
+    for name, text in launch.files.items():
+        path = _outside(assignment, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.touch(0o600, exist_ok=False)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
     marked: Mapping[str, str] = {tree.MARKER: assignment.marker} if assignment.marker else {}
+    words, directory = launch.argv, assignment.directory
+    environment: Mapping[str, str] = {**assignment.environment, **launch.environment, **marked}
+    if assignment.confinement is not None:
+        own = {**launch.environment, **marked}
+        confinement = assignment.confinement
+        confined = stack.enter_context(confinement.started(agent, launch.argv, assignment.environment, own))
+        words, directory, environment = confined.argv, confined.directory, confined.environment
     return subprocess.Popen(
-        launch.argv,
-        cwd=assignment.directory,
-        env={**assignment.environment, **launch.environment, **marked},
+        words,
+        cwd=directory,
+        env=environment,
         stdin=subprocess.PIPE if launch.stdin is not None or launch.stays_open else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

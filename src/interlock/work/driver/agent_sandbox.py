@@ -1,0 +1,78 @@
+"""The sandbox of a run: what an agent in a tree of its own may see, and the socket by which it speaks with us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from interlock.errors import InterlockError
+from interlock.work.driver.context import DriverContext
+from interlock.world.agents.confinement import PRIVATE, Confinement
+from interlock.world.relay import SOCKET
+from interlock.world.repository import OWN_TREES
+from interlock.world.run_socket import Programs, served
+from interlock.world.sandbox.choosing import Wanted, choose
+from interlock.world.sandbox.policy import Network, Sandbox, SandboxPolicy
+from interlock.world.sandbox.unconfined import Unavailable, Unconfined
+from interlock.world.user_state import user_state_directory
+
+__all__ = ["confined_run", "sandbox_of"]
+
+_ONLY_READ = frozenset({"judge", "reviewer"})
+"""The roles that never write."""
+
+
+def sandbox_of(context: DriverContext) -> Sandbox | None:
+    """The sandbox that the settings ask for; None if they ask for none. Refuses with `sandbox_unavailable`."""
+    wanted = context.settings.text("agent.sandbox")
+    found = choose(cast("Wanted", wanted))
+    missing = found if isinstance(found, Unavailable) else found.instead if isinstance(found, Unconfined) else None
+    if missing is not None:
+        hint = f'{missing.how} Or run agents without a sandbox: `agent.sandbox = "none"` in ralph.toml.'
+        raise InterlockError("sandbox_unavailable", f"{missing.why} No agent was started.", hint)
+    return None if isinstance(found, Unconfined | Unavailable) else found
+
+
+@contextmanager
+def confined_run(
+    context: DriverContext,
+    session: str,
+    role: str,
+    directory: Path,
+    given: Mapping[str, str],
+) -> Iterator[tuple[Confinement | None, dict[str, str]]]:
+    """Give the confinement of a run, and its own variables; none if it works elsewhere than in a tree of its own."""
+    from interlock.work.setup.surroundings import called
+
+    trees = context.state_directory / OWN_TREES
+    sandbox = sandbox_of(context) if directory.is_relative_to(trees) else None
+    if sandbox is None:
+        yield None, dict(given)
+        return
+    shown = {**given, "RALPH_ROOT": str(context.base)}
+    state = Path(user_state_directory(context.environment))
+    server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
+    outside = Programs((server, "mcp"), (hook,), {**context.environment, **shown}, context.base)
+    with served(state / "runs" / session, outside) as path:
+        policy = _policy(context, role, directory.relative_to(trees).parts[0], path.parent)
+        yield Confinement(sandbox, policy), {**shown, SOCKET: str(PRIVATE / path.name)}
+
+
+def _policy(context: DriverContext, role: str, tree: str, private: Path) -> SandboxPolicy:
+    state = Path(user_state_directory(context.environment))
+    link = state / "objects" / tree
+    objects = link.resolve()
+    return SandboxPolicy(
+        tree=context.state_directory / OWN_TREES / tree / "files",
+        shown_at=context.base,
+        home=Path(context.environment.get("HOME") or Path.home()),
+        state=state,
+        environment=context.environment,
+        is_read_only=role in _ONLY_READ,
+        objects=((objects, link),),
+        hidden=() if objects.is_relative_to(context.base) else (objects.parent,),
+        sockets=private,
+        network=cast("Network", context.settings.text("agent.network")),
+    )

@@ -1,0 +1,210 @@
+"""The socket of one confined run: whoever speaks there is that run's session, because only its sandbox has it.
+
+A sandbox hides the journal. So `ralph mcp` and `ralph-hook` inside pass on what they read (`relay`), and the driver
+starts the same programs outside for them, with the session that it began itself. A connection says first, in a line of
+JSON, which of the two it wants; it cannot say whose session it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+__all__ = ["Programs", "served"]
+
+_MOST_LINE = 4096
+_MOST_INPUT = 1 << 23
+_SECONDS = 8.0
+"""Seconds for a hook: the agent inside gives up after ten."""
+_MOST_CONNECTIONS = 64
+"""More are closed at once, so that an agent cannot use up the driver's threads or processes."""
+
+
+class Programs(msgspec.Struct, frozen=True):
+    """What is started outside for a run, and with which environment."""
+
+    server: Sequence[str]
+    hook: Sequence[str]
+    environment: Mapping[str, str]
+    directory: Path
+
+
+@contextmanager
+def served(directory: Path, programs: Programs) -> Iterator[Path]:
+    """Serve a socket in a new directory while the block runs; gives its path. Every program has ended afterwards.
+
+    The directory is for one sandbox alone, and only the user may enter it.
+    """
+    directory.mkdir(parents=True, mode=0o700)
+    path = directory / "s"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        _bind(listener, path)
+        listener.listen(_MOST_CONNECTIONS)
+        serving = _Serving(listener, programs)
+        thread = threading.Thread(target=serving.accept, name="run-socket", daemon=True)
+        thread.start()
+        try:
+            yield path
+        finally:
+            serving.end()
+            thread.join()
+    finally:
+        listener.close()
+        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            directory.rmdir()
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    """Bind to a path of any length: the system takes about a hundred bytes."""
+    place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        listener.bind(f"/proc/self/fd/{place}/{path.name}" if os.path.isdir("/proc/self/fd") else str(path))  # noqa: PTH112
+    finally:
+        os.close(place)
+
+
+class _Serving:
+    """The connections of a socket, a thread each."""
+
+    def __init__(self, listener: socket.socket, programs: Programs) -> None:
+        self._listener = listener
+        self._programs = programs
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._open: dict[threading.Thread, socket.socket] = {}
+        self._processes: set[subprocess.Popen[bytes]] = set()
+
+    def accept(self) -> None:
+        """Take connections until the end."""
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                if self._is_over or len(self._open) >= _MOST_CONNECTIONS or not _is_inside(connection):
+                    connection.close()
+                    continue
+                thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+                self._open[thread] = connection
+                thread.start()
+
+    def end(self) -> None:
+        """Take no more connections, and end those that are open with what runs for them."""
+        with self._lock:
+            self._is_over = True
+            with suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+            for connection in self._open.values():
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+            for process in self._processes:
+                process.kill()
+            threads = list(self._open)
+        for thread in threads:
+            thread.join()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with connection, suppress(OSError, ValueError):
+                self._answer(connection)
+        finally:
+            with self._lock:
+                self._open.pop(threading.current_thread(), None)
+
+    def _answer(self, connection: socket.socket) -> None:
+        connection.settimeout(_SECONDS)
+        wanted = json.loads(_line(connection))
+        program, words = (wanted.get("program"), wanted.get("words")) if isinstance(wanted, dict) else (None, None)
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            return
+        if program == "mcp":
+            connection.settimeout(None)
+            self._run([*self._programs.server], connection.fileno(), connection.fileno())
+            return
+        if program != "hook":
+            return
+        content = _rest(connection)
+        done = self._run([*self._programs.hook, *words], subprocess.PIPE, subprocess.PIPE, content)
+        connection.sendall(json.dumps(done).encode())
+
+    def _run(
+        self,
+        words: list[str],
+        source: int,
+        target: int,
+        content: bytes | None = None,
+    ) -> dict[str, object]:
+        """Run a program; give its exit status, and what it printed and complained."""
+        is_asked = content is not None
+        with self._lock:
+            if self._is_over:
+                return _blocked("The run has ended.")
+            process = subprocess.Popen(
+                words,
+                cwd=self._programs.directory,
+                env=dict(self._programs.environment),
+                stdin=source,
+                stdout=target,
+                stderr=subprocess.PIPE if is_asked else subprocess.DEVNULL,
+            )
+            self._processes.add(process)
+        try:
+            printed, said = process.communicate(content, timeout=_SECONDS if is_asked else None)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            return _blocked("Interlock: this call could not be judged in time, so it is not made.")
+        finally:
+            with self._lock:
+                self._processes.discard(process)
+        texts = [(one or b"").decode("utf-8", "replace") for one in (printed, said)]
+        return {"status": process.returncode, "printed": texts[0], "said": texts[1]}
+
+
+def _blocked(why: str) -> dict[str, object]:
+    return {"status": 2, "printed": "", "said": why}
+
+
+def _line(connection: socket.socket) -> bytes:
+    """The first line, and not a byte more: what follows is for the program."""
+    line = b""
+    while not line.endswith(b"\n"):
+        part = connection.recv(1)
+        if not part or len(line) > _MOST_LINE:
+            raise OSError("no line came")
+        line += part
+    return line
+
+
+def _rest(connection: socket.socket) -> bytes:
+    content = b""
+    while part := connection.recv(1 << 16):
+        content += part
+        if len(content) > _MOST_INPUT:
+            raise OSError("too much came")
+    return content
+
+
+def _is_inside(connection: socket.socket) -> bool:
+    """False if the peer is certainly in our own pid namespace: then it is in no sandbox of ours."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, _, _ = struct.unpack("3i", credentials)
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid") != os.readlink("/proc/self/ns/pid")  # noqa: PTH115
+    except OSError:
+        return True  # it has ended already, or cannot be seen

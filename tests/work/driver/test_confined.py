@@ -1,0 +1,149 @@
+"""Agents of loops in a sandbox: they work in their tree, speak through their socket, and reach nothing else."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from interlock.errors import InterlockError
+from interlock.work.settings.values import Settings
+from interlock.world.sandbox.choosing import choose
+from interlock.world.sandbox.unconfined import Unavailable
+from work.stories.yards import MET, WORK, Ground, Steps, shell
+
+pytestmark = pytest.mark.skipif(
+    isinstance(choose("bubblewrap"), Unavailable), reason="not run: bubblewrap does not work here"
+)
+
+CONFINED = Settings({**Settings().values, "agent.sandbox": "bubblewrap", "driver.lease_seconds": 86_400})
+SPEAKS = """
+import json, os, subprocess, sys
+def message(id_, method, **params):
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}) + "\\n"
+who = {"name": "t", "version": "1"}
+first = message(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=who)
+ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\\n"
+given = {"sessionId": os.environ.pop("RALPH_SESSION_ID"), "type": "progress", "data": {"message": "hello"}}
+ask = message(2, "tools/call", name="emit_ralph_event", arguments=given)
+with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    server.stdin.write(first + ready + ask)
+    server.stdin.flush()
+    for line in server.stdout:
+        if json.loads(line).get("id") == 2:
+            print(line, file=open("answer.json", "w"))
+            break
+    server.stdin.close()
+"""
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    return Ground(tmp_path).made()
+
+
+def _driven(ground: Ground, *steps: dict[str, object], **options: object) -> Ground:
+    script: Steps = [*steps, *WORK]
+    ground.drive(
+        agents=[ground.agent(script, counted=False)],
+        judge=ground.agent(MET, name="judge", counted=False),
+        settings=CONFINED,
+        **options,
+    )
+    return ground
+
+
+def test_an_agent_works_at_the_repositorys_own_path_and_what_it_did_is_committed(ground: Ground) -> None:
+    _driven(ground, shell("pwd > where; git rev-parse --show-toplevel >> where; git log --format=%s -1 >> where"))
+    assert ground.moves()[-1] == "all_complete"
+    assert ground.git("show", "HEAD:where").split() == [str(ground.root), str(ground.root), "start"]
+    assert ground.is_clean()
+    assert not list((ground.root / ".ralf" / "trees").iterdir())
+
+
+ATTACKS = {
+    "a hook of git": "echo '#!/bin/sh' > {out}/.git/hooks/pre-commit",
+    "the configuration of git": "git --git-dir {out}/.git config core.hooksPath /tmp",
+    "the settings": "echo 'x' >> {out}/ralph.toml",
+    "the state directory": "touch {out}/.ralf/forged",
+    "the journal": "sqlite3 {out}/.ralf/journal.db 'delete from entries' || rm {out}/.ralf/journal.db",
+    "the home": "touch {home}/.bashrc",
+    "a stray process": "setsid sh -c 'while :; do touch {out}/stray; done' >/dev/null 2>&1 &",
+}
+
+
+@pytest.mark.parametrize("how", ATTACKS)
+def test_nothing_outside_of_its_tree_is_changed(ground: Ground, how: str) -> None:
+    away = ground.root.rename(ground.directory / "elsewhere")
+    away.rename(ground.root)
+    before = {one: one.read_bytes() for one in (ground.root / ".git" / "hooks").glob("*")}
+    settings = (ground.root / ".git" / "config").read_bytes()
+    # By its own path, the repository is covered by the tree; a process's root directory is another way to it.
+    for out in (str(ground.root), f"/proc/1/root{ground.root}", "../../../.."):
+        command = ATTACKS[how].format(out=out, home=ground.directory)
+        _driven(ground.again(), shell(f"({command}) 2>/dev/null; true"))
+        assert ground.moves()[-1] == "all_complete"
+    assert {one: one.read_bytes() for one in (ground.root / ".git" / "hooks").glob("*")} == before
+    assert (ground.root / ".git" / "config").read_bytes() == settings
+    assert not (ground.root / ".ralf" / "forged").exists()
+    assert not (ground.directory / ".bashrc").exists()
+    with closing(ground.journal()) as journal:
+        assert journal.verify() == []
+
+
+def test_the_journal_and_the_persons_files_are_not_visible(ground: Ground) -> None:
+    (ground.root / "mine").write_text("uncommitted")
+    (ground.directory / ".ssh").mkdir()
+    (ground.directory / ".ssh" / "id").write_text("secret")
+    _driven(
+        ground, shell(f"cat mine .ralf/journal.db {ground.directory}/.ssh/id ~/.ssh/id > seen 2>/dev/null; env > given")
+    )
+    assert ground.git("show", "HEAD~1:seen") == ""
+    given = ground.git("show", "HEAD~1:given")
+    assert "RALPH_SESSION_ID=" in given
+    assert "DATABASE_URL" not in given
+
+
+def test_it_reports_through_its_socket_as_the_session_that_the_driver_began(ground: Ground) -> None:
+    speak = ground.directory / "speak.py"
+    speak.write_text(SPEAKS)
+    server = str(Path(sys.executable).with_name("ralph"))
+    _driven(ground, shell(f"{sys.executable} {speak} {server} mcp"))
+    answer = json.loads(ground.git("show", "HEAD~1:answer.json"))
+    assert not answer["result"].get("isError"), answer
+    with closing(ground.journal()) as journal:
+        [session, *_] = [one.id for one in journal.instances("session")]
+        told = [one for one in journal.history(session) if one.decoded_evidence().data.get("message") == "hello"]
+    assert [(one.channel, one.event) for one in told] == [("mcp", "noted")]
+
+
+def test_a_hook_is_judged_outside_and_what_it_saw_is_in_the_session(ground: Ground) -> None:
+    call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "cat part-1"}, "cwd": str(ground.root)})
+    hook = str(Path(sys.executable).with_name("ralph-hook"))
+    _driven(ground, shell(f"echo '{call}' | {hook} pre-tool-use > said 2>&1; echo $? > status"))
+    with closing(ground.journal()) as journal:
+        [session, *_] = [one.id for one in journal.instances("session")]
+        seen = [one.decoded_evidence().data for one in journal.history(session) if one.event == "noted"]
+    assert [one["about"] for one in seen if one.get("type") in ("tool_start", "denied")] == ["cat part-1"]
+
+
+def test_a_judge_cannot_write(ground: Ground) -> None:
+    ground.drive(
+        agents=[ground.agent(WORK, counted=False)],
+        judge=ground.agent([shell("echo 1 > judged; true"), *MET], name="judge", counted=False),
+        settings=CONFINED,
+    )
+    assert ground.moves()[-1] == "all_complete"
+    assert "judged" not in ground.git("ls-tree", "--name-only", "HEAD").split()
+
+
+def test_a_sandbox_that_does_not_work_is_said_before_an_agent_starts(ground: Ground) -> None:
+    settings = Settings({**CONFINED.values, "agent.sandbox": "seatbelt"})
+    with pytest.raises(InterlockError) as caught:
+        ground.drive(settings=settings)
+    assert caught.value.code == "sandbox_unavailable"
+    assert 'agent.sandbox = "none"' in caught.value.hint
+    assert ground.runs_of() == 0
