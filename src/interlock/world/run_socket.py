@@ -1,4 +1,4 @@
-"""The socket of one confined run: whoever speaks there is that run's session, because only its sandbox has it.
+"""The socket of one confined run: a peer there counts as that run's session, because only its sandbox has it.
 
 A sandbox hides the journal. So `ralph mcp` and `ralph-hook` inside pass on what they read (`relay`), and the driver
 starts the same programs outside for them, with the session that it began itself. A connection says first, in a line of
@@ -30,7 +30,7 @@ _MOST_CONNECTIONS = 64
 
 
 class Programs(msgspec.Struct, frozen=True):
-    """What is started outside for a run, and with which environment."""
+    """The programs that are started outside for a run, and their environment."""
 
     server: Sequence[str]
     hook: Sequence[str]

@@ -144,7 +144,7 @@ def test_a_new_goal_keeps_what_a_run_that_failed_left(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("do", "says"), [("git update-ref -d HEAD", "no commit"), ("git checkout -q --detach", "No branch")]
+    ("do", "says"), [("git update-ref -d HEAD", "no commits"), ("git checkout -q --detach", "No branch")]
 )
 def test_without_a_branch_with_a_commit_nothing_begins(stage: Stage, do: str, says: str) -> None:
     stage.git(*do.split()[1:])

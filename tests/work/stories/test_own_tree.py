@@ -228,7 +228,7 @@ def test_a_repository_without_a_commit_is_said_before_an_agent_starts(tmp_path: 
     ground.git("update-ref", "-d", "HEAD")
     driven = ground.drive()
     assert driven.loop.outcome == "progress_missing"
-    assert "no commit yet" in (driven.loop.explanation or "")
+    assert "no commits yet" in (driven.loop.explanation or "")
     assert ground.runs_of() == 0
 
 

@@ -143,11 +143,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
         confined_run(context, session, request.role, directory, given) as (confinement, own),
     ):
         environment = {**context.environment, **own}
-        assignment = replace(assignment, environment=environment, confinement=confinement)
-        result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
-        if request.schema is not None and not ear.has_begun and refuses_schema(result):
-            context.report(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
-            result = context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
+        result = _run(context, agent, replace(assignment, environment=environment, confinement=confinement), ear)
     sessions = context.ports.sessions
     sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
     repository = _repository(request)
@@ -168,6 +164,15 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     if confinement is None:
         _look_beside(context, session, directory)
     return heard
+
+
+def _run(context: DriverContext, agent: ChosenAgent, assignment: Assignment, ear: _Ear) -> Result:
+    """Run an agent, once more without a schema for its answer if it refuses one."""
+    result = context.ports.run_agent(agent, assignment, ear.hear, context.stop)
+    if assignment.schema is None or ear.has_begun or not refuses_schema(result):
+        return result
+    context.report(Warned(f"{agent.name} takes no schema for its answer; it is asked by the prompt alone."))
+    return context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
 
 
 def _repository(request: AgentRequest) -> Repository | None:

@@ -36,7 +36,7 @@ def remove_finished_trees(context: DriverContext) -> None:
 
 
 def uncommitted(paths: Sequence[str]) -> str:
-    """What a person is told of their uncommitted work before agents start in a tree of their own."""
+    """The sentence about a person's uncommitted work, before agents start in a tree of their own."""
     return f"Your uncommitted changes are not part of this work and stay as they are: {first_of(paths)}"
 
 

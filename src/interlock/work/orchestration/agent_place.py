@@ -1,4 +1,4 @@
-"""Where the agents of a run work: a tree of their own, whose verified states are committed to the person's branch.
+"""The place of a run's agents: a tree of their own, whose verified states are committed to the person's branch.
 
 A run that a thread drives works in the thread's tree, and commits nothing. The session's files stay where the person
 reads and edits them; agents get copies.
@@ -25,11 +25,11 @@ _TRAILER = "Ralph-Run"
 
 
 def require_branch(context: DriverContext) -> None:
-    """Refuse to begin a run if there is no branch with a commit that its work could go to."""
+    """Refuse to begin a run unless a branch with a commit is checked out, for its work to go to."""
     there = context.git.state(context.root)
     if there.head is None:
         hint = "Make a first commit with `git add` and `git commit`."
-        raise Refusal("not_allowed", "There is no commit yet to begin on.", hint)
+        raise Refusal("not_allowed", "The repository has no commits yet, so a run cannot begin.", hint)
     if there.branch is None:
         hint = "Check out a branch with `git switch`."
         raise Refusal("not_allowed", "No branch is checked out, so the work would belong to none.", hint)

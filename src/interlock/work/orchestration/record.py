@@ -71,7 +71,7 @@ class Run(DriverRecord):
     tree: str = ""
     """The name of its agents' tree: the id of the first run that worked in it."""
     proven: Proven | None = None
-    """What is to be committed next."""
+    """The tree to be committed next; None if all is committed."""
     commit: str | None = None
     """The last commit of its work."""
     branch: str = ""

@@ -102,7 +102,7 @@ class Mirror(msgspec.Struct):
     written: dict[str, str] = msgspec.field(default_factory=dict)
     """The hashes of those that the loop wrote there."""
     progress: Progress | None = None
-    """What `progress.txt` said there when the loop wrote it."""
+    """The content of `progress.txt` there when the loop wrote it."""
     owned: Owned | None = None
 
     @property

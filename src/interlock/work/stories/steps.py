@@ -41,7 +41,7 @@ def _init(step: StoryStep) -> StepResult:
 def _no_tree(step: StoryStep) -> str:
     """Why the loop could not have a tree of its own."""
     if step.context.git.state(step.context.root).head is None:
-        return "There is no commit yet to begin on. Make one, with `git add` and `git commit`."
+        return "The repository has no commits yet. Make one, with `git add` and `git commit`."
     return "No branch is checked out: commits would belong to none. Check out a branch with `git switch`."
 
 

@@ -20,7 +20,7 @@ _OURS = frozenset("RALPH_COMMAND RALPH_REPORTING RALPH_ROOT RALPH_RUN RALPH_SESS
 
 
 class Confinement(msgspec.Struct, frozen=True):
-    """Where a run is confined, and by what."""
+    """The sandbox of a run, and its policy."""
 
     sandbox: Sandbox
     policy: SandboxPolicy

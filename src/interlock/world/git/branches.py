@@ -71,7 +71,7 @@ def _baseline(repository: Repository) -> StartingPoint:
 
 
 def checked_out(root: Path) -> str | None:
-    """The branch that is checked out in a work tree; None if HEAD is detached, or there is no whole work tree."""
+    """The branch that is checked out in a work tree; None if HEAD is detached or the work tree is incomplete."""
     try:
         place = find(root)[1]
         if is_half_made(place):

@@ -79,7 +79,7 @@ def commit(
 
     None where there is nothing to commit. Refuses a detached HEAD (`git_detached`), another branch than the one that
     is named (`git_failed`), and while a merge or the like is under way (`git_conflict`). Hooks do not run. The branch
-    moves only from where it was seen. Who is `looking` at the work tree need not look at all of it anew. In an agent's
+    moves only from where it was seen. What is `looking` at the work tree keeps what it knows. In an agent's
     tree, the agent's repository is made again, with the commit checked out; `keep_commits` keeps what it has.
     """
     with opened(root) as repository, locked(repository, sleep) as lock:
@@ -183,7 +183,7 @@ def _branch_to_commit_on(repository: Repository, everything: Sequence[PathStatus
 
 
 def _refuse_moved(repository: Repository, branch: str, head: str | None, tree: str) -> None:
-    """Refuse to undo what somebody else committed on the branch of an agent's tree."""
+    """Refuse to undo commits of others on the branch of an agent's tree."""
     left = protected(repository, repository.work_tree.parent.name)
     if head == left:
         return
