@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
 from interlock.world.sandbox.policy import SandboxPolicy
 from patience import SECONDS
@@ -274,7 +275,7 @@ def test_nothing_is_typed_into_the_terminal_of_the_person(place: Place) -> None:
     script.write_text(_TERMINAL)
     command = ("python3", "attack.py")
     with place.sandbox.confine(command, place.policy) as confined:
-        inside = _at_a_terminal(place, confined.argv, confined.environment, place.tree)
+        inside = _at_a_terminal(place, confined.argv, confined.environment, confined.directory)
     assert inside == "finished\n"
     assert "wrote /dev/tty" in _at_a_terminal(place, command, place.environment, place.tree)
 
@@ -310,7 +311,9 @@ def test_no_descriptor_of_the_driver_can_be_read(place: Place) -> None:
     script = f"ls -l /proc/[0-9]*/fd; cat <&{secret}"
     try:
         with place.sandbox.confine(("bash", "-c", script), place.policy) as confined:
-            done = started(as_user(place.user, confined.argv), confined.environment, place.tree, pass_fds=(secret,))
+            done = started(
+                as_user(place.user, confined.argv), confined.environment, confined.directory, pass_fds=(secret,)
+            )
         outside = started(("bash", "-c", f"cat <&{secret}"), place.environment, place.tree, pass_fds=(secret,))
     finally:
         os.close(secret)
@@ -367,7 +370,7 @@ def test_the_keyring_of_the_person_cannot_be_read(place: Place) -> None:
     look = ("/usr/bin/python3", "keyring.py", "look")
     put = ("/usr/bin/python3", str(place.tree / "keyring.py"), "put", SECRET)
     with place.sandbox.confine(look, place.policy) as confined:
-        done = started(as_user(place.user, (*put, *confined.argv)), confined.environment, place.tree)
+        done = started(as_user(place.user, (*put, *confined.argv)), confined.environment, confined.directory)
     outside = started(as_user(place.user, (*put, *look)), place.environment, place.tree)
     if outside.returncode == 75:
         pytest.skip("not run: this kernel has no keyrings")
@@ -383,3 +386,27 @@ def test_every_namespace_is_its_own_but_that_of_the_network(place: Place) -> Non
     assert [kind for kind, our, their in zip(kinds, ours, theirs, strict=True) if our == their] == ["net"]
     alone = run(place, script, replace(place.policy, network="none")).stdout.split()
     assert not set(ours) & set(alone)
+
+
+def test_no_library_of_the_agent_is_loaded_outside(place: Place) -> None:
+    """A part of the path that is empty is the current directory; a library that is none ends the program."""
+    path = f":{place.tree}"
+    for name in ("libcap.so.2", "libselinux.so.1"):
+        (place.tree / name).write_text("not a library")
+    policy = replace(place.policy, environment={**place.environment, "LD_LIBRARY_PATH": path})
+    done = run(place, "echo $LD_LIBRARY_PATH", policy)
+    assert done.stdout == f"{path}\n", done.stderr
+    with place.sandbox.confine(("true",), policy) as confined:
+        assert not confined.directory.is_relative_to(place.tree)
+        broken = {**confined.environment, "LD_LIBRARY_PATH": path}
+        assert started(confined.argv, broken, place.tree).returncode != 0
+
+
+def test_an_agent_does_not_see_the_logins_of_others_or_its_own_in_two_places(place: Place) -> None:
+    others = {".codex/auth.json": "1", ".gemini/oauth_creds.json": "2", ".local/share/opencode/auth.json": "3"}
+    for name, text in others.items():
+        (place.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.home / name).write_text(text)
+    script = f'cd; cat {" ".join(others)} .claude/.credentials.json; cat "$CLAUDE_CONFIG_DIR/.credentials.json"'
+    done = run(place, script, replace(place.policy, agent=agent_home("claude")))
+    assert (done.stdout, done.returncode) == ("login", 0), done.stderr

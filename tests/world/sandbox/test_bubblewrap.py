@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -237,7 +238,7 @@ def left(place: Place) -> Iterator[Left]:
 def test_nothing_is_left_when_the_agent_has_ended(place: Place, left: Left) -> None:
     with place.sandbox.confine(("sh", "-c", "python3 leaves.py; read line"), place.policy) as confined:
         argv = as_user(place.user, confined.argv)
-        process = subprocess.Popen(argv, env=confined.environment, cwd=place.tree, stdin=subprocess.PIPE)
+        process = subprocess.Popen(argv, env=confined.environment, cwd=confined.directory, stdin=subprocess.PIPE)
         assert left.is_there()
         process.communicate(b"end\n", SECONDS)
         assert left.is_gone()
@@ -246,7 +247,7 @@ def test_nothing_is_left_when_the_agent_has_ended(place: Place, left: Left) -> N
 @pytest.mark.parametrize("which", ["starter", "sandbox"])
 def test_nothing_is_left_when_the_starter_or_the_sandbox_is_killed(place: Place, left: Left, which: str) -> None:
     with place.sandbox.confine(("sh", "-c", "python3 leaves.py; sleep 1000"), place.policy) as confined:
-        given = {"argv": confined.argv, "environment": confined.environment, "directory": str(place.tree)}
+        given = {"argv": confined.argv, "environment": confined.environment, "directory": str(confined.directory)}
         argv = as_user(place.user, ("/usr/bin/python3", "-c", _STARTER))
         with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True) as starter:
             assert starter.stdin is not None
@@ -259,6 +260,27 @@ def test_nothing_is_left_when_the_starter_or_the_sandbox_is_killed(place: Place,
             assert left.is_gone()
 
 
+def test_the_run_ends_with_the_thread_that_started_it(place: Place) -> None:
+    """Linux tells a child of the end of its parent's thread, so whoever starts a run must wait for it."""
+    started = []
+    with place.sandbox.confine(("sh", "-c", "echo there; sleep 1000"), place.policy) as confined:
+        argv = as_user(place.user, confined.argv)
+
+        def start() -> None:
+            process = subprocess.Popen(
+                argv, env=confined.environment, cwd=confined.directory, stdout=subprocess.PIPE, text=True
+            )
+            assert process.stdout is not None
+            assert process.stdout.readline() == "there\n"
+            started.append(process)
+
+        thread = threading.Thread(target=start)
+        thread.start()
+        thread.join(SECONDS)
+        with started[0] as process:
+            assert process.wait(SECONDS) == -signal.SIGKILL
+
+
 def test_an_agent_that_is_asked_to_end_can_finish(place: Place) -> None:
     """The signal goes to everything but the process that was started: that one would end all at once."""
     marker = f"run-{os.urandom(8).hex()}"
@@ -266,7 +288,7 @@ def test_an_agent_that_is_asked_to_end_can_finish(place: Place) -> None:
     script = "trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.01; done"
     with place.sandbox.confine(("sh", "-c", script), policy) as confined:
         process = subprocess.Popen(
-            as_user(place.user, confined.argv), env=confined.environment, cwd=place.tree, stdout=subprocess.PIPE
+            as_user(place.user, confined.argv), env=confined.environment, cwd=confined.directory, stdout=subprocess.PIPE
         )
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

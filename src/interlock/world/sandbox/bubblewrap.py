@@ -22,7 +22,8 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.sandbox import hidden, inside
-from interlock.world.sandbox.environment import allowed
+from interlock.world.sandbox.environment import allowed, is_of_the_loader
+from interlock.world.sandbox.homes import logins
 from interlock.world.sandbox.mounts import Mounts, whole
 from interlock.world.sandbox.policy import Confined, Network, SandboxPolicy
 
@@ -71,12 +72,21 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         arguments = [*_NAMESPACES, *(("--uid", _USER, "--gid", _USER) if self.is_root else ())]
         arguments += ["--unshare-net"] if policy.network == "none" else []
         arguments += mounts.arguments
-        given = json.dumps({"directories": directories, "limits": _limits(policy), "scoped": policy.network == "host"})
+        variables = _environment(policy)
+        later = {name: value for name, value in variables.items() if is_of_the_loader(name)}
+        given = json.dumps(
+            {
+                "directories": directories,
+                "limits": _limits(policy),
+                "scoped": policy.network == "host",
+                "environment": later,
+            }
+        )
         started = [str(self._python), "-I", "-S", "-B", str(_INSIDE), given, *command]
         yield Confined(
             (self.program, *arguments, "--chdir", str(policy.directory or policy.shown_at), "--", *started),
-            _environment(policy),
-            policy.tree,
+            {name: value for name, value in variables.items() if name not in later},
+            Path("/"),
             _SOCKETS if policy.sockets else None,
         )
 
@@ -96,6 +106,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
     def _hidden(self, policy: SandboxPolicy) -> list[Path]:
         """What is covered, with each directory before what is in it."""
         found = [policy.state, *policy.hidden, *hidden.secrets(policy.home), *hidden.listening()]
+        found += logins(policy.home, policy.environment)  # that of this agent is shown in its private directory
         runtime = policy.environment.get("XDG_RUNTIME_DIR", "")
         found += [Path(runtime)] if runtime.startswith("/") else []
         found += hidden.root_only(policy.home) if self.is_root else []

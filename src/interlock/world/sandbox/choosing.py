@@ -51,7 +51,7 @@ def _bubblewrap() -> Sandbox | Unavailable:
     if sys.platform != "linux":
         return Unavailable("bubblewrap needs Linux.", "On macOS, use seatbelt.")
     program = next((one for one in _PROGRAMS if os.access(one, os.X_OK)), None) or shutil.which("bwrap")
-    if program is None:
+    if program is None or not program.startswith("/"):
         return Unavailable("bubblewrap is not installed.", _INSTALL)
     version = _version(program)
     if version is None:

@@ -12,7 +12,7 @@ from typing import Final
 from interlock.world.child_environment import child_environment
 from interlock.world.journal_address import DATABASE_URL
 
-__all__ = ["allowed"]
+__all__ = ["allowed", "is_of_the_loader"]
 
 _NAMES: Final = frozenset(
     """
@@ -49,3 +49,11 @@ def allowed(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, s
         for name, value in child_environment(environment).items()
         if (name in known or name.startswith(prefixes)) and name not in _REFUSED
     }
+
+
+def is_of_the_loader(name: str) -> bool:
+    """True for a variable by which code gets into each program, so that it must not be set before the sandbox is.
+
+    An empty part of LD_LIBRARY_PATH is the current directory, where an agent can put a library.
+    """
+    return name.startswith("LD_") or name in ("GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH")

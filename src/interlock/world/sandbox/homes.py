@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["HOMES", "OTHER", "AgentHome", "PrivateDirectory", "agent_home"]
+__all__ = ["HOMES", "OTHER", "AgentHome", "PrivateDirectory", "agent_home", "logins"]
 
 
 class PrivateDirectory(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,6 +130,12 @@ HOMES: Final[Mapping[str, AgentHome]] = {
     "gemini": AgentHome((*_xdg(), _GEMINI), frozenset("GEMINI_* GOOGLE_API_KEY GOOGLE_GENAI_*".split())),
     "qwen": AgentHome((*_xdg(), _QWEN), frozenset("DASHSCOPE_* OPENAI_* QWEN_*".split())),
 }
+
+
+def logins(home: Path, environment: Mapping[str, str]) -> list[Path]:
+    """Return the files with the logins of all agents we know; they need not be there."""
+    known = {one for agent in HOMES.values() for one in agent.directories}
+    return [one.source_in(home, environment) / name for one in known for name in one.logins]
 
 
 def agent_home(name: str) -> AgentHome:

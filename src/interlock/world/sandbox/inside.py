@@ -43,7 +43,8 @@ def main(words: Sequence[str]) -> int:
     # Python ignores these two, and what it starts would as well.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    os.closerange(3, 4096)
+    os.closerange(3, 65536)
+    os.environ.update(given["environment"])
     try:
         os.execvp(words[1], list(words[1:]))
     except OSError as error:

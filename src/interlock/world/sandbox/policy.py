@@ -73,7 +73,7 @@ class Confined(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     directory: Path
-    """The directory to start it in, outside of the sandbox."""
+    """The directory to start it in, outside of the sandbox: never one that an agent writes to."""
     sockets: Path | None = None
     """The path of the directory of sockets, as the agent sees it."""
 
