@@ -24,7 +24,7 @@ from interlock.world.sandbox.unconfined import Unavailable
 from patience import SECONDS
 from world.git.repositories import git, made
 
-__all__ = ["ANOTHER", "SECRET", "Place", "as_user", "bubblewrap", "made_place", "run", "users"]
+__all__ = ["ANOTHER", "SECRET", "Place", "as_user", "bubblewrap", "made_place", "run", "started", "users"]
 
 ANOTHER = 4242
 """An ordinary user, who need not be in /etc/passwd."""

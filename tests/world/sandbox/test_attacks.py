@@ -225,6 +225,24 @@ def test_abstract_sockets_cannot_be_reached(place: Place, network: str) -> None:
         _stop(server)
 
 
+def test_a_bus_of_the_person_cannot_be_reached_even_if_it_starts_later(place: Place) -> None:
+    """Its directory is covered, as is all of /run."""
+    runtime = place.home / "runtime"
+    runtime.mkdir()
+    script = _CONNECT.format(runtime / "bus")
+    policy = replace(place.policy, environment={**place.environment, "XDG_RUNTIME_DIR": str(runtime)})
+    with place.sandbox.confine(("sh", "-c", script), policy) as confined:
+        server = _serving(str(runtime / "bus"))
+        (runtime / "bus").chmod(0o777)
+        try:
+            done = started(as_user(place.user, confined.argv), confined.environment, confined.directory)
+            outside = started(as_user(place.user, ("sh", "-c", script)), place.environment, place.directory)
+        finally:
+            _stop(server)
+    assert "FileNotFoundError" in done.stderr
+    assert outside.stdout == f"{SECRET}\n"
+
+
 def test_without_a_network_no_server_of_this_machine_can_be_reached(place: Place) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         script = f"python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {server.getsockname()[1]}))'"

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError
 from interlock.world.agents import tree
 from interlock.world.git import TreeTaking
+from interlock.world.sandbox.choosing import explain
 from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.policy import Limits
 from patience import MILLISECONDS, SECONDS
@@ -105,12 +106,15 @@ def test_a_pipe_that_nobody_reads_ends_its_writer(place: Place) -> None:
     assert run(place, ("bash", "-c", "yes | head -n 1; echo ${PIPESTATUS[0]}")).stdout == "y\n141\n"
 
 
-def test_root_is_an_ordinary_user_inside(place: Place) -> None:
-    assert run(place, "id -u; grep CapEff /proc/self/status").stdout.split() == [
-        "1000" if place.user == 0 else str(place.user),
-        "CapEff:",
-        "0" * 16,
-    ]
+def test_nobody_has_or_gets_rights_inside(place: Place) -> None:
+    user = "1000" if place.user == 0 else str(place.user)
+    done = run(place, "id -u; grep -hE '^(CapPrm|CapBnd|NoNewPrivs):' /proc/self/status")
+    assert done.stdout.split() == [user, "CapPrm:", "0" * 16, "CapBnd:", "0" * 16, "NoNewPrivs:", "1"]
+
+
+def test_a_sandbox_in_a_sandbox_says_why_it_cannot_be(place: Place) -> None:
+    done = run(place, (place.sandbox.program, "--unshare-user", "--ro-bind", "/", "/", "true"))
+    assert "No more user namespaces" in explain(done.stderr, lambda _: None).why
 
 
 _WRITABLE = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.policy import SandboxPolicy
 from interlock.world.sandbox.seatbelt import Seatbelt, profile
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
+from world.sandbox.places import bubblewrap, started
 
 _APPARMOR = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 
@@ -41,15 +43,19 @@ def test_a_sandbox_that_does_not_start_says_why() -> None:
     assert "nowhere" in (try_sandbox(Bubblewrap("/nowhere/bwrap")) or "")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="not run: bubblewrap needs Linux")
-def test_without_namespaces_it_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A program that says what bubblewrap says where namespaces are used up."""
-    fake = tmp_path / "bwrap"
-    fake.write_text("#!/bin/sh\necho 'bwrap: Creating new namespace failed: No space left on device' >&2\nexit 1\n")
-    fake.chmod(0o755)
-    said = try_sandbox(Bubblewrap(str(fake)))
-    assert said is not None
-    assert "No more" in explain(said, lambda _: None).why
+_CHOOSE = "from interlock.world.sandbox.choosing import choose; print(choose('bubblewrap').why)"
+
+
+@pytest.mark.parametrize(("most", "why"), [("0", "User namespaces are off."), ("1", "No more user namespaces")])
+def test_a_system_without_user_namespaces_is_recognized(most: str, why: str) -> None:
+    """In a user namespace, which has a setting of its own."""
+    bubblewrap()
+    setting = f"echo {most} > /proc/sys/user/max_user_namespaces"
+    command = ("unshare", "-Ur", "sh", "-c", f'{setting} || exit 75; exec "$0" -c "$1"', sys.executable, _CHOOSE)
+    done = started(command, os.environ, Path("/"))
+    if done.returncode == 75 or "unshare" in done.stderr:
+        pytest.skip("not run: the setting cannot be changed here")
+    assert done.stdout.startswith(why), done.stderr
 
 
 def test_none_is_no_sandbox_and_says_so(tmp_path: Path) -> None:
