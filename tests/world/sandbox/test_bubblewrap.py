@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -406,6 +407,26 @@ def test_a_policy_can_show_what_would_be_hidden_and_hide_more(place: Place) -> N
     policy = replace(place.policy, readable=(place.home / ".netrc",), hidden=(place.home / "link",))
     done = run(place, "cat ~/.netrc; cat ~/private/file ~/link/file", policy)
     assert done.stdout == SECRET
+
+
+def test_what_is_hidden_below_a_path_that_is_shown_stays_hidden(place: Place) -> None:
+    policy = replace(place.policy, readable=(place.home, place.home / ".ssh"))
+    done = run(place, "cat ~/.netrc ~/.aws/credentials ~/.local/state/interlock/trusted/one; cat ~/.ssh/*", policy)
+    assert done.stdout == SECRET
+    assert run(place, "git log --format=%s", policy).stdout == "first\n"
+
+
+def test_the_state_is_hidden_where_a_variable_puts_it_below_tmp(place: Place) -> None:
+    base = Path("/tmp") / f"ralph-test-{os.urandom(8).hex()}"
+    (base / "interlock").mkdir(parents=True)
+    try:
+        (base / "interlock" / "file").write_text(SECRET)
+        environment = {**place.environment, **{f"XDG_{one}_HOME": str(base) for one in ("STATE", "CONFIG", "DATA")}}
+        policy = replace(place.policy, environment=environment, state=base / "interlock")
+        done = run(place, f"cat {base}/interlock/file $XDG_CONFIG_HOME/interlock/file; ls {base}", policy)
+    finally:
+        shutil.rmtree(base)
+    assert done.stdout == "interlock\n"
 
 
 def test_a_repository_around_the_state_of_the_user_is_refused(place: Place) -> None:

@@ -93,9 +93,11 @@ class Bubblewrap(msgspec.Struct, frozen=True):
     def _mounts(self, policy: SandboxPolicy) -> tuple[Mounts, list[dict[str, Any]]]:
         mounts = Mounts()
         _add_system(mounts, policy)
-        for path in self._hidden(policy):
+        covered = self._hidden(policy)
+        for path in covered:
             mounts.hide(path)
-        _add_readable(mounts, policy, self._python.parent.parent)
+        _add_readable(mounts, policy, covered)
+        _add_ours(mounts, policy, self._python.parent.parent)
         directories = list(_add_private(mounts, policy))
         for source, target in policy.objects:
             _add_objects(mounts, source, target)
@@ -146,22 +148,30 @@ def _add_system(mounts: Mounts, policy: SandboxPolicy) -> None:
     for path in dict.fromkeys(map(whole, _RUNTIME)):
         if path.is_dir() and mounts.is_visible(path):
             mounts.empty(path)
-    for path in map(whole, (policy.home, Path("/etc/resolv.conf"), *map(Path, _NEEDED_IN_RUN))):
+    settings = (one.source_in(policy.home, policy.environment) for one in policy.agent.directories if one.is_filled)
+    for path in map(whole, (policy.home, *settings, Path("/etc/resolv.conf"), *map(Path, _NEEDED_IN_RUN))):
         if not mounts.is_visible(path) and path.exists():
             mounts.show(path, path)
 
 
-def _add_readable(mounts: Mounts, policy: SandboxPolicy, python: Path) -> None:
-    """Python, programs below /tmp and /run, what the policy names, and our own directory."""
+def _add_readable(mounts: Mounts, policy: SandboxPolicy, covered: Sequence[Path]) -> None:
+    """Show what the policy names; what is hidden below it stays hidden."""
+    readable = {whole(path) for path in policy.readable if path.exists()}
+    for path in sorted(one for one in readable if not _is_below(one, (whole(policy.shown_at),))):
+        mounts.show(path, path)
+        for secret in covered:
+            if secret not in readable and secret.is_relative_to(path):
+                mounts.hide(secret)
+
+
+def _add_ours(mounts: Mounts, policy: SandboxPolicy, python: Path) -> None:
+    """Show Python, programs below /tmp and /run, and our own directory."""
     if not mounts.is_visible(python):
         mounts.show(python, python)
     temporary = tuple(map(whole, (*_TEMPORARY, *_RUNTIME)))
     for path in map(Path, policy.environment.get("PATH", "").split(os.pathsep)):
         if path.is_dir() and path.is_relative_to("/") and not mounts.is_visible(path) and _is_below(path, temporary):
             mounts.show(whole(path), path)
-    for path in map(whole, policy.readable):
-        if path.exists() and not _is_below(path, (whole(policy.shown_at),)):
-            mounts.show(path, path)
     mounts.show(Path(inside.__file__), _INSIDE)
     mounts.temporary(_HOME, policy.limits.temporary, "0700")
     if policy.sockets:
@@ -184,8 +194,6 @@ def _add_private(mounts: Mounts, policy: SandboxPolicy) -> Iterator[dict[str, An
             mounts.temporary(target, policy.limits.temporary, "0700")
         else:
             given = source
-            if source.is_dir() and not mounts.is_visible(source) and not _is_below(source, (whole(policy.state),)):
-                mounts.show(source, source)
         for login in one.logins:
             if (source / login).is_file():
                 mounts.show(whole(source / login), target / login)

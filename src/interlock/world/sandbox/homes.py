@@ -36,6 +36,11 @@ class PrivateDirectory(msgspec.Struct, frozen=True, kw_only=True):
     is_linked: bool = False
     """True if everything else in it is shown read-only by links."""
 
+    @property
+    def is_filled(self) -> bool:
+        """True if anything of the person's directory is needed."""
+        return bool(self.copied or self.logins or self.is_linked)
+
     def source_in(self, home: Path, environment: Mapping[str, str]) -> Path:
         """Return the person's own directory."""
         return Path(environment[self.variable]) if self._is_moved(environment) else home / self.source
