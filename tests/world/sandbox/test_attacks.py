@@ -428,3 +428,25 @@ def test_an_agent_does_not_see_the_logins_of_others_or_its_own_in_two_places(pla
     script = f'cd; cat {" ".join(others)} .claude/.credentials.json; cat "$CLAUDE_CONFIG_DIR/.credentials.json"'
     done = run(place, script, replace(place.policy, agent=agent_home("claude")))
     assert (done.stdout, done.returncode) == ("login", 0), done.stderr
+
+
+def test_a_secret_that_is_replaced_during_the_run_stays_hidden(place: Place) -> None:
+    """Programs replace a file by another; a mount on it ends with it, in every sandbox."""
+    login = place.home / ".claude" / ".credentials.json"
+    script = "echo ready; read line; cat ~/.netrc ~/.ssh/* ~/.claude/.credentials.json; cat ~/.npmrc; echo finished"
+    with place.sandbox.confine(("sh", "-c", script), place.policy) as confined:
+        argv = as_user(place.user, confined.argv)
+        with subprocess.Popen(
+            argv, env=confined.environment, cwd=confined.directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            for path in (place.home / ".netrc", place.home / ".npmrc", login):
+                new = place.home / "new"
+                new.write_text(SECRET)
+                new.chmod(0o644)
+                new.replace(path)
+            (place.home / ".ssh").rename(place.home / ".ssh-before")
+            (place.home / ".ssh").mkdir()
+            (place.home / ".ssh" / "id").write_text(SECRET)
+            assert process.communicate(b"go\n", SECONDS)[0] == b"finished\n"

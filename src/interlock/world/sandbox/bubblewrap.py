@@ -94,6 +94,10 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         mounts = Mounts()
         _add_system(mounts, policy)
         covered = self._hidden(policy)
+        home = whole(policy.home)
+        files = [path for path in covered if path.is_relative_to(home) and not path.is_dir()]
+        for directory in sorted({path.parent for path in files if path.parent.is_dir()}):
+            mounts.rebuild(directory, set(covered))
         for path in covered:
             mounts.hide(path)
         _add_readable(mounts, policy, covered)

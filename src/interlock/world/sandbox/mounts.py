@@ -7,6 +7,8 @@ file system is read-only, and must not be a link: its target is not there yet wh
 from __future__ import annotations
 
 import os
+from collections.abc import Set
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,17 @@ _COVER: Final = 1 << 20
 def whole(path: Path) -> Path:
     """Return the path without links."""
     return Path(os.path.realpath(path))
+
+
+def _children(directory: Path) -> set[Path]:
+    """The names in a directory that can be looked at; mounts whose server is gone cannot."""
+    found = set()
+    with suppress(OSError):
+        for path in directory.iterdir():
+            with suppress(OSError):
+                path.lstat()
+                found.add(path)
+    return found
 
 
 class Mounts:
@@ -41,7 +54,7 @@ class Mounts:
     def temporary(self, path: Path, size: int, mode: str) -> None:
         """Add an empty directory in memory that can be written."""
         self.add("--perms", mode, "--size", str(size), "--tmpfs", path)
-        self._places.append((path, False))
+        self._put(path, is_shown=False)
 
     def empty(self, path: Path) -> None:
         """Add an empty directory that becomes read-only once everything below it is there."""
@@ -57,12 +70,33 @@ class Mounts:
             self.empty(path)
         elif os.path.lexists(path):
             self.add("--dev-bind", "/dev/null", path)
-            self._places.append((path, False))
+            self._put(path, is_shown=False)
+
+    def rebuild(self, directory: Path, without: Set[Path]) -> None:
+        """Put an empty directory in the place of one, with everything of it but some names.
+
+        A file that is only covered is uncovered when the person's programs replace it while the agent runs.
+        """
+        directory = whole(directory)
+        if not self.is_visible(directory):
+            return
+        self.empty(directory)
+        self._places.append((directory, True))
+        for path in sorted(_children(directory) - without):
+            if path.is_symlink():
+                self.add("--symlink", os.readlink(path), path)  # noqa: PTH115 as it is
+            else:
+                self.add("--ro-bind-try", path, path)
 
     def show(self, source: Path, target: Path, *, is_writable: bool = False) -> None:
         """Show something of the machine at a path, covered or not."""
         self.add("--bind" if is_writable else "--ro-bind", source, target)
-        self._places.append((target, True))
+        self._put(target, is_shown=True)
+
+    def _put(self, path: Path, *, is_shown: bool) -> None:
+        """Note a mount, under which every earlier one at its path and below it is gone."""
+        self._places.append((path, is_shown))
+        self._closing = [one for one in self._closing if not one.is_relative_to(path)]
 
     def close(self) -> None:
         """Make the covers read-only."""
