@@ -94,9 +94,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         mounts = Mounts()
         _add_system(mounts, policy)
         covered = self._hidden(policy)
-        home = whole(policy.home)
-        files = [path for path in covered if path.is_relative_to(home) and not path.is_dir()]
-        for directory in sorted({path.parent for path in files if path.parent.is_dir()}):
+        for directory in _rebuilt(whole(policy.home), covered):
             mounts.rebuild(directory, set(covered))
         for path in covered:
             mounts.hide(path)
@@ -136,6 +134,15 @@ def _refuse_overlaps(policy: SandboxPolicy, python: Path) -> None:
         if path.is_relative_to(shown):
             message = f"An agent's tree cannot be shown at {shown}, because {path} is in it."
             raise InterlockError("invalid_argument", message, "Use a repository that does not contain it.")
+
+
+def _rebuilt(home: Path, covered: Sequence[Path]) -> list[Path]:
+    """Return the home and the directories in it with hidden files, each before what is in it.
+
+    Not more than these: bubblewrap reads the list of all mounts for each that it adds.
+    """
+    files = (path for path in covered if path.is_relative_to(home) and path.exists() and not path.is_dir())
+    return sorted({home, *(path.parent for path in files)})
 
 
 def _add_system(mounts: Mounts, policy: SandboxPolicy) -> None:
