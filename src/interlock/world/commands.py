@@ -16,6 +16,7 @@ import msgspec
 from interlock.world.agents.agent import Launch, Now, Reader
 from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.command import PlainReader
+from interlock.world.agents.confinement import Confinement
 from interlock.world.agents.happenings import Happening
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.running import Clock, StopSignal, run
@@ -59,6 +60,8 @@ class ShellCommand(msgspec.Struct, frozen=True):
     given: bytes | None = None
     """What it reads from its stdin; None is nothing at all."""
     log_limit: int = 64 * 1024 * 1024
+    confinement: Confinement | None = None
+    """The sandbox that it runs in; None is none."""
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -85,6 +88,7 @@ def run_command(
         time_outs=TimeOuts(wall=call.seconds or None),
         marker=call.marker,
         log_limit=call.log_limit,
+        confinement=call.confinement,
     )
     result = run(_Shell(call.command, call.given), assignment, on, stop, clock=clock)
     how, why = _account(result, call.seconds)

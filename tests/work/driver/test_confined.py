@@ -11,9 +11,12 @@ import pytest
 
 from interlock.errors import InterlockError
 from interlock.work.settings.values import Settings
+from interlock.world.agents.command import CommandAgent
+from interlock.world.repository import own_tree
 from interlock.world.sandbox.choosing import choose
 from interlock.world.sandbox.unconfined import Unavailable
 from work.stories.yards import MET, WORK, Ground, Steps, shell
+from work.threads.benches import Bench
 
 pytestmark = pytest.mark.skipif(
     isinstance(choose("bubblewrap"), Unavailable), reason="not run: bubblewrap does not work here"
@@ -130,6 +133,22 @@ def test_a_hook_is_judged_outside_and_what_it_saw_is_in_the_session(ground: Grou
     assert [one["about"] for one in seen if one.get("type") in ("tool_start", "denied")] == ["cat part-1"]
 
 
+def test_a_program_that_is_not_in_the_sandbox_is_missing_and_not_a_failed_attempt(ground: Ground) -> None:
+    (ground.root / "tool").write_text("#!/bin/sh\n")
+    (ground.root / "tool").chmod(0o755)
+    with pytest.raises(InterlockError) as caught:
+        ground.drive(agents=[CommandAgent((str(ground.root / "tool"),), "tool")], settings=CONFINED)
+    assert caught.value.code in ("agent_missing", "agent_unusable")
+    assert "attempt_failed" not in ground.moves()
+
+
+def test_an_agent_that_is_stopped_has_its_grace(ground: Ground) -> None:
+    ends = "trap 'echo ended > ended; exit 0' TERM; echo begun; while :; do sleep 0.05; done"
+    ground.hear = lambda told: ground.stop.set() if getattr(told, "text", "") == "begun" else None
+    ground.drive(agents=[CommandAgent(("/bin/sh", "-c", ends), "waits")], settings=CONFINED)
+    assert (own_tree(ground.root / ".ralf", ground.loop().id) / "ended").read_text() == "ended\n"
+
+
 def test_a_judge_cannot_write(ground: Ground) -> None:
     ground.drive(
         agents=[ground.agent(WORK, counted=False)],
@@ -138,6 +157,41 @@ def test_a_judge_cannot_write(ground: Ground) -> None:
     )
     assert ground.moves()[-1] == "all_complete"
     assert "judged" not in ground.git("ls-tree", "--name-only", "HEAD").split()
+
+
+VERIFIED = Settings({**Settings().values, "verify.sandbox": "bubblewrap", "driver.lease_seconds": 86_400})
+
+
+def test_tests_see_the_work_at_the_repositorys_own_path_and_change_nothing_outside(ground: Ground) -> None:
+    """As with a package that is installed as editable: its path is absolute, and leads to what is tested."""
+    outside = ground.directory / "outside"
+    tests = (
+        f"test -f {ground.root}/part-1 && test ! -e {ground.root}/.ralf",
+        f"touch {outside} {ground.root}/.git/forged 2>/dev/null; test ! -e {outside}",
+    )
+    ground.drive(settings=VERIFIED, tests=tests)
+    assert ground.moves()[-1] == "all_complete"
+    assert not outside.exists()
+    assert not (ground.root / ".git" / "forged").exists()
+
+
+def test_an_agent_and_the_verifiers_of_a_thread_see_its_tree_at_the_repositorys_own_path(tmp_path: Path) -> None:
+    bench = Bench.made(tmp_path / "repository")
+    outside = tmp_path / "outside"
+    bench.settings |= {"agent.sandbox": "bubblewrap", "verify.sandbox": "bubblewrap", "thread.isolation": "own"}
+    bench.settings["verify.commands"] = (f"touch {outside}; test -f {bench.root}/made && test ! -e {outside}",)
+    script = tmp_path / "agent.sh"
+    script.write_text(
+        f"touch {outside}; touch {bench.root}/made; echo hello > greeting.txt; echo '<promise>COMPLETE</promise>'"
+    )
+    bench.settings |= {"agent.name": "command", "agent.command": f"sh {script}", "agent.judge": "scripted"}
+    thread = bench.act(bench.new(mode="quick"), "finalize")
+    assert thread.state == "PendingReview", [str(one)[:300] for one in bench.told]
+    done = bench.act(thread.id, "approve", "commit")
+    assert done.state == "Done"
+    assert not outside.exists()
+    assert not (bench.root / "made").exists()
+    assert "made" in bench.git("ls-tree", "--name-only", str(done.commit)).split()
 
 
 def test_a_sandbox_that_does_not_work_is_said_before_an_agent_starts(ground: Ground) -> None:

@@ -18,20 +18,19 @@ from interlock.world.sandbox.policy import Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 from interlock.world.user_state import user_state_directory
 
-__all__ = ["confined_run", "sandbox_of"]
+__all__ = ["confined_command", "confined_run"]
 
 _ONLY_READ = frozenset({"judge", "reviewer"})
 """The roles that never write."""
 
 
-def sandbox_of(context: DriverContext) -> Sandbox | None:
-    """The sandbox that the settings ask for; None if they ask for none. Refuses with `sandbox_unavailable`."""
-    wanted = context.settings.text("agent.sandbox")
-    found = choose(cast("Wanted", wanted))
+def _sandbox(context: DriverContext, setting: str) -> Sandbox | None:
+    """The sandbox that a setting asks for; None if it asks for none. Refuses with `sandbox_unavailable`."""
+    found = choose(cast("Wanted", context.settings.text(setting)))
     missing = found if isinstance(found, Unavailable) else found.instead if isinstance(found, Unconfined) else None
     if missing is not None:
-        hint = f'{missing.how} Or run agents without a sandbox: `agent.sandbox = "none"` in ralph.toml.'
-        raise InterlockError("sandbox_unavailable", f"{missing.why} No agent was started.", hint)
+        hint = f'{missing.how} Or go without a sandbox: `{setting} = "none"` in ralph.toml.'
+        raise InterlockError("sandbox_unavailable", f"{missing.why} Nothing was started.", hint)
     return None if isinstance(found, Unconfined | Unavailable) else found
 
 
@@ -47,7 +46,7 @@ def confined_run(
     from interlock.work.setup.surroundings import called
 
     trees = context.state_directory / OWN_TREES
-    sandbox = sandbox_of(context) if directory.is_relative_to(trees) else None
+    sandbox = _sandbox(context, "agent.sandbox") if directory.is_relative_to(trees) else None
     if sandbox is None:
         yield None, dict(given)
         return
@@ -58,6 +57,22 @@ def confined_run(
     with served(state / "runs" / session, outside) as path:
         policy = _policy(context, role, directory.relative_to(trees).parts[0], path.parent)
         yield Confinement(sandbox, policy), {**shown, SOCKET: str(PRIVATE / path.name)}
+
+
+def confined_command(context: DriverContext, place: Path) -> Confinement | None:
+    """The confinement of a verifier or a test in a place, which it sees at the path of the repository."""
+    sandbox = _sandbox(context, "verify.sandbox")
+    if sandbox is None:
+        return None
+    policy = SandboxPolicy(
+        tree=place,
+        shown_at=context.base,
+        home=Path(context.environment.get("HOME") or Path.home()),
+        state=Path(user_state_directory(context.environment)),
+        environment=context.environment,
+        network=cast("Network", context.settings.text("verify.network")),
+    )
+    return Confinement(sandbox, policy)
 
 
 def _policy(context: DriverContext, role: str, tree: str, private: Path) -> SandboxPolicy:

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.driver.agent_sandbox import confined_command
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.readiness import require_agent
 from interlock.work.orchestration.driver_step import RunStep
@@ -90,6 +91,7 @@ def _request(step: RunStep, plan: VerificationPlan) -> Request:
         environment=context.environment,
         marker=run.id,
         title=run.goal,
+        confine=lambda place: confined_command(context, place),
         vouched=vouched(context.journal),
     )
 

@@ -248,6 +248,18 @@ SETTINGS = (
         "Ignored paths that are copied into that checkout, such as .venv or node_modules; the receipt holds their "
         "hashes.",
     ),
+    SettingSpec(
+        "verify.sandbox",
+        "none",
+        "The sandbox of verifiers and tests, which run what agents wrote: auto is the strongest that works here.",
+        values=("none", "auto", "bubblewrap", "seatbelt"),
+    ),
+    SettingSpec(
+        "verify.network",
+        "host",
+        "The network in that sandbox: host shares that of the machine with everything on it, none has only a loopback.",
+        values=("host", "none"),
+    ),
     SettingSpec("verify.minutes", 30, "How long one command may take; 0 is no limit.", least=0, most=10_080),
     SettingSpec(
         "verify.protected",

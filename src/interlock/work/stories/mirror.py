@@ -141,7 +141,7 @@ def _withdraw(context: StoryContext, mirror: Mirror, loop: Loop, theirs: dict[st
 
 
 def since_then(mirror: Mirror | None, theirs: Progress, now: Progress) -> Progress:
-    """The content of a person's `progress.txt`, with what the loop has done since the text that they edited was written."""
+    """A person's `progress.txt`, with what the loop has done since the text that they edited was written."""
     then = mirror.progress if mirror is not None else None
     if then is None:
         return theirs

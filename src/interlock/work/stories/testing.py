@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlock.machine import Event
+from interlock.work.driver.agent_sandbox import confined_command
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.files import guard, put_back
@@ -58,6 +59,7 @@ def _ran(step: StoryStep, command: str, place: int) -> CommandResult:
         environment=context.environment,
         seconds=context.limits.test_seconds,
         marker=step.loop.id,
+        confinement=confined_command(context, context.root),
     )
     context.cache.shut()
     return context.ports.run_command(call, lambda one: _hear(step, one), context.stop)

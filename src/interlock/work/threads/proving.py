@@ -9,6 +9,7 @@ from interlock.errors import InterlockError
 from interlock.machine import Event, Evidence
 from interlock.work.driver.agent_failures import end_text, unavailable, unusable
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_sandbox import confined_command
 from interlock.work.driver.agent_turn import choose
 from interlock.work.driver.system import NoEvent, StepResult
 from interlock.work.settings.accepted import vouched
@@ -82,6 +83,7 @@ def _request(step: ThreadStep) -> Request:
         marker=thread.id,
         judge=_judge(step),
         title=thread.title,
+        confine=lambda place: confined_command(context, place),
         vouched=vouched(context.journal),
     )
 

@@ -48,6 +48,7 @@ class Runner(msgspec.Struct):
             seconds=seconds,
             marker=self.request.marker,
             log_limit=_LOG,
+            confinement=self.request.confine(self.place),
         )
         done = run_command(call, self._hear, self.stop)
         if done.how is How.STOPPED:

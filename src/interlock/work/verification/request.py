@@ -13,6 +13,7 @@ import msgspec
 from interlock.errors import UsageError
 from interlock.work.settings.values import Settings
 from interlock.work.verification.receipt import JudgeRun
+from interlock.world.agents.confinement import Confinement
 
 __all__ = ["Criterion", "Judge", "JudgeAnswer", "Request", "VerificationPlan", "Verifier", "name_of", "plan_of"]
 
@@ -111,6 +112,8 @@ class Request(msgspec.Struct, frozen=True):
     """Files that are ignored and would not have been at the baseline, for the person to know."""
     own_tree: Path | None = None
     """The repository's own work tree, where `root` is another one: ignored paths are carried from there, too."""
+    confine: Callable[[Path], Confinement | None] = lambda place: None
+    """Gives the sandbox of the commands that run in a place."""
     vouched: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Protected paths that a person has accepted as they are now: the SHA-256 of the content of each."""
 

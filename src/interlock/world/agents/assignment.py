@@ -61,3 +61,5 @@ class Assignment(msgspec.Struct, frozen=True):
     """What it reports with; None is an agent that reports nothing."""
     confinement: Confinement | None = None
     """The sandbox that it runs in; None is none."""
+    is_confined: bool = False
+    """True for an agent that is in one, and cannot use a sandbox of its own there."""

@@ -27,6 +27,9 @@ _FLAGS = "/<session-flags>/config.toml"
 _BYPASS = ("--sandbox", "-s", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--full-auto")
 
 
+_WRITES = "workspace-write"
+
+
 class Codex(msgspec.Struct, frozen=True):
     """Codex, headless. Unless a person's flags say otherwise, it may write in its directory alone."""
 
@@ -36,7 +39,8 @@ class Codex(msgspec.Struct, frozen=True):
     def launch(self, assignment: Assignment) -> Launch:
         argv = [self.program, "exec", "--json"]
         argv += ["--model", assignment.model] if assignment.model else []
-        argv += ["--sandbox", "workspace-write"] if lacks(assignment.arguments, *_BYPASS) else []
+        own = ("--dangerously-bypass-approvals-and-sandbox",) if assignment.is_confined else ("--sandbox", _WRITES)
+        argv += own if lacks(assignment.arguments, *_BYPASS) else ()
         argv += _fitted(assignment.outfit) if assignment.outfit else []
         files: dict[Path, str] = {}
         if assignment.schema is not None and lacks(assignment.arguments, "--output-schema"):

@@ -49,6 +49,7 @@ whom it started may hold them open, and what it said itself must be heard first.
 _LOST = 10.0
 """How long an agent may live on that has closed its output."""
 _REAPING = 2.0
+_NO_PROGRAM = "cannot be started in the sandbox"
 _MISSING = (errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC)
 
 
@@ -114,6 +115,8 @@ def run(
                     process.wait(_REAPING)
             hearing.end(process.returncode)
         code = process.returncode
+        if assignment.confinement is not None and any(_NO_PROGRAM in line for line in account.last_lines):
+            return result(Ending.NOT_INSTALLED, code, hearing.size)
         return result(ending or account.conclude(0 if following.has_lingered else code), code, hearing.size)
 
 
@@ -134,7 +137,11 @@ def _shown(assignment: Assignment) -> Assignment:
         return assignment
     policy = assignment.confinement.policy
     return replace(
-        assignment, directory=policy.directory or policy.shown_at, log=PRIVATE / assignment.log.name, confinement=None
+        assignment,
+        directory=policy.directory or policy.shown_at,
+        log=PRIVATE / assignment.log.name,
+        confinement=None,
+        is_confined=True,
     )
 
 
@@ -210,7 +217,9 @@ class _Following:
                 ending = self._reason(stop, present)
                 if ending is not None or self.has_lingered:
                     asked = present
-                    tree.terminate(self.process.pid, self.assignment.marker)
+                    # Asked to end, the process of a sandbox would end all in it at once.
+                    spared = self.process.pid if self.assignment.confinement is not None else None
+                    tree.terminate(self.process.pid, self.assignment.marker, spared)
             elif present - asked > _GRACE:
                 return ending
 

@@ -48,10 +48,10 @@ def members(root: int | None, marker: str) -> list[int]:
     return sorted(one.pid for one in seen if one.pid in found and one.is_alive)
 
 
-def terminate(root: int | None, marker: str) -> int:
-    """Ask every process of a run to end; how many there are."""
+def terminate(root: int | None, marker: str, spared: int | None = None) -> int:
+    """Ask every process of a run to end, except one that is spared; how many there are."""
     there = members(root, marker)
-    for pid in there:
+    for pid in set(there) - {spared}:
         _signal(pid, signal.SIGTERM)
     return len(there)
 
