@@ -192,26 +192,16 @@ def _agents(call: CommandCall) -> tuple[str, str]:
 
 
 def _sandbox(call: CommandCall) -> tuple[str, str]:
-    """The sandbox that works here, and whether the settings ask for one."""
+    """The sandbox that works here; the settings say whether it is used."""
     from interlock.world.sandbox.choosing import choose
     from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 
-    try:
-        with readable(call, warns=False) as place:
-            wanted = place.settings.text("agent.sandbox")
-    except Tampered:
-        raise
-    except InterlockError:  # the journal's own check says why
-        wanted = "none"
     found = choose("auto")
     if isinstance(found, Unconfined | Unavailable):
         missing = found if isinstance(found, Unavailable) else found.instead
-        said = f"{missing.why} {missing.how}" if missing is not None else "None works here."
-        return ("note" if wanted == "none" else "fault"), said
+        return "note", f"{missing.why} {missing.how}" if missing is not None else "None works here."
     works = f"{found.name} {found.version}".rstrip()
-    if wanted == "none":
-        return "note", f'{works} works, and agents run without it; `agent.sandbox = "auto"` in ralph.toml confines them'
-    return "ok", f"{works} confines agents that work in a tree of their own"
+    return "ok", f"{works} works; agent.sandbox and verify.sandbox in ralph.toml say what runs in it"
 
 
 def _verifiers(call: CommandCall) -> tuple[str, str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+import interlock
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
 from interlock.world.agents.confinement import PRIVATE, Confinement
@@ -20,6 +22,8 @@ from interlock.world.user_state import user_state_directory
 
 __all__ = ["confined_command", "confined_run"]
 
+_INSTALLED = (Path(sys.prefix), Path(interlock.__file__).parent)
+"""Our own programs, which agents call wherever they are installed."""
 _ONLY_READ = frozenset({"judge", "reviewer"})
 """The roles that never write."""
 
@@ -70,6 +74,7 @@ def confined_command(context: DriverContext, place: Path) -> Confinement | None:
         home=Path(context.environment.get("HOME") or Path.home()),
         state=Path(user_state_directory(context.environment)),
         environment=context.environment,
+        readable=_INSTALLED,
         network=cast("Network", context.settings.text("verify.network")),
     )
     return Confinement(sandbox, policy)
@@ -86,6 +91,7 @@ def _policy(context: DriverContext, role: str, tree: str, private: Path) -> Sand
         state=state,
         environment=context.environment,
         is_read_only=role in _ONLY_READ,
+        readable=_INSTALLED,
         objects=((objects, link),),
         hidden=() if objects.is_relative_to(context.base) else (objects.parent,),
         sockets=private,
