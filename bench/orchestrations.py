@@ -37,7 +37,7 @@ while read -r line; do case "$line" in
 "MODE: INITIALIZE") plans=yes ;;
 "# What is known") break ;;
 esac; done
-if [ $plans ]; then cat .ralf/plan.json
+if [ $plans ]; then cat "${0%/*}/plan.json"
 elif [ $holistic ]; then echo '{"met": true, "summary": "It is met.", "gaps": []}'
 elif [ $reviews ]; then printf '{"status": "completed", "task_id": "%s", "verdict": "Qualified", "criteria_results": \
 [{"criterion": "It is there", "met": true, "evidence": "work.txt", "finding": "seen"}], "reasoning": "Seen"}\\n' "$task"
@@ -87,7 +87,7 @@ class _Ground(msgspec.Struct, frozen=True):
         """Drive a run over it to its end, and take everything away."""
         self._make()
         given: dict[str, str | tuple[str, ...]] = {
-            "agent.command": "sh .ralf/agent.sh",
+            "agent.command": f"sh {self.root}/.ralf/agent.sh",
             "verify.commands": (_VERIFIER,),
         }
         journal = open_journal(self.root / ".ralf" / "journal.db")
