@@ -92,6 +92,8 @@ class AgentRequest(msgspec.Struct, frozen=True):
     """Called once the run has begun, before the agent is started."""
     repository: Callable[[], Repository] | None = None
     """Gives an open one for the look at what it wrote, where somebody has one."""
+    changed: Callable[[], Sequence[str]] | None = None
+    """Gives the paths that are not as they were committed, if the caller looks at them after the run anyway."""
 
 
 class AgentRun(msgspec.Struct, frozen=True):
@@ -146,8 +148,8 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
         result = _run(context, agent, replace(assignment, environment=environment, confinement=confinement), ear)
     sessions = context.ports.sessions
     sessions.take_in(journal, context.state_directory)  # everything that its hooks saw, before the session ends
-    repository = _repository(request)
-    written = sessions.written_since(journal, session, context.state_directory, repository)
+    repository, changed = _looked_at(request)
+    written = sessions.written_since(journal, session, context.state_directory, repository, changed)
     seen = [one.path for one in written]
     if not ear.has_begun and _is_idle(result) and not _has_changed(context, directory, repository, began, seen):
         failure = result.failure or Failure(FailureKind.IDLE, None, "\n".join(result.last_lines))
@@ -175,12 +177,16 @@ def _run(context: DriverContext, agent: ChosenAgent, assignment: Assignment, ear
     return context.ports.run_agent(agent, replace(assignment, schema=None), ear.hear, context.stop)
 
 
-def _repository(request: AgentRequest) -> Repository | None:
-    """Open the repository for the look at what was written; None if the agent broke it, as its run is paid anyway."""
+def _looked_at(request: AgentRequest) -> tuple[Repository | None, Sequence[str] | None]:
+    """Open the repository for the look at what was written, and give the changed paths if the caller knows them.
+
+    Both are None if the agent broke the repository, because its run is paid anyway.
+    """
     try:
-        return request.repository() if request.repository is not None else None
+        repository = request.repository() if request.repository is not None else None
+        return repository, request.changed() if request.changed is not None else None
     except InterlockError:
-        return None
+        return None, None
 
 
 def _is_idle(result: Result) -> bool:

@@ -140,7 +140,12 @@ class SessionUpkeep(Protocol):
 
     def take_in(self, journal: Journal, state_directory: Path) -> int: ...
     def written_since(
-        self, journal: Journal, reference: str, state_directory: Path | None, repository: Repository | None = None
+        self,
+        journal: Journal,
+        reference: str,
+        state_directory: Path | None,
+        repository: Repository | None = None,
+        changed: Sequence[str] | None = None,
     ) -> list[WrittenFile]: ...
     def written_beside(self, journal: Journal, reference: str, main: Path) -> list[WrittenFile]: ...
 

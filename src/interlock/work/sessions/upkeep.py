@@ -6,7 +6,7 @@ Whoever has the journal open does this first, by `refresh`: the MCP server, `ral
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from interlock.errors import InterlockError
@@ -19,7 +19,7 @@ from interlock.work.sessions.findings import WrittenFile
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
 from interlock.world.ancestry import host
-from interlock.world.git import Repository, files
+from interlock.world.git import Repository, file_names
 from interlock.world.inbox import pending, take, waiting
 from interlock.world.place import Place
 from interlock.world.processes import client_process
@@ -102,17 +102,23 @@ def adopt(address: str, session: str) -> None:
 
 
 def written_since(
-    journal: Journal, reference: str, state_directory: Path | None, repository: Repository | None = None
+    journal: Journal,
+    reference: str,
+    state_directory: Path | None,
+    repository: Repository | None = None,
+    changed: Sequence[str] | None = None,
 ) -> list[WrittenFile]:
     """The files of a session's work tree that were written since it began; none where that cannot be known.
 
-    `repository` is that of the work tree, where it is open already.
+    `repository` is that of the work tree, where it is open already. With `changed` paths, no others are looked at.
     """
     try:
         record = record_of(journal.history(reference))
         directory = _directory(record.place, state_directory)
         if directory is None or not record.started:
             return []
+        if changed is not None:
+            return _since(directory, map(os.fsencode, changed), record.started)
         return _written(directory, record.started, repository)
     except InterlockError:
         return []
@@ -151,13 +157,16 @@ def _written(root: Path, started: str, repository: Repository | None = None) -> 
     They are only for findings, which must never name a file wrongly. The clock of files lags behind that of entries,
     so a file that was written just after the session began may be missing.
     """
-    since = seconds_of(started)
-    names = files(repository or root)[:_MOST_FILES]
-    written = [WrittenFile(name, at) for name in names if (at := _last_written(f"{root}/{name}")) > since]
+    return _since(root, file_names(repository or root)[:_MOST_FILES], started)
+
+
+def _since(root: Path, names: Iterable[bytes], started: str) -> list[WrittenFile]:
+    since, top = seconds_of(started), os.fsencode(root) + b"/"
+    written = [WrittenFile(os.fsdecode(name), at) for name in names if (at := _last_written(top + name)) > since]
     return sorted(written, key=lambda one: one.at)
 
 
-def _last_written(path: str) -> float:
+def _last_written(path: bytes) -> float:
     try:
         return os.lstat(path).st_mtime
     except OSError:

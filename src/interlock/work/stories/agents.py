@@ -44,7 +44,7 @@ def worked(step: StoryStep) -> StepResult:
         return _given_up(step, made)
     if made.percent >= step.machine.form.limits[_SOFT]:
         step.context.report(f"context {made.percent:.0f} %: skip what is only nice to have")
-    if made.is_finished and (now := step.look()).tree != step.loop.base:
+    if made.is_finished and (now := step.last_look()).tree != step.loop.base:
         return _written(step, now.tree)
     why = "the agent ended without changing anything" if made.is_finished else _why(made)
     failure = f"{why}\n{made.said[-2000:]}"
@@ -186,7 +186,7 @@ def judged(step: StoryStep) -> StepResult:
     for line in lines:
         step.context.report(line)
     failure = "\n".join(str(one) for one in found if not one.met)
-    if step.tree() != step.loop.tested:
+    if step.last_look().tree != step.loop.tested:
         failure = f"the files are not those that were tested: the judge changed them\n{failure}"
     if not failure:
         return step.event("criteria_met", judged=lines)

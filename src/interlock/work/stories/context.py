@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -248,10 +248,10 @@ def known_stories(root: Path) -> list[tuple[str, str | None]]:
 def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
     """The files that are the loop's own, and no agent's work: `progress.txt`, `prd.json`, the files of the stories."""
     shelf = StoryFiles(root, lines={one.id: one for one in progress.stories})
-    plainly = _plain_paths(root)
+    plain_paths = _plain_paths(root, (one.file for one in progress.stories if one.file is not None))
     found: dict[str, None] = {FILE: None, PRD: None}
     for one in progress.stories:
-        if one.file is not None and plainly(one.file):
+        if one.file is not None and one.file in plain_paths:
             found[one.file] = None
             continue
         with suppress(Refusal):  # one that lies outside is nobody's here
@@ -261,29 +261,20 @@ def own_files(root: Path, progress: Progress) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _plain_paths(root: Path) -> Callable[[str], bool]:
-    """Return a function that is True for the path of a file below a root to which no link leads."""
+def _plain_paths(root: Path, paths: Iterable[str]) -> Collection[str]:
+    """Return the paths of the regular files in the directories of some paths, to which no link leads."""
     whole = os.path.realpath(root)
-    files: dict[str, Collection[str]] = {}
-
-    def is_plain(path: str) -> bool:
-        directory, _, name = path.rpartition("/")
-        if directory not in files:
-            files[directory] = () if directory.startswith("/") else _files_in(f"{whole}/{directory}".rstrip("/"))
-        return name in files[directory]
-
-    return is_plain
+    above = {path[: path.rfind("/") + 1] for path in paths}
+    return {name for one in above if not one.startswith("/") for name in _files_in(whole, one)}
 
 
-def _files_in(directory: str) -> Collection[str]:
-    """Return the names of the regular files in a directory; none if a link leads to it."""
-    try:
-        if os.path.realpath(directory) != directory:
-            return ()
-        with os.scandir(directory) as entries:
-            return {one.name for one in entries if one.is_file(follow_symlinks=False)}
-    except (OSError, ValueError):
-        return ()
+def _files_in(root: str, directory: str) -> Iterator[str]:
+    """Give the paths of the regular files in a directory; none if a link leads to it."""
+    place = f"{root}/{directory}".rstrip("/")
+    with suppress(OSError, ValueError):
+        if os.path.realpath(place) == place:
+            with os.scandir(place) as entries:
+                yield from (directory + one.name for one in entries if one.is_file(follow_symlinks=False))
 
 
 def own(context: StoryContext, progress: Progress) -> tuple[str, ...]:

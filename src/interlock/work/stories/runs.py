@@ -58,6 +58,7 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
         settled=lambda heard: [_account(told, told_to, heard), *resting(context, chosen, heard)],
         on_start=lambda: _remember(step) if is_worker else None,
         repository=step.repository,
+        changed=lambda: step.look().changed,
     )
     guard(step)
     try:

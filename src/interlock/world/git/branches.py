@@ -18,8 +18,9 @@ from interlock.errors import InterlockError, UsageError
 from interlock.world.git.kept import OURS, is_ref_name
 from interlock.world.git.locks import locked, replace_head
 from interlock.world.git.private import Repository, opened
+from interlock.world.git.references import loose_ref
 from interlock.world.git.settings import find
-from interlock.world.git.status import branch_in, branch_of, head_of, loose_ref, operation_of
+from interlock.world.git.status import branch_in, branch_of, head_of, operation_of
 from interlock.world.git.underway import MoveInProgress, begin, end, is_half_made, underway
 
 __all__ = [

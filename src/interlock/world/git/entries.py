@@ -59,6 +59,7 @@ def has_unseen_entries(content: bytes, algorithm: str) -> bool:
     )
 
 
+@lru_cache(maxsize=2)  # the same index is asked for its entries and for those that git does not look at
 def _entries(content: bytes, size: int) -> tuple[list[tuple[int, int]], int]:
     """Return where each entry begins, with its flags, and where the last one ends."""
     signature, version, count = struct.unpack_from(">4sII", content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from interlock.errors import InterlockError
 from interlock.world.git.settings import GitSetting, find
 
 __all__ = ["accept_filters", "accepted_filters", "kept_by_filters"]
@@ -22,8 +23,13 @@ _accepted: dict[str, frozenset[str]] = {}
 
 def accept_filters(root: Path, names: Collection[str]) -> None:
     """Let the filters of these names run in a repository from now on, in this process, and no others."""
-    if names or _accepted:
+    if not names and not _accepted:
+        return
+    try:
         _accepted[str(find(root)[2].resolve())] = frozenset(names)
+    except InterlockError:
+        if names:
+            raise
 
 
 def accepted_filters(common: Path, known: Iterable[GitSetting]) -> tuple[GitSetting, ...]:

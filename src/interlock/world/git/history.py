@@ -16,7 +16,18 @@ from interlock.world.git.private import GitRoot, Repository, opened
 from interlock.world.git.status import head_of
 from interlock.world.git.trees import take_up_everything
 
-__all__ = ["Commit", "Diff", "PathChange", "changed_between", "changed_by", "diff", "files", "log", "merged_at"]
+__all__ = [
+    "Commit",
+    "Diff",
+    "PathChange",
+    "changed_between",
+    "changed_by",
+    "diff",
+    "file_names",
+    "files",
+    "log",
+    "merged_at",
+]
 
 _FORM = "--format=%H%x00%P%x00%an%x00%ae%x00%ct%x00%B"
 
@@ -48,6 +59,11 @@ class Diff(msgspec.Struct, frozen=True):
 
 def files(root: GitRoot) -> list[str]:
     """Every file of a work tree that is not ignored, relative to it, tracked or not."""
+    return [os.fsdecode(name) for name in file_names(root)]
+
+
+def file_names(root: GitRoot) -> list[bytes]:
+    """The same as bytes, for a caller that needs few of many."""
     with opened(root) as repository:
         listing = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         whole = repository.work_tree
@@ -56,7 +72,7 @@ def files(root: GitRoot) -> list[str]:
         if below != Path():
             prefix = os.fsencode(f"{below}/")
             names = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
-        return [os.fsdecode(name) for name in dict.fromkeys(names) if name]
+        return [name for name in dict.fromkeys(names) if name]
 
 
 def merged_at(directory: Path, commit: str, branch: str) -> float | None:

@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.world.git.entries import entries_only
-from interlock.world.git.kept import OURS
 from interlock.world.git.private import GitRoot, Repository, opened
+from interlock.world.git.references import protect_tree
 from interlock.world.git.settings import GitSetting
 from interlock.world.git.status import PathStatus, statuses
 from interlock.world.git.trees import below, leave_out, take_up
@@ -64,8 +64,8 @@ class Looking(msgspec.Struct):
                 ref = SEEN if self._tree else BEGAN
                 self._tree = repository.line("write-tree", index=index)
                 if repository.is_own:  # nobody's `git gc` collects it
-                    repository.run("update-ref", f"{repository.own_refs}/{ref}", self._tree, environment=OURS)
-            if index.exists():
+                    protect_tree(repository, ref, self._tree)
+            if index.exists() and (differing or not self._index):
                 self._index, _ = entries_only(index.read_bytes(), repository.algorithm)
             return WorkTreeHash(self._tree, tuple(sorted({one.path for one in found})))
 

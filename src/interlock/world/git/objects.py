@@ -13,7 +13,8 @@ import os
 import re
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -261,12 +262,20 @@ def files_of(repository: Repository, tree: str) -> dict[bytes, TreeEntry]:
     return {one.path: one.new for one in differences(repository, None, tree) if one.new is not None}
 
 
-def _entries(repository: Repository, tree: str, content: bytes) -> dict[bytes, tuple[bytes, bytes]]:
+def _entries(repository: Repository, tree: str, content: bytes) -> Mapping[bytes, tuple[bytes, bytes]]:
     """The entries of a tree by their names, each with its mode and its hash as they are there."""
-    width = hashlib.new(repository.algorithm).digest_size
+    found = _parsed(content, hashlib.new(repository.algorithm).digest_size)
+    if found is None:
+        raise _broken(repository, tree, "is not a valid tree")
+    return found
+
+
+@lru_cache(maxsize=8)  # a driver compares its last few trees again and again, and a directory can be large
+def _parsed(content: bytes, width: int) -> Mapping[bytes, tuple[bytes, bytes]] | None:
+    """The entries of a tree by their names; None if it is malformed."""
     found = re.findall(rb"(?s)([0-7]+) ([^\0]+)\0(.{%d})" % width, content)
     if sum(len(mode) + len(name) + 2 + width for mode, name, _ in found) != len(content):
-        raise _broken(repository, tree, "is not a valid tree")
+        return None
     return {name: (mode, hash_) for mode, name, hash_ in found}
 
 

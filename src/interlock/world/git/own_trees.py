@@ -23,7 +23,8 @@ from interlock.errors import InterlockError
 from interlock.world.git.branches import create_branch, our_branch, refuse_reftable, taken, the_commit, tip_of
 from interlock.world.git.kept import OURS, KeptWork, about, kept_series, kept_under, ref_of
 from interlock.world.git.private import GitRoot, Repository, borrowed, opened, private_directory
-from interlock.world.git.status import branch_of, head_of, loose_ref
+from interlock.world.git.references import loose_ref
+from interlock.world.git.status import branch_of, head_of
 from interlock.world.git.taking import TreeTaking, note_unusual
 
 __all__ = [

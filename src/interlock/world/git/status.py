@@ -18,6 +18,7 @@ import msgspec
 from interlock.errors import InterlockError
 from interlock.world.git.entries import has_unseen_entries
 from interlock.world.git.private import GitRoot, Repository, opened
+from interlock.world.git.references import HASH, REF_NAME, has_files, loose_ref
 
 __all__ = [
     "UNUSUAL",
@@ -29,7 +30,6 @@ __all__ = [
     "head_of",
     "hidden_of",
     "ignored_among",
-    "loose_ref",
     "nested_files",
     "operation_of",
     "raw_hash",
@@ -52,11 +52,8 @@ class Operation(StrEnum):
     REVERT = "revert"
 
 
-_HASH = re.compile(rb"([0-9a-f]{40}|[0-9a-f]{64})\n?")
-_NAME = rb"((?!.*\.\.)(?:[\w-][\w.+#=-]*(?<!\.lock)/)*[\w-][\w.+#=-]*(?<!\.)(?<!\.lock))"
-_ON_A_BRANCH = re.compile(rb"ref: refs/heads/" + _NAME + rb"\n?")
+_ON_A_BRANCH = re.compile(rb"ref: refs/heads/" + REF_NAME + rb"\n?")
 """HEAD on a branch whose name leaves no doubt; of any other git is asked."""
-_PLAIN_REF = re.compile(rb"refs/" + _NAME)
 _MARKS = {
     "MERGE_HEAD": Operation.MERGE,
     "rebase-merge": Operation.REBASE,
@@ -153,9 +150,9 @@ def head_of(repository: Repository) -> str | None:
 def branch_of(repository: Repository) -> str | None:
     """The branch checked out; None where HEAD is detached."""
     written = (repository.private / "plain" / "HEAD").read_bytes()
-    if _has_files(repository) and (named := branch_in(written)) is not None:
+    if has_files(repository) and (named := branch_in(written)) is not None:
         return named
-    if _has_files(repository) and _HASH.fullmatch(written):
+    if has_files(repository) and HASH.fullmatch(written):
         return None
     name = repository.found("symbolic-ref", "--quiet", "HEAD") or ""
     return name.removeprefix("refs/heads/") if name.startswith("refs/heads/") else None
@@ -164,23 +161,6 @@ def branch_of(repository: Repository) -> str | None:
 def branch_in(head: bytes) -> str | None:
     """The branch that the text of HEAD names; None if git has to be asked. With reftables, it names none."""
     found = _ON_A_BRANCH.fullmatch(head)
-    return found[1].decode("ascii") if found else None
-
-
-def _has_files(repository: Repository) -> bool:
-    """Whether the refs are files that can be read without git, as they are in nearly every repository."""
-    return (repository.setting("extensions.refstorage") or "files") == "files"
-
-
-def loose_ref(repository: Repository, ref: str) -> str | None:
-    """The commit of a ref that is a file of its own; None if git has to be asked."""
-    if not _has_files(repository) or _PLAIN_REF.fullmatch(ref.encode()) is None:
-        return None
-    try:
-        written = (repository.private / "plain" / ref).read_bytes()
-    except OSError:
-        return None
-    found = _HASH.fullmatch(written)
     return found[1].decode("ascii") if found else None
 
 
@@ -198,12 +178,10 @@ def statuses(repository: Repository, index: Path | None = None, exclude: Collect
     _ = repository.work_tree
     words = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=dirty", "--no-renames")
     listed = repository.run(*words, index=index, environment={"GIT_OPTIONAL_LOCKS": "1"})
-    left_out = _encoded(tuple(exclude))
-    records = [one for one in listed.split(b"\0") if one]
-    if left_out:  # a record ends with its path, which has eight fields before it or is not tracked
-        records = [
-            one for one in records if (one[2:] if one.startswith(b"?") else one.split(b" ", 8)[-1]) not in left_out
-        ]
+    paths, untracked = _records_of(tuple(exclude))
+    records = [one for one in listed.split(b"\0") if one and one not in untracked]
+    if paths:  # a record of a tracked file ends with its path, which has eight fields before it
+        records = [one for one in records if one.startswith(b"?") or one.split(b" ", 8)[-1] not in paths]
     found = [_status(repository, record) for record in records]
     return _all_files(repository, found) if repository.is_own else found
 
@@ -249,8 +227,10 @@ def ignored_among(repository: Repository, paths: Collection[bytes], directory: P
 
 
 @lru_cache(maxsize=4)
-def _encoded(paths: tuple[str, ...]) -> frozenset[bytes]:
-    return frozenset(map(os.fsencode, paths))
+def _records_of(paths: tuple[str, ...]) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """The paths as bytes, and the records by which git names them as untracked."""
+    encoded = frozenset(map(os.fsencode, paths))
+    return encoded, frozenset(b"? " + path for path in encoded)
 
 
 def _status(repository: Repository, record: bytes) -> PathStatus:

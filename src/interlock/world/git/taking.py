@@ -23,9 +23,9 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.git.entries import without_stat_data
-from interlock.world.git.kept import OURS
 from interlock.world.git.objects import GITLINK, LINK, differences
 from interlock.world.git.private import GitRoot, Repository, opened
+from interlock.world.git.references import protect_tree
 from interlock.world.git.settings import GitSetting
 from interlock.world.git.status import UNUSUAL, ignored_among, nested_files, raw_hash, unusual_among
 from interlock.world.git.trees import refuse_filters
@@ -210,7 +210,7 @@ class TreeTaking(msgspec.Struct):
             tree, new = self._written(repository, index)
         changed = {path: one for path, one in new.items() if one is not None and one != self._base.get(path)}
         _refuse_filtered(repository, self._base, changed)
-        repository.run("update-ref", f"{repository.own_refs}/taken", tree, environment=OURS)
+        protect_tree(repository, "taken", tree)
         self._tree = tree
         self._stored.update((path, one) for path, one in new.items() if one is not None)
         for path in {path for path, one in new.items() if one is None} | refused:
