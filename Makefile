@@ -29,13 +29,14 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
 
-test: $(VENV)/ready-test $(VENV)/ready-browser
+test: $(VENV)/ready-test $(VENV)/ready-browser $(VENV)/ready-sandbox
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-test-exhaustive: $(VENV)/ready-test
+test-exhaustive: $(VENV)/ready-test $(VENV)/ready-sandbox
 	@RALPH_TEST_EXHAUSTIVE=1 $(BIN)/pytest -m 'exhaustive or hypothesis' -n auto --dist worksteal
 
 test-node: $(VENV)/ready-browser
+test-agents: $(VENV)/ready-sandbox
 test-node test-agents: test-%: $(VENV)/ready-test $(VENV)/ready-node
 	@$(BIN)/pytest -m $* -n 2 --dist worksteal tests/$* -p no:cacheprovider
 
@@ -96,4 +97,12 @@ $(VENV)/ready-browser: $(BIN)/uv pyproject.toml uv.lock
 	|| $(BIN)/playwright install chromium --only-shell >/dev/null 2>&1 \
 	|| { $(call DEBIAN,chromium); } \
 	|| echo "not run: there is no browser, and none can be installed" >&2
+	@touch $@
+
+# The sandbox is tested with the system's bubblewrap, which Debian's package brings where root runs this. Without it, its
+# tests are reported as "not run".
+$(VENV)/ready-sandbox: $(BIN)/uv
+	@{ command -v bwrap && command -v pasta; } >/dev/null \
+	|| { $(call DEBIAN,bubblewrap passt); } \
+	|| echo "not run: there is no bubblewrap or no pasta, and they cannot be installed" >&2
 	@touch $@
