@@ -34,7 +34,11 @@ UV = Path(sys.executable).parent / "uv"
 def test_the_project_is_called_interlock_and_its_programs_ralph() -> None:
     project = PROJECT["project"]
     assert project["name"] == "interlock"
-    assert project["scripts"] == {"ralph": "interlock.faces.cli:main", "ralph-hook": "interlock.faces.hook:main"}
+    assert project["scripts"] == {
+        "ralph": "interlock.faces.cli:main",
+        "interlock": "interlock.faces.cli:main",
+        "ralph-hook": "interlock.faces.hook:main",
+    }
     assert project["requires-python"] == ">=3.11"
 
 
@@ -176,7 +180,7 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Installe
     if done.returncode and re.search(r"error sending request|dns error|network was disabled", done.stderr):
         pytest.skip(f"not run: the package registry does not answer: {done.stderr[:200]}")
     assert done.returncode == 0, done.stderr
-    assert sorted(one.name for one in (home / "bin").iterdir()) == ["ralph", "ralph-hook"]
+    assert sorted(one.name for one in (home / "bin").iterdir()) == ["interlock", "ralph", "ralph-hook"]
     system = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if ".venv" not in one)
     environment = clean_environment(home, PATH=f"{home / 'bin'}{os.pathsep}{system}")
     return Installed(home / "bin" / "ralph", environment)

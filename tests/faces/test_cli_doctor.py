@@ -87,3 +87,19 @@ def test_a_password_in_the_address_of_the_database_is_never_shown(
         result = run_here(*words, cwd=repository, env=env)
         assert result.code != 0
         assert "s3cret" not in result.out + result.err
+
+
+def test_another_tool_called_ralph_that_comes_first_is_a_fault_with_the_way_out(
+    repository: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    other = tmp_path / "bin" / "ralph"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\necho another tool\n", encoding="utf-8")
+    other.chmod(0o755)
+    first = {**environment, "PATH": f"{other.parent}:{environment['PATH']}"}
+    result = run_here("doctor", "--json", cwd=repository, env=first)
+    status, detail = _checks(result.error["details"]["checks"])["command"]
+    assert (status, str(other) in detail, "`interlock`" in detail) == ("fault", True, True)
+    other.write_text("#!/usr/bin/python3\nfrom interlock.faces.cli import main\nmain()\n", encoding="utf-8")
+    checks = _checks(run_here("doctor", "--json", cwd=repository, env=first).data)
+    assert checks["command"] == ("ok", str(other))

@@ -104,7 +104,7 @@ def test_an_unknown_session_is_an_error_that_changes_nothing(
         error = refused(journal, work, address)
         assert error.code == "unknown_session"
         assert "not found" in error.message
-        assert "create_ralph_session" in error.hint
+        assert "`ralph session create`" in error.hint
 
 
 def test_an_instance_that_is_no_session_is_not_taken_for_one(journal: Journal, address: Address) -> None:
@@ -247,7 +247,7 @@ def test_a_ticket_has_one_open_session_and_the_refusal_names_it(journal: Journal
     error = refused(journal, create(SOMEBODY, ticket="42"), address)
     assert error.code == "session_open"
     assert session in error.message
-    assert f'update_session_state({{"sessionId": "{session}"' in error.hint
+    assert f"`ralph session update --session {session} " in error.hint
     journal.transact(complete(session, "success", AGENT))
     assert begun(journal, "42") != session
 

@@ -227,7 +227,7 @@ def test_an_edit_of_nothing_is_refused_and_says_how_a_ticket_is_moved(
 ) -> None:
     number = made(journal)
     error = failed(lambda: written(journal, number, **changes), "invalid_argument")
-    assert "handoff_ticket" in error.hint
+    assert "`ralph ticket handoff`" in error.hint
     assert journal.head() == 1
 
 

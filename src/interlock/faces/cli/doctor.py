@@ -52,6 +52,7 @@ def _doctor(call: CommandCall) -> None:
 def _examine(call: CommandCall) -> Iterator[_Finding]:
     checks: tuple[tuple[str, Callable[[CommandCall], tuple[str, str]]], ...] = (
         ("interlock", lambda call: ("ok", f"{__version__} on Python {platform.python_version()}")),
+        ("command", _command),
         ("system", _system),
         ("git", _git),
         ("sqlite", _sqlite),
@@ -71,6 +72,25 @@ def _examine(call: CommandCall) -> Iterator[_Finding]:
         except InterlockError as error:
             status, detail = "fault", f"{error.message} {error.hint}"
         yield _Finding(name, status, detail)
+
+
+def _command(call: CommandCall) -> tuple[str, str]:
+    """The `ralph` that a shell and the hooks of agents find: several tools have that name."""
+    found = shutil.which("ralph", path=call.environment.get("PATH", ""))
+    if found is None:
+        return "note", "`ralph` is not on your PATH; agents are given this one by its path"
+    if _is_ours(Path(found)):
+        return "ok", found
+    ours = Path(sys.prefix) / "bin"
+    return "fault", f"{found} is another tool; put {ours} before it in PATH, or type `interlock` instead of `ralph`"
+
+
+def _is_ours(program: Path) -> bool:
+    try:
+        with program.open("rb") as file:
+            return b"interlock.faces" in file.read(4096)
+    except OSError:
+        return False
 
 
 def _system(call: CommandCall) -> tuple[str, str]:

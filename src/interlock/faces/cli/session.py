@@ -61,7 +61,7 @@ def _chosen(call: CommandCall, journal: Journal) -> list[Instance]:
 
 def _show_list(call: CommandCall, journal: Journal | None, views: list[SessionView]) -> None:
     if not views or journal is None:
-        call.output.message("There are no sessions here yet. An agent begins one with create_ralph_session.")
+        call.output.message("There are no sessions here yet. A session begins when an agent starts to work.")
         return
     from interlock.faces.cli.progress import line_of, looks, whose
 
@@ -77,7 +77,7 @@ def _show(call: CommandCall) -> None:
 
     with opened(call) as journal:
         if journal is None:
-            hint = "An agent begins one with create_ralph_session; you, with `ralph session create`."
+            hint = "A session begins when an agent starts to work; `ralph session create` begins one by hand."
             raise NotFound("unknown_session", f"Session {call.arguments.session[:80]} not found.", hint)
         bring_up_to_date(call, journal)
         view = session_view(journal, find_session(journal, call.arguments.session))

@@ -8,6 +8,7 @@
     server_context  the journal and the caller, for the tools
     resources   what can be read: sessions, their journal, the machines and their diagrams
     prompts     how to report progress, and each ticket command as a text to follow
+    wording     the tools' names in hints that name commands
     server      the SDK's server, with these in it; the table `TOOLS`
     stdio       the server over stdio
 

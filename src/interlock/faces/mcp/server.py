@@ -21,6 +21,7 @@ from interlock.faces.mcp.server_context import ServerContext
 from interlock.faces.mcp.session_tools import SESSION_TOOLS
 from interlock.faces.mcp.ticket_tools import TICKET_TOOLS
 from interlock.faces.mcp.tool import Tool
+from interlock.faces.mcp.wording import with_tool_names
 from interlock.machine import Machine
 from interlock.work.sessions.record import UPDATE
 
@@ -108,7 +109,7 @@ class _Face:
             kind, text = await self._context.read(lambda: read(str(params.uri), self._context.journal, self._machines))
         except InterlockError as error:
             data = {"uri": str(params.uri)[:200], "code": error.code}
-            raise MCPError(types.INVALID_PARAMS, f"{error.message} {error.hint}", data) from None
+            raise MCPError(types.INVALID_PARAMS, f"{error.message} {with_tool_names(error.hint)}", data) from None
         contents = types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -159,7 +160,7 @@ def _client(context: Context) -> str | None:
 
 def _refusal(error: InterlockError) -> types.CallToolResult:
     """A refusal that the model can act on: what, which code, what instead, and what is allowed next."""
-    lines = [f"Error: {error.message} [{error.code}]", error.hint]
+    lines = [f"Error: {error.message} [{error.code}]", with_tool_names(error.hint)]
     allowed = [one["to"] for one in error.details.get("allowed", ()) if one.get("event") == UPDATE]
     if allowed and "Allowed now" not in error.hint:
         lines.append(f"Allowed next with update_session_state: {', '.join(dict.fromkeys(allowed))}.")

@@ -220,7 +220,7 @@ def find_session(journal: Journal | Transaction, reference: str) -> Instance:
             raise
     if found is None or found.machine != MACHINE:
         message = f"Session {reference[:80]} not found."
-        hint = "Use create_ralph_session to begin one, or list_ticket_sessions to find the id of one."
+        hint = "`ralph session create` begins one, and `ralph session list` shows the ids."
         raise NotFound("unknown_session", message, hint)
     return found
 
@@ -239,7 +239,7 @@ def _moved(transaction: Transaction, session: Instance, event: Event, key: str |
         if error.code != "terminal":
             raise
         message = f"Session {session.id} is already completed with outcome: {session.outcome}."
-        hint = "It stays as it is. For more work begin a new one with create_ralph_session."
+        hint = "It stays as it is. For more work, begin a new one with `ralph session create`."
         raise Refusal("session_completed", message, hint, error.details) from None
 
 
@@ -323,8 +323,8 @@ def _vacated(transaction: Transaction, above: str, role: str | None, made: str) 
 
 def _open(other: Instance, record: SessionRecord) -> Refusal:
     message = f"Session {other.id} of {record.ticket_id or other.parent} is still open, in {other.state!r}."
-    call = f'update_session_state({{"sessionId": "{other.id}", "state": "…"}})'
-    hint = f"Go on with it: {call}. If its work is over, complete it with complete_ralph_session."
+    its = f"--session {other.id}"
+    hint = f"Continue it: `ralph session update {its} STATE`. Or end it: `ralph session complete {its} success`."
     return Refusal("session_open", message, hint, {"sessionId": other.id, "state": other.state})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +90,6 @@ def _quoted(text: str) -> str:
 def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
     """The settings that a text sets, by key; what is not known is an error."""
     import tomllib
-    from difflib import get_close_matches
 
     try:
         found = tomllib.loads(text)
@@ -100,11 +99,20 @@ def read(text: str) -> dict[str, str | int | tuple[str, ...]]:
     given = _flat(found, "", {key.rpartition(".")[0] for key in by_key})
     for key, value in given.items():
         if key not in by_key:
-            near = get_close_matches(key, by_key, 1)
-            guess = f"Did you mean {near[0]}? " if near else ""
-            raise _invalid(f"{FILE} has no setting {key[:80]!r}", f"{guess}Known: {', '.join(by_key)}.")
+            raise _invalid(f"{FILE} has no setting {key[:80]!r}", _nearest(key, by_key))
         _check(by_key[key], value)
     return {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+
+
+def _nearest(key: str, known: Iterable[str]) -> str:
+    """The hint for an unknown key: those that look like it, or those of its table."""
+    from difflib import get_close_matches
+
+    keys = list(known)
+    tables = {one.rpartition(".")[0] for one in keys}
+    table = get_close_matches(key, tables, 1) or [key.rpartition(".")[0]]
+    near = get_close_matches(key, keys, 3) or [one for one in keys if one.rpartition(".")[0] in table]
+    return f"Did you mean {' or '.join(near)}?" if near else "`ralph config show` lists all settings."
 
 
 def read_file(root: Path) -> str | None:

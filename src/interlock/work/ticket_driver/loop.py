@@ -79,7 +79,11 @@ def _held(context: DriverContext, called: str | int) -> Iterator[tuple[DriverLea
 def _must_be_person(person: Person) -> None:
     if person.actor.kind != ActorKind.HUMAN:
         message = f"Only a person has a ticket worked on, and this is the agent {person.actor.id}."
-        raise Refusal("person_needed", message, "Work on the ticket by its commands: `handoff_ticket` says which.")
+        raise Refusal(
+            "person_needed",
+            message,
+            "Use `ralph ticket handoff` for the commands of the ticket.",
+        )
 
 
 def _take(record: DriverRecord, entry: Entry) -> None:

@@ -19,7 +19,7 @@ MAX_WORD = 100
 _MOST_WORDS = 100
 PLAIN = (
     "Give title, body, estimate, priority, labels or assignees. The workflow state is no field: only "
-    "handoff_ticket (`ralph ticket handoff`) moves a ticket."
+    "`ralph ticket handoff` moves a ticket."
 )
 
 

@@ -122,5 +122,5 @@ def ordered(lines: Sequence[TicketRow], blocks: Mapping[str, Sequence[str]]) -> 
             f"#{line.number}" for line in sorted(lines, key=lambda one: one.number) if line.id not in placed
         )
         message = f"Cycle detected in dependencies! These tickets wait for each other: {named}."
-        raise Refusal("dependency_cycle", message, "Take out one of the links between them with link_tickets.")
+        raise Refusal("dependency_cycle", message, "Remove one of the links between them with `ralph ticket deps`.")
     return done

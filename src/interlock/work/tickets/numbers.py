@@ -31,7 +31,7 @@ def known_ticket(journal: Journal | Transaction, called: str | int) -> Instance:
     found = find_ticket(journal, str(called))
     if found is None:
         message = f"There is no ticket {str(called)[:80]!r}."
-        raise NotFound("unknown_ticket", message, "list_tickets or `ralph ticket list` shows the numbers.")
+        raise NotFound("unknown_ticket", message, "`ralph ticket list` shows the numbers.")
     return found
 
 

@@ -267,7 +267,7 @@ def _cycle(sql: Sql, way: list[str], what: str, said: str, instead: str = "", go
     known = by_ids(sql, way)
     hint = "Leave this link out; a ticket waits for its parts as it is."
     if instead:
-        hint = f"{hint} Or take out another one first: `{instead}`, or link_tickets with `remove`."
+        hint = f"{hint} Or take out another one first: `{instead}`."
     numbers = [line.number for line in by_numbers(known.values())]
     message = f"Ticket {known[goal or way[0]].number} {what}: {said}."
     return Refusal("dependency_cycle", message, hint, {"tickets": numbers})
@@ -275,4 +275,4 @@ def _cycle(sql: Sql, way: list[str], what: str, said: str, instead: str = "", go
 
 def _unrelated(sql: Sql, what: str, other: Instance) -> Refusal:
     message = f"There is no such link: {what} ticket {card_of(sql, other.id).number}."
-    return Refusal("relation_refused", message, "get_ticket or `ralph ticket show` shows the links that there are.")
+    return Refusal("relation_refused", message, "`ralph ticket show` lists the links of a ticket.")
