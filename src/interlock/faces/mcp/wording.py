@@ -19,8 +19,8 @@ TOOLS: Final = {
 }
 """Commands with the tool that does the same for an agent. Those that only a person may call are not here."""
 _OF_A_SESSION: Final = {
-    "update_session_state": '{"sessionId": "ID", "state": "…"}',
-    "complete_ralph_session": '{"sessionId": "ID", "outcome": "success"}',
+    "ralph session update": '{"sessionId": "ID", "state": "…"}',
+    "ralph session complete": '{"sessionId": "ID", "outcome": "success"}',
 }
 _COMMAND: Final = re.compile(r"`(ralph [a-z]+ [a-z]+)(?: --session (?P<id>[0-9a-z]{26})[^`]*)?`")
 
@@ -32,5 +32,5 @@ def with_tool_names(hint: str) -> str:
 
 def _tool(found: re.Match[str]) -> str:
     tool = TOOLS.get(found[1], found[0])
-    arguments = _OF_A_SESSION.get(tool, "") if found["id"] else ""
+    arguments = _OF_A_SESSION.get(found[1], "") if found["id"] else ""
     return f"{tool}({arguments.replace('ID', found['id'])})" if arguments else tool
