@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,11 +32,12 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def _completed(script: Path, *words: str) -> list[str]:
+def _completed(script: Path, *words: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> list[str]:
     """What bash offers for the last of the words."""
     done = subprocess.run(
         ["bash", "--norc", "--noprofile", "-c", _ASK, "bash", "ralph", *words],
-        env={"SCRIPT": str(script), "PATH": "/usr/bin:/bin"},
+        env={"PATH": "/usr/bin:/bin", **(env or {}), "SCRIPT": str(script)},
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=SECONDS,
@@ -75,6 +77,17 @@ def test_bash_completes_the_beginning_of_a_verb(script: Path) -> None:
 def test_bash_completes_machines(verb: str, script: Path) -> None:
     assert set(SHIPPED) <= set(_completed(script, "machine", verb, ""))
     assert set(_completed(script, "machine", verb, "t")) == {"ticket", "thread"}
+
+
+def test_bash_completes_open_tickets(script: Path, repository: Path, environment: dict[str, str]) -> None:
+    for title in ("Parse dates", "Print dates"):
+        run_here("ticket", "create", title, cwd=repository, env=environment)
+    programs = {**environment, "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    for words in (("work",), ("ticket", "show")):
+        assert {"1", "2"} <= set(_completed(script, *words, "", cwd=repository, env=programs))
+    assert _completed(script, "work", "2", cwd=repository, env=programs) == ["2"]
+    titles = run_here("completion", "tickets", "--titles", cwd=repository, env=environment).out
+    assert titles == "1\tParse dates\n2\tPrint dates\n"
 
 
 def test_bash_completes_options_and_their_values(script: Path) -> None:
