@@ -47,9 +47,8 @@ class Served:
         self.stack = ExitStack()
         environment = {**os.environ, "RALPH_SESSION_ID": "s1", "SECRET": "1"}
         python = (sys.executable, "-c")
-        self.path = self.stack.enter_context(
-            served(place / "socket", Programs((*python, SERVER), (*python, HOOK), environment, place))
-        )
+        self.programs = Programs((*python, SERVER), (*python, HOOK), environment, place)
+        self.path = self.stack.enter_context(served(place / "socket", self.programs))
 
     def inside(self, program: str, *words: str, feed: str = "") -> subprocess.CompletedProcess[str]:
         """Run a program in a pid namespace of its own, with another session in its environment."""
@@ -120,6 +119,61 @@ def test_connections_that_say_nothing_do_not_use_up_the_driver(outside: Served) 
     done = outside.inside(many)
     assert done.stdout.strip() == "400", done.stderr
     assert outside.inside(ASKS, "stop", feed="yes").stdout.startswith("(0")
+
+
+_SAYS = """
+import sys
+from _socket import *
+c = socket(AF_UNIX, SOCK_STREAM, 0)
+c.connect(sys.argv[1])
+c.sendall(b'{"program": "mcp", "words": []}\\n')
+sent = 0
+try:
+    while sent < 1 << 30:
+        c.sendall(b"x" * (1 << 20))
+        sent += 1 << 20
+except OSError:
+    pass
+print(sent >> 20)
+"""
+
+
+_MANY = """
+from _socket import *
+held = []
+for _ in range(int(sys.argv[2])):
+    c = socket(AF_UNIX, SOCK_STREAM, 0)
+    c.connect(sys.argv[1])
+    c.send(b'{"program": "mcp", "words": []}\\nhello\\n')
+    held.append(c)
+served = 0
+for c in held:
+    try:
+        served += c.recv(100) == b"s1 hello\\n"
+    except OSError:
+        pass
+print(served)
+"""
+
+
+def test_a_message_without_an_end_ends_its_server_and_not_the_driver(outside: Served) -> None:
+    done = outside.inside(_SAYS)
+    assert 4 <= int(done.stdout) < 16, done.stderr
+    assert outside.inside(PASSES_ON, feed="one\n").stdout == "s1 one\n"
+
+
+def test_a_run_has_a_few_servers_at_a_time(outside: Served) -> None:
+    many = f"import sys; sys.argv[2:] = ['30']\n{_MANY}"
+    assert outside.inside(many).stdout == "8\n"
+    assert outside.inside(PASSES_ON, feed="one\n").stdout == "s1 one\n"
+
+
+def test_a_run_says_only_so_much_to_its_servers(outside: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.world.run_socket._MOST_MESSAGES", 1000)
+    with served(outside.place / "another", outside.programs) as path:
+        talks = f"{PASSES_ON}".replace("sys.argv[1]", repr(str(path)))
+        assert outside.inside(talks, feed="x" * 600 + "\n").stdout.startswith("s1 x")
+        assert outside.inside(talks, feed="x" * 600 + "\n").stdout == ""
 
 
 def test_nothing_is_left_when_the_run_ends(tmp_path: Path) -> None:

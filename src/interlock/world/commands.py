@@ -18,6 +18,7 @@ from interlock.world.agents.assignment import Assignment, TimeOuts
 from interlock.world.agents.command import PlainReader
 from interlock.world.agents.confinement import Confinement
 from interlock.world.agents.happenings import Happening
+from interlock.world.agents.resources import EXCESSES
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.running import Clock, StopSignal, run
 
@@ -111,6 +112,8 @@ class _Shell(msgspec.Struct, frozen=True):
 
 def _account(result: Result, seconds: float) -> tuple[How, str]:
     code = result.exit_code
+    if result.failure is not None and result.failure.kind in EXCESSES:
+        return How.KILLED, f"was ended. {result.failure.said}"
     match result.ending:
         case Ending.FINISHED:
             return How.PASSED, ""

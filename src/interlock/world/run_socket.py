@@ -13,6 +13,7 @@ import socket
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,7 +27,11 @@ _MOST_INPUT = 1 << 23
 _SECONDS = 8.0
 """Seconds for a hook: the agent inside gives up after ten."""
 _MOST_CONNECTIONS = 64
-"""More are closed at once, so that an agent cannot use up the driver's threads or processes."""
+"""More are closed at once, so that an agent cannot use up the driver's threads."""
+_MOST_SERVERS, _MOST_HOOKS = 8, 8
+"""Programs that run outside at the same time. A further server is refused, a further hook waits for its turn."""
+_MOST_MESSAGE, _MOST_MESSAGES = 1 << 22, 1 << 28
+"""Bytes of one message to a server, and of all messages of a run: each is read as a whole, and may be kept."""
 
 
 class Programs(msgspec.Struct, frozen=True):
@@ -84,6 +89,9 @@ class _Serving:
         self._is_over = False
         self._open: dict[threading.Thread, socket.socket] = {}
         self._processes: set[subprocess.Popen[bytes]] = set()
+        self._servers = threading.BoundedSemaphore(_MOST_SERVERS)
+        self._hooks = threading.BoundedSemaphore(_MOST_HOOKS)
+        self._left = _MOST_MESSAGES
 
     def accept(self) -> None:
         """Take connections until the end."""
@@ -125,77 +133,126 @@ class _Serving:
                 self._open.pop(threading.current_thread(), None)
 
     def _answer(self, connection: socket.socket) -> None:
-        connection.settimeout(_SECONDS)
-        wanted = json.loads(_line(connection))
+        until = time.monotonic() + _SECONDS
+        wanted = json.loads(_line(connection, until))
         program, words = (wanted.get("program"), wanted.get("words")) if isinstance(wanted, dict) else (None, None)
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             return
-        if program == "mcp":
-            connection.settimeout(None)
-            self._run([*self._programs.server], connection.fileno(), connection.fileno())
-            return
-        if program != "hook":
-            return
-        content = _rest(connection)
-        done = self._run([*self._programs.hook, *words], subprocess.PIPE, subprocess.PIPE, content)
-        connection.sendall(json.dumps(done).encode())
+        if program == "mcp" and self._servers.acquire(blocking=False):
+            try:
+                self._serve_messages(connection)
+            finally:
+                self._servers.release()
+        elif program == "hook":
+            content = _rest(connection, until)
+            if not self._hooks.acquire(timeout=max(0.0, until - time.monotonic())):
+                return  # the hook inside blocks its call without an answer
+            try:
+                done = self._judge([*self._programs.hook, *words], content, until)
+            finally:
+                self._hooks.release()
+            connection.settimeout(_SECONDS)
+            connection.sendall(json.dumps(done).encode())
 
-    def _run(
-        self,
-        words: list[str],
-        source: int,
-        target: int,
-        content: bytes | None = None,
-    ) -> dict[str, object]:
-        """Run a program; give its exit status, and what it printed and complained."""
-        is_asked = content is not None
+    def _serve_messages(self, connection: socket.socket) -> None:
+        """Run a server until it ends; it writes to the connection itself, and gets only messages of bounded size."""
+        connection.settimeout(None)
+        process = self._start([*self._programs.server], connection.fileno(), subprocess.DEVNULL)
+        if process is None:
+            return
+        reading = threading.Thread(target=self._pass_on, args=(connection, process), daemon=True)
+        reading.start()
+        try:
+            process.wait()
+        finally:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            reading.join()
+            self._forget(process)
+
+    def _pass_on(self, connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+        """Pass on what comes until one message, or all of the run, is too long."""
+        assert process.stdin is not None
+        size = 0
+        with suppress(OSError, ValueError), process.stdin as target:
+            while part := connection.recv(1 << 16):
+                with self._lock:
+                    self._left -= len(part)
+                end = part.rfind(b"\n")
+                size = size + len(part) if end < 0 else len(part) - end - 1
+                if size > _MOST_MESSAGE or self._left < 0:
+                    process.kill()
+                    return
+                target.write(part)
+                target.flush()
+
+    def _judge(self, words: list[str], content: bytes, until: float) -> dict[str, object]:
+        """Run the hook; give its exit status, and what it printed and complained."""
+        process = self._start(words, subprocess.PIPE, subprocess.PIPE)
+        if process is None:
+            return _blocked("The run has ended.")
+        try:
+            printed, said = process.communicate(content, timeout=max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return _blocked("Interlock: this call could not be judged in time, so it is not made.")
+        finally:
+            self._forget(process)
+        return {
+            "status": process.returncode,
+            "printed": printed.decode("utf-8", "replace"),
+            "said": said.decode("utf-8", "replace"),
+        }
+
+    def _start(self, words: list[str], target: int, complaints: int) -> subprocess.Popen[bytes] | None:
+        """Start a program with a pipe to it; None once the run has ended."""
         with self._lock:
             if self._is_over:
-                return _blocked("The run has ended.")
+                return None
             process = subprocess.Popen(
                 words,
                 cwd=self._programs.directory,
                 env=dict(self._programs.environment),
-                stdin=source,
+                stdin=subprocess.PIPE,
                 stdout=target,
-                stderr=subprocess.PIPE if is_asked else subprocess.DEVNULL,
+                stderr=complaints,
             )
             self._processes.add(process)
-        try:
-            printed, said = process.communicate(content, timeout=_SECONDS if is_asked else None)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            return _blocked("Interlock: this call could not be judged in time, so it is not made.")
-        finally:
-            with self._lock:
-                self._processes.discard(process)
-        texts = [(one or b"").decode("utf-8", "replace") for one in (printed, said)]
-        return {"status": process.returncode, "printed": texts[0], "said": texts[1]}
+            return process
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._processes.discard(process)
 
 
 def _blocked(why: str) -> dict[str, object]:
     return {"status": 2, "printed": "", "said": why}
 
 
-def _line(connection: socket.socket) -> bytes:
+def _line(connection: socket.socket, until: float) -> bytes:
     """The first line, and not a byte more: what follows is for the program."""
     line = b""
     while not line.endswith(b"\n"):
-        part = connection.recv(1)
+        part = _received(connection, 1, until)
         if not part or len(line) > _MOST_LINE:
             raise OSError("no line came")
         line += part
     return line
 
 
-def _rest(connection: socket.socket) -> bytes:
-    content = b""
-    while part := connection.recv(1 << 16):
+def _rest(connection: socket.socket, until: float) -> bytes:
+    content = bytearray()
+    while part := _received(connection, 1 << 16, until):
         content += part
         if len(content) > _MOST_INPUT:
             raise OSError("too much came")
-    return content
+    return bytes(content)
+
+
+def _received(connection: socket.socket, most: int, until: float) -> bytes:
+    connection.settimeout(max(0.001, until - time.monotonic()))
+    return connection.recv(most)
 
 
 def _is_inside(connection: socket.socket) -> bool:

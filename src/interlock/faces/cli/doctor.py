@@ -64,6 +64,7 @@ def _examine(call: CommandCall) -> Iterator[_Finding]:
         ("gates", _gates),
         ("agents", _agents),
         ("sandbox", _sandbox),
+        ("limits", _limits),
         ("verifiers", _verifiers),
     )
     for name, check in checks:
@@ -222,6 +223,18 @@ def _sandbox(call: CommandCall) -> tuple[str, str]:
         return "note", f"{missing.why} {missing.how}" if missing is not None else "None works here."
     works = f"{found.name} {found.version}".rstrip()
     return "ok", f"{works} works; agent.sandbox and verify.sandbox in ralph.toml say what runs in it"
+
+
+def _limits(call: CommandCall) -> tuple[str, str]:
+    """The limits of a run on this machine."""
+    from interlock.world.sandbox.describing import limits_text
+
+    if sys.platform != "linux":
+        return "note", "processes and memory of a run are not limited here; agent.max_disk_mib is"
+    return (
+        "ok",
+        f"agent.max_processes, agent.max_memory_mib, agent.max_disk_mib: {limits_text(is_root=os.geteuid() == 0)}",
+    )
 
 
 def _verifiers(call: CommandCall) -> tuple[str, str]:

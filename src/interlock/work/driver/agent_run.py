@@ -16,7 +16,7 @@ from interlock.journal import Entry, Journal, Lease, Transaction
 from interlock.machine import Event
 from interlock.work.budget import limits_of, reserve
 from interlock.work.driver.agent_failures import Wait, end_text, last_run, unavailable, unusable, wait_for, waiting_text
-from interlock.work.driver.agent_sandbox import confined_run
+from interlock.work.driver.agent_sandbox import confined_run, run_limits
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.times import day_of
 from interlock.work.sessions.findings import WrittenFile, of_others
@@ -37,6 +37,7 @@ from interlock.world.agents.happenings import (
     Warned,
 )
 from interlock.world.agents.lines import LONGEST
+from interlock.world.agents.resources import EXCESSES
 from interlock.world.agents.result import NO_ATTEMPTS, UNUSABLE, Ending, Result
 from interlock.world.ancestry import host
 from interlock.world.child_environment import complete_address
@@ -137,6 +138,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
         line_limit=max(LONGEST, _LINE * request.keeps),
         schema=request.schema,
         outfit=outfit,
+        limits=run_limits(settings),
     )
     before = last_run(journal, request.parent, agent.name)
     began = context.ports.files.file_clock(context.state_directory)
@@ -158,7 +160,9 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     words = (request.prompt, said) if keeps_words else None
     is_limited, most = result.ending is Ending.LIMITED, settings.number("agent.wait_minutes") * 60.0
     wait = wait_for(result.failure, before, journal.now(), most) if is_limited else None
-    why = end_text(agent.name, result) if result.ending in NO_ATTEMPTS - {Ending.STOPPED} else ""
+    is_excess = result.failure is not None and result.failure.kind in EXCESSES
+    is_told = is_excess or result.ending in NO_ATTEMPTS - {Ending.STOPPED}
+    why = end_text(agent.name, result) if is_told else ""
     span = (wait.until, wait.since) if wait is not None else None
     ran = result_of(result, agent.name, agent.model, ear.tools, words, span, why)
     heard = AgentRun(result, said, ran, wait)

@@ -11,16 +11,17 @@ from typing import cast
 import interlock
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
+from interlock.work.settings.values import Settings
 from interlock.world.agents.confinement import PRIVATE, Confinement
 from interlock.world.relay import SOCKET
 from interlock.world.repository import OWN_TREES
 from interlock.world.run_socket import Programs, served
 from interlock.world.sandbox.choosing import Wanted, choose
-from interlock.world.sandbox.policy import Network, Sandbox, SandboxPolicy
+from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 from interlock.world.user_state import user_state_directory
 
-__all__ = ["confined_command", "confined_run"]
+__all__ = ["confined_command", "confined_run", "run_limits"]
 
 _INSTALLED = (Path(sys.prefix), Path(interlock.__file__).parent)
 """Our own programs, which agents call wherever they are installed."""
@@ -76,8 +77,24 @@ def confined_command(context: DriverContext, place: Path) -> Confinement | None:
         environment=context.environment,
         readable=_INSTALLED,
         network=cast("Network", context.settings.text("verify.network")),
+        limits=run_limits(context.settings),
     )
     return Confinement(sandbox, policy)
+
+
+def run_limits(settings: Settings) -> Limits:
+    """Return the limits of a run on this machine."""
+    processes, memory, disk = (settings.number(f"agent.max_{name}") for name in ("processes", "memory_mib", "disk_mib"))
+    # What is in memory counts, so no file system there needs to be larger than the limit.
+    usual = Limits()
+    temporary, shared = (min(size, memory << 20) if memory else size for size in (usual.temporary, usual.shared_memory))
+    return Limits(
+        temporary=temporary,
+        shared_memory=shared,
+        processes=processes or None,
+        memory=memory << 20 or None,
+        disk=disk << 20 or None,
+    )
 
 
 def _policy(context: DriverContext, role: str, tree: str, private: Path) -> SandboxPolicy:
@@ -96,4 +113,5 @@ def _policy(context: DriverContext, role: str, tree: str, private: Path) -> Sand
         hidden=() if objects.is_relative_to(context.base) else (objects.parent,),
         sockets=private,
         network=cast("Network", context.settings.text("agent.network")),
+        limits=run_limits(context.settings),
     )

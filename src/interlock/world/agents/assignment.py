@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.world.agents.confinement import Confinement
 from interlock.world.agents.lines import LONGEST
+from interlock.world.sandbox.policy import Limits
 
 __all__ = ["AgentTools", "Assignment", "TimeOuts"]
 
@@ -61,5 +62,7 @@ class Assignment(msgspec.Struct, frozen=True):
     """What it reports with; None is an agent that reports nothing."""
     confinement: Confinement | None = None
     """The sandbox that it runs in; None is none."""
+    limits: Limits | None = None
+    """What it may use of the machine if it runs in no sandbox; None is no limit."""
     is_confined: bool = False
     """True for an agent that is in one, and cannot use a sandbox of its own there."""

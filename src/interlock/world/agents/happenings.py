@@ -63,6 +63,12 @@ class FailureKind(StrEnum):
     """It exited at once: it said nothing, used no tool and wrote nothing."""
     PROMPT = "prompt"
     """The prompt or the conversation is longer than the model takes."""
+    PROCESSES = "processes"
+    """It had more processes than its limit allows."""
+    MEMORY = "memory"
+    """It used more memory than its limit allows, or nearly all that the machine had left."""
+    DISK = "disk"
+    """It wrote more than its limit allows, or the disk was nearly full."""
 
 
 class Said(msgspec.Struct, frozen=True):

@@ -26,12 +26,14 @@ from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Agent, Launch, Now
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.confinement import PRIVATE
-from interlock.world.agents.happenings import Happening
+from interlock.world.agents.happenings import Failure, Happening
 from interlock.world.agents.hearing import Hearing
 from interlock.world.agents.pipes import Pipes
+from interlock.world.agents.resources import ResourceWatch
 from interlock.world.agents.result import Ending, Result
 from interlock.world.agents.transcript import Transcript
 from interlock.world.child_environment import child_environment
+from interlock.world.sandbox.policy import Confined
 
 __all__ = ["Clock", "StopSignal", "run"]
 
@@ -96,7 +98,8 @@ def run(
             )
 
         try:
-            process = _start(agent.name, launch, assignment, stack)
+            confined = _confined(agent.name, launch, assignment, stack)
+            process = _start(launch, assignment, confined)
         except (OSError, ValueError) as error:  # a value is wrong that holds a NUL
             said = f"{launch.argv[0]} cannot be started: {error}"
             account.complained(said.encode("utf-8", "replace"))
@@ -106,7 +109,8 @@ def run(
         with Pipes(process, stays_open=launch.stays_open) as pipes:
             reader = agent.reader(shown, now)
             hearing = Hearing(reader, account, transcript, pipes, on, assignment.line_limit)
-            following = _Following(process, pipes, hearing, account, launch, assignment, clock, began)
+            watch = _watch(process.pid, assignment, confined)
+            following = _Following(process, pipes, hearing, account, launch, assignment, watch, clock, began)
             try:
                 ending = following.follow(stop)
             finally:
@@ -114,6 +118,10 @@ def run(
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_REAPING)
             hearing.end(process.returncode)
+            if (excess := following.excess) is not None:
+                account.failure = excess
+                account.complained(excess.said.encode())
+                transcript.write(f"{excess.said}\n")
         code = process.returncode
         if assignment.confinement is not None and any(_NO_PROGRAM in line for line in account.last_lines):
             return result(Ending.NOT_INSTALLED, code, hearing.size)
@@ -149,20 +157,38 @@ def _outside(assignment: Assignment, path: Path) -> Path:
     return path if assignment.confinement is None else assignment.confinement.outside(path)
 
 
-def _start(agent: str, launch: Launch, assignment: Assignment, stack: ExitStack) -> subprocess.Popen[bytes]:
+def _watch(root: int, assignment: Assignment, confined: Confined | None) -> ResourceWatch | None:
+    """Return the watch over what the run uses. In a sandbox nothing leaves the descendants of its first process."""
+    if confined is None or assignment.confinement is None:
+        limits = assignment.limits
+        return None if limits is None else ResourceWatch(limits, root, assignment.marker, assignment.directory)
+    policy = assignment.confinement.policy
+    tree = None if policy.is_read_only else policy.tree
+    return ResourceWatch(policy.limits, root, "", tree, confined.in_memory)
+
+
+def _confined(agent: str, launch: Launch, assignment: Assignment, stack: ExitStack) -> Confined | None:
+    if assignment.confinement is None:
+        return None
+    own = {**launch.environment, **_marked(assignment)}
+    started = assignment.confinement.started(agent, launch.argv, assignment.environment, own)
+    return stack.enter_context(started)
+
+
+def _marked(assignment: Assignment) -> dict[str, str]:
+    return {tree.MARKER: assignment.marker} if assignment.marker else {}
+
+
+def _start(launch: Launch, assignment: Assignment, confined: Confined | None) -> subprocess.Popen[bytes]:
     for name, text in launch.files.items():
         path = _outside(assignment, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         path.touch(0o600, exist_ok=False)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    marked: Mapping[str, str] = {tree.MARKER: assignment.marker} if assignment.marker else {}
     words, directory = launch.argv, assignment.directory
-    environment: Mapping[str, str] = {**assignment.environment, **launch.environment, **marked}
-    if assignment.confinement is not None:
-        own = {**launch.environment, **marked}
-        confinement = assignment.confinement
-        confined = stack.enter_context(confinement.started(agent, launch.argv, assignment.environment, own))
+    environment: Mapping[str, str] = {**assignment.environment, **launch.environment, **_marked(assignment)}
+    if confined is not None:
         words, directory, environment = confined.argv, confined.directory, confined.environment
     return subprocess.Popen(
         words,
@@ -186,6 +212,7 @@ class _Following:
     account: Account
     launch: Launch
     assignment: Assignment
+    watch: ResourceWatch | None
     clock: Clock
     began: float
     heard: float | None = field(default=None, init=False)
@@ -194,6 +221,8 @@ class _Following:
     """When it had closed its output."""
     has_lingered: bool = field(default=False, init=False)
     """Whether it had finished and did not exit, so that its exit status is our doing."""
+    excess: Failure | None = field(default=None, init=False)
+    """The limit of the machine for which it was ended."""
 
     def follow(self, stop: StopSignal) -> Ending | None:
         """Serve the run until it has ended; why it was ended, or None where it ended by itself."""
@@ -209,6 +238,9 @@ class _Following:
                 return ending
             is_silent = self._listen()
             present = self.clock()
+            if self.watch is not None and not has_exited and (excess := self.watch.look(present)) is not None:
+                self.excess = excess
+                return Ending.FAILED
             if has_exited:
                 exited = present if exited is None else exited
                 if not self.pipes.are_open or present - exited > (_DRAIN if is_silent else _DRAIN_MOST):

@@ -88,6 +88,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
             {name: value for name, value in variables.items() if name not in later},
             Path("/"),
             _SOCKETS if policy.sockets else None,
+            tuple(mounts.in_memory),
         )
 
     def _mounts(self, policy: SandboxPolicy) -> tuple[Mounts, list[dict[str, Any]]]:
@@ -241,5 +242,7 @@ def _environment(policy: SandboxPolicy) -> dict[str, str]:
 def _limits(policy: SandboxPolicy) -> dict[str, int]:
     """The limits of each process, by the names of the system."""
     limits = policy.limits
-    wanted = {"CORE": 0, "NPROC": limits.processes, "DATA": limits.memory, "FSIZE": limits.file_size}
+    # A run with more than it may have is ended and says so; the kernel stops what is faster than that.
+    processes = 2 * limits.processes if limits.processes is not None else None
+    wanted = {"CORE": 0, "NPROC": processes, "FSIZE": limits.disk}
     return {name: most for name, most in wanted.items() if most is not None}

@@ -8,7 +8,7 @@ from typing import Final
 from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
 from interlock.world.sandbox.policy import Network, Sandbox
 
-__all__ = ["describe", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
+__all__ = ["describe", "limits_text", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
 
 _NETWORK: Final = "not protected: the agent reaches all that this machine reaches, also servers that listen only to it"
 
@@ -28,12 +28,7 @@ def of_bubblewrap(*, is_root: bool, network: Network) -> Iterator[tuple[str, str
     else:
         yield "user", "yours"
     yield "processes", "its own: all end with the run"
-    if is_root:
-        yield "number of processes", "not limited, because the limit does not hold for root"
-    else:
-        yield "number of processes", "limited"
-    yield "memory", "limited for /tmp and /dev/shm, and for each process if the policy says so; the sum is not"
-    yield "disk", "not limited in the agent's tree"
+    yield "limits", limits_text(is_root=is_root)
     if network == "none":
         yield "network", "none but its own"
         return
@@ -44,13 +39,21 @@ def of_bubblewrap(*, is_root: bool, network: Network) -> Iterator[tuple[str, str
         yield "abstract sockets", "not protected: that takes Linux 6.12 or newer with Landlock"
 
 
+def limits_text(*, is_root: bool) -> str:
+    """Return what limits the processes, memory and disk of a run on Linux."""
+    kernel = "files and what is in memory have sizes"
+    if not is_root:
+        kernel = f"{kernel}, and the kernel starts no more than twice the processes"
+    return f"the driver looks a few times a second and ends a run with too much; {kernel}"
+
+
 def of_seatbelt(*, network: Network) -> Iterator[tuple[str, str]]:
     """Give what `sandbox-exec` protects, and what it does not."""
     yield "status", "written from Apple's documentation and never tested"
     yield "files", "read-only, except the agent's tree and its private directories; the tree stays at its own path"
     yield "secrets", "known places of keys and logins are hidden; other files of yours can be read"
     yield "processes", "not its own: what leaves the run's group can outlive it"
-    yield "memory and disk", "not limited"
+    yield "memory and processes", "not limited; what is written is"
     yield "network", "none" if network == "none" else _NETWORK
 
 

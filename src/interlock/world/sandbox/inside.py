@@ -26,6 +26,8 @@ _MOST_FILES = 20_000
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
 _ABSTRACT_SOCKETS = 1
 SCOPES_SINCE = 6
+_OUT_OF_MEMORY = 500
+"""What is added to the badness of the run when the kernel chooses, in thousandths of the memory."""
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
 _JOIN_SESSION = 1
 
@@ -37,6 +39,7 @@ def main(words: Sequence[str]) -> int:
         fill(**directory)
     for name, most in given["limits"].items():
         _limit(getattr(resource, f"RLIMIT_{name}"), most)
+    _die_first()
     _leave_keyring()
     if given["scoped"]:
         scope_sockets()
@@ -130,6 +133,15 @@ def _limit(which: int, most: int) -> None:
     _, hard = resource.getrlimit(which)
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(which, (most, most))
+
+
+def _die_first() -> None:
+    """Have the kernel end this run rather than the person's programs when the machine has no memory left."""
+    try:
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write(str(_OUT_OF_MEMORY))
+    except OSError:
+        pass
 
 
 def _leave_keyring() -> None:

@@ -39,6 +39,8 @@ class Mounts:
 
     def __init__(self) -> None:
         self.arguments: list[str] = []
+        self.in_memory: list[tuple[Path, int]] = []
+        """The directories of `temporary`, and their sizes."""
         self._places: list[tuple[Path, bool]] = []
         self._closing: list[Path] = []
 
@@ -53,13 +55,17 @@ class Mounts:
 
     def temporary(self, path: Path, size: int, mode: str) -> None:
         """Add an empty directory in memory that can be written."""
-        self.add("--perms", mode, "--size", str(size), "--tmpfs", path)
-        self._put(path, is_shown=False)
+        self._cover(path, size, mode)
+        self.in_memory.append((path, size))
 
     def empty(self, path: Path) -> None:
         """Add an empty directory that becomes read-only once everything below it is there."""
-        self.temporary(path, _COVER, "0755")
+        self._cover(path, _COVER, "0755")
         self._closing.append(path)
+
+    def _cover(self, path: Path, size: int, mode: str) -> None:
+        self.add("--perms", mode, "--size", str(size), "--tmpfs", path)
+        self._put(path, is_shown=False)
 
     def hide(self, path: Path) -> None:
         """Cover what is at a path, if anything is and can be seen."""

@@ -18,18 +18,18 @@ Network = Literal["none", "host"]
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """The most that one run may use. What the agent writes into its tree is not limited."""
+    """The most that one run may use; None is no limit. `agents/resources` ends a run for what the kernel allows."""
 
     temporary: int = 2 << 30
     """Bytes in /tmp, and as many in the private directories; both are memory."""
     shared_memory: int = 512 << 20
     """Bytes in /dev/shm."""
     processes: int | None = 4096
-    """Processes and threads; it does not hold for root."""
-    memory: int | None = None
-    """Bytes of data of each process; the sum of all processes is not limited."""
-    file_size: int | None = None
-    """Bytes of each file that is written."""
+    """Processes and threads. For ordinary users the kernel starts no more than twice as many."""
+    memory: int | None = 16 << 30
+    """Bytes of memory of all processes, with their files in memory."""
+    disk: int | None = 20 << 30
+    """Bytes that are written into the tree. The kernel lets no file become larger than that."""
 
 
 class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +76,8 @@ class Confined(msgspec.Struct, frozen=True):
     """The directory to start it in, outside of the sandbox: never one that an agent writes to."""
     sockets: Path | None = None
     """The path of the directory of sockets, as the agent sees it."""
+    in_memory: tuple[tuple[Path, int], ...] = ()
+    """The file systems in memory that can be written, by their paths inside, and their sizes in bytes."""
 
 
 class Sandbox(Protocol):
