@@ -91,7 +91,7 @@ def test_what_no_agent_finishes_is_a_persons_and_exits_with_five(project: Path, 
 def test_an_agent_is_told_to_use_the_commands(project: Path, environment: dict[str, str]) -> None:
     error = run("work", "1", "--json", cwd=project, env={**environment, "CLAUDECODE": "1"}).error
     assert error["code"] == "person_needed"
-    assert "handoff_ticket" in error["hint"]
+    assert "`ralph ticket handoff`" in error["hint"]
 
 
 def test_bad_input_is_told(project: Path, environment: dict[str, str]) -> None:

@@ -84,7 +84,7 @@ def test_seatbelt_is_only_for_macos() -> None:
     assert isinstance(choose("seatbelt"), Unavailable) is (sys.platform != "darwin")
 
 
-@pytest.mark.parametrize(("is_root", "expected"), [(True, "number of processes: not limited"), (False, "user: yours")])
+@pytest.mark.parametrize(("is_root", "expected"), [(True, "user: root, without its rights"), (False, "user: yours")])
 def test_the_description_says_what_is_not_protected(is_root: bool, expected: str) -> None:
     lines = describe(Bubblewrap("bwrap", "0.8.0", is_root=is_root))
     assert lines[0] == "sandbox: bubblewrap 0.8.0"
