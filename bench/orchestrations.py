@@ -87,6 +87,7 @@ class _Ground(msgspec.Struct, frozen=True):
         """Drive a run over it to its end, and take everything away."""
         self._make()
         given: dict[str, str | tuple[str, ...]] = {
+            "agent.sandbox": "none",
             "agent.command": f"sh {self.root}/.ralf/agent.sh",
             "verify.commands": (_VERIFIER,),
         }

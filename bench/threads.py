@@ -60,6 +60,7 @@ class _Place(msgspec.Struct):
     def context(self, journal: Journal, iterations: int) -> DriverContext:
         given: dict[str, Any] = {
             "agent.name": "scripted",
+            "agent.sandbox": "none",
             "agent.script": ".ralf/agent.json",
             "verify.commands": (_VERIFIER,),
             "thread.iterations": iterations,

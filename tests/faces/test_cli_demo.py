@@ -102,7 +102,7 @@ def test_two_lies_are_caught_and_what_is_committed_was_proven(data: dict[str, An
         "story-1-1 task 1: Greet in French",
         "A story",
         "Greet people by name",
-        "The plan for greeting people by name",
+        "Add the plan document of #1",
         "A greeting",
     ]
     assert git("status", "--porcelain") == ""

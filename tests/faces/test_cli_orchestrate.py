@@ -17,7 +17,8 @@ from patience import SECONDS
 from work.orchestration.playing import MET, done, plan, qualified, says, task
 
 SETTINGS = (
-    '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n[verify]\ncommands = ["true"]\n'
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+    '[verify]\ncommands = ["true"]\n'
 )
 
 

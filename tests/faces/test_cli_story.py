@@ -55,7 +55,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (repository / ".gitignore").write_text(".ralf/\n*.state\n*.json\nralph_prompt.md\n")
     settle(
         repository,
-        '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+        '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
         '[story]\ntests = ["grep -q good work.txt"]\n',
     )
     _script(repository, "agent", [WRITES])
@@ -312,7 +312,7 @@ def listening(project: Path, environment: dict[str, str]) -> Path:
     (project / "agent.sh").write_text(LISTENS)
     settle(
         project,
-        '[agent]\nname = "command"\ncommand = "sh agent.sh model={model}"\njudge = "scripted"\n'
+        '[agent]\nsandbox = "none"\nname = "command"\ncommand = "sh agent.sh model={model}"\njudge = "scripted"\n'
         'script = "agent.json"\njudge_script = "judge.json"\n[story]\ntests = ["grep -q good work.txt"]\n',
     )
     subprocess.run(["git", "add", "-A"], cwd=project, env=environment, check=True)

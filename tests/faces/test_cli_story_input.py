@@ -35,7 +35,9 @@ def project(repository: Path, environment: dict[str, str]) -> Path:
     (repository / "stories" / "1-1-greet.md").write_text(STORY)
     (repository / "progress.txt").write_text(PROGRESS)
     (repository / ".gitignore").write_text(".ralf/\n")
-    settle(repository, '[agent]\nname = "command"\ncommand = "touch ran"\n[story]\ntests = ["true"]\n')
+    settle(
+        repository, '[agent]\nsandbox = "none"\nname = "command"\ncommand = "touch ran"\n[story]\ntests = ["true"]\n'
+    )
     _git(repository, environment, "add", "-A")
     _git(repository, environment, "commit", "-qm", "start")
     return repository

@@ -121,7 +121,7 @@ def project(repository: Path, environment: dict[str, str]) -> Project:
     (scripts / "agent.json").write_text(json.dumps({"state": "agent.state", "iterations": AGENT}))
     (scripts / "judge.json").write_text(json.dumps({"iterations": [[*JUDGED, {"finish": True}]]}))
     tests = shlex.join(PYTEST)
-    scripted = '[agent]\nscript = "../scripts/agent.json"\njudge_script = "../scripts/judge.json"\n'
+    scripted = '[agent]\nsandbox = "none"\nscript = "../scripts/agent.json"\njudge_script = "../scripts/judge.json"\n'
     settle(repository, f"{scripted}[story]\ntests = [{json.dumps(tests)}]\n")
     assert project("story", "init").code == 0
     project.git("add", "-A")

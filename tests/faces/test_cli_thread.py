@@ -110,7 +110,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Project:
     (repository / ".ralf").mkdir()
     settle(
         repository,
-        '[agent]\nname = "scripted"\nscript = ".ralf/agent.json"\n[verify]\ncommands = ["true"]\n'
+        '[agent]\nsandbox = "none"\nname = "scripted"\nscript = ".ralf/agent.json"\n[verify]\ncommands = ["true"]\n'
         '[thread]\niterations = 2\nisolation = "checkout"\n',
     )
     made.git("add", "-A")
@@ -245,7 +245,7 @@ def test_the_page_of_a_state_has_the_phase_and_a_way_on(at: Callable[[str], Proj
 
 
 PLAYED = (
-    '[agent]\nname = "scripted"\nscript = ".ralf/script.json"\njudge_script = ".ralf/judge.json"\n'
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = ".ralf/script.json"\njudge_script = ".ralf/judge.json"\n'
     '[thread]\nisolation = "checkout"\n'
 )
 STAYING = {"Assessing", "Stuck", "PreflightFailed"}

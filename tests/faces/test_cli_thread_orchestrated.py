@@ -13,7 +13,7 @@ from faces.test_cli_thread import SPEC, Project, Steps, _begun, _ended, _seen
 from work.orchestration.playing import MET, done, plan, qualified, task
 
 SETTINGS = (
-    '[agent]\nname = "scripted"\nscript = ".ralf/agent.json"\njudge_script = ".ralf/judge.json"\n'
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = ".ralf/agent.json"\njudge_script = ".ralf/judge.json"\n'
     '[verify]\ncommands = ["true"]\n[thread]\niterations = 2\nisolation = "checkout"\n'
 )
 WORK: Steps = [{"write": {"path": "greeting.txt", "text": "hello\n"}}, *done(1)]

@@ -31,6 +31,7 @@ def hostile(repository: Path, environment: dict[str, str], traces: Path) -> Path
     """A repository whose owner accepted settings that run commands, with a ticket to work on."""
     text = f"""[agent]
 name = "command"
+sandbox = "none"
 command = "touch {traces}/agent"
 
 [notify]

@@ -11,7 +11,7 @@ import pytest
 from faces.journals import opened, settle
 from faces.programs import SECONDS, run, run_here, run_in_terminal
 
-BEFORE = '[agent]\nname = "scripted"\nscript = "agent.json"\n[verify]\ncommands = ["true"]\n'
+BEFORE = '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\n[verify]\ncommands = ["true"]\n'
 WAITING = f"{BEFORE}[thread]\nbudget_usd = 5\n"
 MISSPELT = f"{BEFORE}[thread]\nbuget_usd = 5\n"
 SPEC = "# Greet\n\n## Completion Criteria\n\n- [ ] it is there\n  - verify: `true`\n\n<promise>COMPLETE</promise>\n"
@@ -21,7 +21,7 @@ SPEC = "# Greet\n\n## Completion Criteria\n\n- [ ] it is there\n  - verify: `tru
 def project(repository: Path, environment: dict[str, str]) -> Path:
     """A repository with accepted settings, a ticket, a story and an agent that leaves a file when it is started."""
     settle(repository, BEFORE)
-    started = [{"run": ["/bin/sh", "-c", "touch started"]}, {"say": "No."}, {"finish": True}]
+    started = [{"run": ["/bin/sh", "-c", f"touch {repository}/started"]}, {"say": "No."}, {"finish": True}]
     (repository / "agent.json").write_text(json.dumps({"iterations": [started]}))
     (repository / "spec.md").write_text(SPEC)
     (repository / ".gitignore").write_text("*\n")
@@ -94,7 +94,7 @@ def test_what_starts_no_agent_works_while_settings_wait(project: Path, environme
 
 
 def test_a_driver_keeps_the_settings_that_it_began_with(project: Path, environment: dict[str, str]) -> None:
-    changed = "echo again >> started; printf '[session]\\ntimeout_minutes = 5\\n' >> ralph.toml"
+    changed = f"echo again >> {project}/started; printf '[session]\\ntimeout_minutes = 5\\n' >> {project}/ralph.toml"
     steps = [{"run": ["/bin/sh", "-c", changed]}, {"say": "No."}, {"finish": True}]
     (project / "agent.json").write_text(json.dumps({"iterations": [steps]}))
     run("work", "1", "--json", cwd=project, env=environment)

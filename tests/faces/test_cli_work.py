@@ -15,7 +15,7 @@ from work.threads.benches import DONE, IDLE, PASS
 from work.ticket_driver.ways import commands
 
 SETTINGS = (
-    '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
     '[verify]\ncommands = ["true"]\n[thread]\nmode = "quick"\n'
 )
 GATES = [

@@ -35,6 +35,7 @@ PASSPHRASE = "correct horse"
 SETTINGS = """\
 [agent]
 name = "scripted"
+sandbox = "none"
 script = ".ralf/script.json"
 judge_script = ".ralf/judge.json"
 [verify]

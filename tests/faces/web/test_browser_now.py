@@ -36,7 +36,8 @@ def test_what_waits_appears_and_goes_without_a_reload(page: Page, site: Site) ->
 def test_the_keyboard_leads_from_what_waits_to_its_page(page: Page, site: Site) -> None:
     first, second = thread_in(site.journal, "Stuck"), thread_in(site.journal, "Paused")
     page.goto(f"{site.url}/")
-    page.wait_for_selector(f"article[data-waits='{second}']")
+    for id_ in (first, second):
+        page.wait_for_selector(f"article[data-waits='{id_}']")
     waiting = page.locator("[data-row]").evaluate_all("all => all.map(one => one.querySelector('a').pathname)")
     assert waiting.index(f"/thread/{first}") < waiting.index(f"/thread/{second}")
     for path in waiting:

@@ -16,7 +16,10 @@ from work.orchestration.playing import MET, done, plan, qualified, task
 
 from .persons import in_terminal
 
-RUNS = '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n[verify]\ncommands = ["{0}"]\n'
+RUNS = (
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+    '[verify]\ncommands = ["{0}"]\n'
+)
 
 
 def plays(root: Path, name: str, *iterations: list[dict[str, Any]]) -> None:

@@ -88,7 +88,7 @@ def test_a_thread_whose_child_may_use_no_more_is_stuck_for_that_reason(bench: Be
 
 def test_a_story_loop_pauses_and_no_attempt_is_counted(tmp_path: Path) -> None:
     ground = Ground(tmp_path).made()
-    most = Settings({**Settings().values, SETTING: 1})
+    most = Settings({**Settings().values, "agent.sandbox": "none", SETTING: 1})
     agent = ground.agent([*DOLLAR, *WORK])
     paused = ground.drive(agents=[agent], settings=most).loop
     assert paused.paused is not None

@@ -35,6 +35,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def _settings(**values: Any) -> Settings:
+    values = {"agent__sandbox": "none", **values}
     return Settings({**Settings().values, **{name.replace("__", "."): value for name, value in values.items()}})
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.driver.ports import real_ports
 from interlock.work.settings.values import Settings
 from interlock.world.agents.command import CommandAgent
+from interlock.world.agents.running import run
 from interlock.world.repository import own_tree
 from interlock.world.sandbox.choosing import choose
 from interlock.world.sandbox.unconfined import Unavailable
 from work.stories.yards import MET, WORK, Ground, Steps, shell
-from work.threads.benches import Bench
+from work.threads.benches import PASS, Bench
 
 pytestmark = pytest.mark.skipif(
     isinstance(choose("bubblewrap"), Unavailable), reason="not run: bubblewrap does not work here"
@@ -143,9 +148,10 @@ def test_a_program_that_is_not_in_the_sandbox_is_missing_and_not_a_failed_attemp
 
 
 def test_an_agent_that_is_stopped_has_its_grace(ground: Ground) -> None:
+    slow = replace(real_ports(), run_agent=partial(run, clock=lambda: time.monotonic() / 100))
     ends = "trap 'echo ended > ended; exit 0' TERM; sleep 1000 & echo begun; wait"
     ground.hear = lambda told: ground.stop.set() if getattr(told, "text", "") == "begun" else None
-    ground.drive(agents=[CommandAgent(("/bin/sh", "-c", ends), "waits")], settings=CONFINED)
+    ground.drive(agents=[CommandAgent(("/bin/sh", "-c", ends), "waits")], settings=CONFINED, ports=slow)
     assert (own_tree(ground.root / ".ralf", ground.loop().id) / "ended").read_text() == "ended\n"
 
 
@@ -159,7 +165,9 @@ def test_a_judge_cannot_write(ground: Ground) -> None:
     assert "judged" not in ground.git("ls-tree", "--name-only", "HEAD").split()
 
 
-VERIFIED = Settings({**Settings().values, "verify.sandbox": "bubblewrap", "driver.lease_seconds": 86_400})
+VERIFIED = Settings(
+    {**Settings().values, "agent.sandbox": "none", "verify.sandbox": "bubblewrap", "driver.lease_seconds": 86_400}
+)
 
 
 def test_tests_see_the_work_at_the_repositorys_own_path_and_change_nothing_outside(ground: Ground) -> None:
@@ -184,7 +192,10 @@ def test_an_agent_and_the_verifiers_of_a_thread_see_its_tree_at_the_repositorys_
     script.write_text(
         f"touch {outside}; touch {bench.root}/made; echo hello > greeting.txt; echo '<promise>COMPLETE</promise>'"
     )
+    judge = tmp_path / "judge.json"  # where the sandbox shows it
+    judge.write_text(json.dumps({"iterations": [PASS]}))
     bench.settings |= {"agent.name": "command", "agent.command": f"sh {script}", "agent.judge": "scripted"}
+    bench.settings["agent.judge_script"] = str(judge)
     thread = bench.act(bench.new(mode="quick"), "finalize")
     assert thread.state == "PendingReview", [str(one)[:300] for one in bench.told]
     done = bench.act(thread.id, "approve", "commit")

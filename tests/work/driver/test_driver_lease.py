@@ -178,7 +178,7 @@ def test_whoever_lost_a_story_loop_touches_none_of_its_files(tmp_path: Path, whi
     ground.hear = taken
     tampers = "echo mine > progress.txt"
     agent: Steps = [{"run": ["/bin/sh", "-c", tampers]}, *WAITS] if while_ == "agent" else WORK
-    settings = Settings({**Settings().values, "driver.lease_seconds": 1})
+    settings = Settings({**Settings().values, "agent.sandbox": "none", "driver.lease_seconds": 1})
     with pytest.raises(InterlockError) as caught:
         ground.drive(agents=[ground.agent(agent)], settings=settings, tests=(f"{tampers}; sleep 600",))
     assert caught.value.code == "lease_lost"

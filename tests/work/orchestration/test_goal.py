@@ -23,6 +23,7 @@ TESTS = f"{sys.executable} -m unittest -q"
 SETTINGS = f"""\
 [agent]
 name = "scripted"
+sandbox = "none"
 script = "agent.json"
 judge_script = "judge.json"
 [verify]

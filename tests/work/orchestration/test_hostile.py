@@ -448,7 +448,8 @@ def test_what_an_agent_does_with_git_moves_no_run(stage: Stage, how: str) -> Non
 EVIL = "\x1b[2J\x1b]0;pwned\x07\x9b31m\u202e evil\rback"
 RAW = ("\x1b[2J", "\x1b]0;", "pwned\x07", "\x9b31m", "\u202e", "\rback")
 SETTINGS = (
-    '[agent]\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n[verify]\ncommands = ["true"]\n'
+    '[agent]\nsandbox = "none"\nname = "scripted"\nscript = "agent.json"\njudge_script = "judge.json"\n'
+    '[verify]\ncommands = ["true"]\n'
 )
 SAYING: dict[str, tuple[tuple[Steps, ...], tuple[Steps, ...]]] = {
     "a plan": ((plan({**task(1), "description": EVIL, "criteria": ["part-1 is there"]}), done(1)), (qualified(1), MET)),

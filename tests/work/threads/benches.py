@@ -152,6 +152,7 @@ class Bench(msgspec.Struct):
         bench.judge(PASS)
         bench.settings = {
             "agent.name": "scripted",
+            "agent.sandbox": "none",
             "agent.script": ".ralf/script.json",
             "agent.judge_script": ".ralf/judge.json",
             "verify.commands": ("true",),

@@ -191,6 +191,7 @@ def journey(directory: Path, board: str) -> Iterator[Journey]:
         log.touch()
         way.settings |= {
             "agent.name": "command",
+            "agent.sandbox": "none",
             "agent.command": f"{sys.executable} -I -S {_PLAYER} {RALPH} {log}",
             "agent.judge": "command",
             "thread.mode": "quick",

@@ -215,14 +215,20 @@ def _agents(call: CommandCall) -> tuple[str, str]:
 def _sandbox(call: CommandCall) -> tuple[str, str]:
     """The sandbox that works here; the settings say whether it is used."""
     from interlock.world.sandbox.choosing import choose
+    from interlock.world.sandbox.consent import consent_file, has_agreed
     from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 
     found = choose("auto")
     if isinstance(found, Unconfined | Unavailable):
         missing = found if isinstance(found, Unavailable) else found.instead
-        return "note", f"{missing.why} {missing.how}" if missing is not None else "None works here."
+        assert missing is not None  # `auto` says why there is none
+        agreed = has_agreed(call.environment)
+        without = (
+            f"You agreed to go without; remove {consent_file(call.environment)} to be asked again." if agreed else ""
+        )
+        return "note" if agreed else "fault", f"{missing.why} {missing.how} {without}".rstrip()
     works = f"{found.name} {found.version}".rstrip()
-    return "ok", f"{works} works; agent.sandbox and verify.sandbox in ralph.toml say what runs in it"
+    return "ok", f"{works} works; agents and verifiers run in it unless agent.sandbox or verify.sandbox says otherwise"
 
 
 def _limits(call: CommandCall) -> tuple[str, str]:

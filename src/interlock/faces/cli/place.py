@@ -13,6 +13,7 @@ import msgspec
 from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import CommandCall
 from interlock.world.journal_address import DATABASE_URL, is_withheld
+from interlock.world.relay import SOCKET
 from interlock.world.repository import exclude_state, find_root, state_directory
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ class Workspace(msgspec.Struct, frozen=True):
 
 
 def journal_path(call: CommandCall) -> Path:
-    """Where the journal's file is, or would be."""
+    """Where the journal's file is, or would be. It is in no sandbox: what an agent made there would be lost."""
+    if SOCKET in call.environment:
+        message = "There is no journal in this sandbox, so `ralph` can do nothing here but `ralph mcp`."
+        raise JournalError("journal_unreachable", message, "Call the tools of the MCP server `ralph` instead.")
     return state_directory(call.directory) / "journal.db"
 
 
@@ -141,6 +145,7 @@ def _placed(
         found.append(settings_status(journal, root, is_trusted=path is None or acts or _is_trusted(call, journal)))
         if starts_agents:
             found[0] = _accepted(call, journal, found[0], root or start)
+            _must_have_sandbox(call, found[0].settings)
         elif found[0].is_waiting and warns and not call.output.json:
             call.output.message(f"{_WAITING}{_fault(found[0])}")
         yield Workspace(journal, state_directory(start), _work_tree(start) or root, find, found[0], is_new)
@@ -205,6 +210,27 @@ def _accepted(call: CommandCall, journal: Journal, found: SettingsStatus, root: 
     except Refusal:
         raise pending from None
     return accept(journal, person, root)
+
+
+def _must_have_sandbox(call: CommandCall, settings: Settings) -> None:
+    """Refuse to start agents where the sandbox does not work, unless a person at a terminal agrees to go without."""
+    from interlock.work.driver.agent_sandbox import sandbox_for
+    from interlock.work.settings.sandbox_consent import ask_to_go_without, no_sandbox
+    from interlock.world.sandbox.unconfined import Unavailable
+
+    missing = sandbox_for(settings, "agent.sandbox", call.environment)
+    if not isinstance(missing, Unavailable):
+        return
+    from interlock.errors import Refusal
+    from interlock.work.gates.presence import at_terminal
+
+    try:
+        if call.output.json or settings.text("agent.sandbox") != "auto":
+            raise no_sandbox(missing)
+        person = at_terminal(call.environment, call.directory)
+    except Refusal:
+        raise no_sandbox(missing) from None
+    ask_to_go_without(missing, person, call.environment)
 
 
 def _fault(status: SettingsStatus) -> str:

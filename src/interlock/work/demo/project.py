@@ -83,6 +83,9 @@ class Project(msgspec.Struct, frozen=True):
         return path
 
     def settings(self, **given: Any) -> Settings:
-        """The settings of the demo, which nobody else has to accept: it made the repository itself."""
+        """The settings of the demo, which nobody else has to accept: it made the repository itself.
+
+        Its agents only play scripts, so they need no sandbox, and it works where there is none.
+        """
         named = {key.replace("__", "."): value for key, value in given.items()}
-        return Settings({**Settings().values, "agent.name": "scripted", **named})
+        return Settings({**Settings().values, "agent.name": "scripted", "agent.sandbox": "none", **named})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 from interlock.work.demo.project import Steps
@@ -13,6 +14,7 @@ __all__ = ["HALF", "HAS_IT", "OTHER_TRIED", "RIGHT", "SPEC", "builder", "judge",
 _PLAN = "thoughts/shared/plans/2026-01-31-GH-1-greet-people-by-name.md"
 HAS_IT = "It is mine now; I look into it."
 OTHER_TRIED = ".ralf/another-has-tried"
+"""The file that tells the agent that another one has tried, in the repository."""
 SPEC = """\
 # Greet people by name
 
@@ -49,7 +51,7 @@ class Greeting(unittest.TestCase):
 """
 
 
-def pipeline(number: int) -> list[Steps]:
+def pipeline(root: Path, number: int) -> list[Steps]:
     """Triage, research and plan of a ticket, a run each. They hand it on as every agent does: by the one door."""
 
     def ralph(*words: str) -> dict[str, Any]:
@@ -64,14 +66,13 @@ def pipeline(number: int) -> list[Steps]:
         [
             hands("research", "looking into it", "--intent", "lock"),
             {"say": HAS_IT},
-            {"wait": OTHER_TRIED},
+            {"wait": str(root / OTHER_TRIED)},
             hands("research", "the greeter is one function, and takes no name", "--intent", "complete"),
             end,
         ],
         [
             hands("plan", "writing the plan", "--intent", "lock"),
             {"write": {"path": _PLAN, "text": SPEC}},
-            {"commit": "The plan for greeting people by name"},
             ralph("edit", str(number), "--artifact", f"plan={_PLAN}"),
             hands("plan", "the plan is attached", "--intent", "complete"),
             end,

@@ -46,6 +46,7 @@ def play_way(journal: Journal, project: Project, number: int, presence: Presence
     yield SceneHeading(
         f"ralph work {number}: agents triage, research and plan it, and no step of the pipeline can be skipped"
     )
+    yield Saw("sandbox", "none here: these agents only play scripts; your own run in one")
     yield play.kept_from("it is easy enough", command="triage", to="In Progress")
     yield from play.walks()
     yield play.kept_from("looks good to me", command="review", intent="complete")
@@ -85,7 +86,10 @@ class _Play:
         self._project = project
         self._number = number
         self._person = Person(presence.actor, lambda: presence, lambda: True)
-        scripts = project.script("agent", [*pipeline(number), *builder()]), project.script("judge", judge())
+        scripts = (
+            project.script("agent", [*pipeline(project.root, number), *builder()]),
+            project.script("judge", judge()),
+        )
         self._scripts = scripts
         self._context = context_of(journal, project, *scripts, report=self._hear)
         self._asides: list[tuple[int, SceneRefusal]] = []

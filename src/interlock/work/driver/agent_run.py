@@ -77,6 +77,8 @@ class AgentRequest(msgspec.Struct, frozen=True):
     log: Path
     directory: Path | None = None
     """Where it works, unless in the repository's root."""
+    is_read_only: bool = False
+    """True if it may not change a file, where a sandbox can keep it from that."""
     reports: bool = False
     """Whether it is told how to report what it does; who only reads has nothing to report."""
     schema: Mapping[str, Any] | None = None
@@ -144,7 +146,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     began = context.ports.files.file_clock(context.state_directory)
     with (
         _address_kept(context, session),
-        confined_run(context, session, request.role, directory, given) as (confinement, own),
+        confined_run(context, session, directory, given, is_read_only=request.is_read_only) as (confinement, own),
     ):
         environment = {**context.environment, **own}
         result = _run(context, agent, replace(assignment, environment=environment, confinement=confinement), ear)

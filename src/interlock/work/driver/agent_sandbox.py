@@ -8,50 +8,59 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+from msgspec.structs import replace
+
 import interlock
-from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
+from interlock.work.settings.sandbox_consent import no_sandbox
+from interlock.work.settings.table import SAME_AS_AGENTS
 from interlock.work.settings.values import Settings
 from interlock.world.agents.confinement import PRIVATE, Confinement
 from interlock.world.relay import SOCKET
 from interlock.world.repository import OWN_TREES
 from interlock.world.run_socket import Programs, served
 from interlock.world.sandbox.choosing import Wanted, choose
+from interlock.world.sandbox.consent import has_agreed
 from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 from interlock.world.user_state import user_state_directory
 
-__all__ = ["confined_command", "confined_run", "run_limits"]
+__all__ = ["confined_command", "confined_run", "run_limits", "sandbox_for"]
 
 _INSTALLED = (Path(sys.prefix), Path(interlock.__file__).parent)
 """Our own programs, which agents call wherever they are installed."""
-_ONLY_READ = frozenset({"judge", "reviewer"})
-"""The roles that never write."""
 
 
-def _sandbox(context: DriverContext, setting: str) -> Sandbox | None:
-    """The sandbox that a setting asks for; None if it asks for none. Refuses with `sandbox_unavailable`."""
-    found = choose(cast("Wanted", context.settings.text(setting)))
-    missing = found if isinstance(found, Unavailable) else found.instead if isinstance(found, Unconfined) else None
-    if missing is not None:
-        hint = f'{missing.how} Or go without a sandbox: `{setting} = "none"` in ralph.toml.'
-        raise InterlockError("sandbox_unavailable", f"{missing.why} Nothing was started.", hint)
-    return None if isinstance(found, Unconfined | Unavailable) else found
+def sandbox_for(settings: Settings, key: str, environment: Mapping[str, str]) -> Sandbox | Unavailable | None:
+    """Return the sandbox that a setting asks for, or why it does not work; None if nothing is to be confined.
+
+    Where no sandbox works, `auto` goes without one if the person has agreed to that on this machine.
+    """
+    wanted = settings.text(key)
+    if wanted == SAME_AS_AGENTS:
+        wanted = settings.text("agent.sandbox")
+    found = choose(cast("Wanted", wanted))
+    if not isinstance(found, Unconfined):
+        return found
+    return None if found.instead is None or has_agreed(environment) else found.instead
+
+
+def _sandbox(context: DriverContext, key: str) -> Sandbox | None:
+    """The sandbox that a setting asks for; None for none. Refuses with `sandbox_unavailable`."""
+    found = sandbox_for(context.settings, key, context.environment)
+    if isinstance(found, Unavailable):
+        raise no_sandbox(found)
+    return found
 
 
 @contextmanager
 def confined_run(
-    context: DriverContext,
-    session: str,
-    role: str,
-    directory: Path,
-    given: Mapping[str, str],
+    context: DriverContext, session: str, directory: Path, given: Mapping[str, str], *, is_read_only: bool
 ) -> Iterator[tuple[Confinement | None, dict[str, str]]]:
-    """Give the confinement of a run, and its own variables; none if it works elsewhere than in a tree of its own."""
+    """Give the confinement of a run, and its own variables; no confinement if the settings ask for none."""
     from interlock.work.setup.surroundings import called
 
-    trees = context.state_directory / OWN_TREES
-    sandbox = _sandbox(context, "agent.sandbox") if directory.is_relative_to(trees) else None
+    sandbox = _sandbox(context, "agent.sandbox")
     if sandbox is None:
         yield None, dict(given)
         return
@@ -59,27 +68,30 @@ def confined_run(
     state = Path(user_state_directory(context.environment))
     server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
     outside = Programs((server, "mcp"), (hook,), {**context.environment, **shown}, context.base)
-    with served(state / "runs" / session, outside) as path:
-        policy = _policy(context, role, directory.relative_to(trees).parts[0], path.parent)
+    with _place(context, directory) as place, served(state / "runs" / session, outside) as path:
+        policy = replace(
+            _policy(context, place, network="agent.network"), is_read_only=is_read_only, sockets=path.parent
+        )
         yield Confinement(sandbox, policy), {**shown, SOCKET: str(PRIVATE / path.name)}
+
+
+@contextmanager
+def _place(context: DriverContext, directory: Path) -> Iterator[Path]:
+    """Give the directory that an agent sees: its own tree, a checkout of ours, or one of what the person committed.
+
+    The person's own checkout is never shown, because files that git does not have may be secrets.
+    """
+    if directory.is_relative_to(context.state_directory) or context.ports.files.mark(directory / ".git") is None:
+        yield directory
+        return
+    with context.ports.verification.committed(directory) as place:
+        yield place
 
 
 def confined_command(context: DriverContext, place: Path) -> Confinement | None:
     """The confinement of a verifier or a test in a place, which it sees at the path of the repository."""
     sandbox = _sandbox(context, "verify.sandbox")
-    if sandbox is None:
-        return None
-    policy = SandboxPolicy(
-        tree=place,
-        shown_at=context.base,
-        home=Path(context.environment.get("HOME") or Path.home()),
-        state=Path(user_state_directory(context.environment)),
-        environment=context.environment,
-        readable=_INSTALLED,
-        network=cast("Network", context.settings.text("verify.network")),
-        limits=run_limits(context.settings),
-    )
-    return Confinement(sandbox, policy)
+    return None if sandbox is None else Confinement(sandbox, _policy(context, place, network="verify.network"))
 
 
 def run_limits(settings: Settings) -> Limits:
@@ -97,21 +109,24 @@ def run_limits(settings: Settings) -> Limits:
     )
 
 
-def _policy(context: DriverContext, role: str, tree: str, private: Path) -> SandboxPolicy:
+def _policy(context: DriverContext, place: Path, *, network: str) -> SandboxPolicy:
+    """The policy for what runs in a place, which is seen at the path of the repository."""
     state = Path(user_state_directory(context.environment))
-    link = state / "objects" / tree
-    objects = link.resolve()
+    trees = context.state_directory / OWN_TREES
+    objects: tuple[tuple[Path, Path], ...] = ()
+    if place.is_relative_to(trees):
+        link = state / "objects" / place.relative_to(trees).parts[0]
+        objects = ((link.resolve(), link),)
+    git = [one.parent for one, _ in objects if not one.is_relative_to(context.base)]
     return SandboxPolicy(
-        tree=context.state_directory / OWN_TREES / tree / "files",
+        tree=place,
         shown_at=context.base,
         home=Path(context.environment.get("HOME") or Path.home()),
         state=state,
         environment=context.environment,
-        is_read_only=role in _ONLY_READ,
         readable=_INSTALLED,
-        objects=((objects, link),),
-        hidden=() if objects.is_relative_to(context.base) else (objects.parent,),
-        sockets=private,
-        network=cast("Network", context.settings.text("agent.network")),
+        objects=objects,
+        hidden=tuple(git),
+        network=cast("Network", context.settings.text(network)),
         limits=run_limits(context.settings),
     )

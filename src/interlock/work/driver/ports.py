@@ -109,6 +109,7 @@ class Git(Protocol):
 class Verification(Protocol):
     """The part of `work.verification` that has effects; the module `verifying` is the real one."""
 
+    def committed(self, root: Path) -> AbstractContextManager[Path]: ...
     def make_ready(
         self, request: Request, place: Path, tell: Callable[[object], None], stop: StopSignal
     ) -> Sequence[str]: ...

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from interlock.errors import InterlockError
+from interlock.errors import InterlockError, Refusal
 from interlock.work.driver.agent_tree import AgentTree, uncommitted
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.record import Beginning
@@ -18,7 +18,7 @@ from interlock.work.verification.verifiers import is_found
 from interlock.world.git import Repository
 from interlock.world.repository import OWN_TREES
 
-__all__ = ["TargetBranch", "beginning_of", "ended_trees", "require_commands", "target_of"]
+__all__ = ["TargetBranch", "beginning_of", "ended_trees", "require_branch", "require_commands", "target_of"]
 
 
 def beginning_of(context: DriverContext, *, commits: bool = True, own: Collection[str] = ()) -> Beginning | None:
@@ -41,6 +41,17 @@ def target_of(context: DriverContext, id_: str, start: Beginning, *, commits: bo
     """The target of a loop or run, with the tree of its agents; nothing is made yet."""
     tree = AgentTree(context, id_, f"ralf/{id_}", start.commit, "" if commits else start.branch)
     return TargetBranch(tree, start.branch, commits)
+
+
+def require_branch(context: DriverContext) -> None:
+    """Refuse to begin unless a branch with a commit is checked out, for the work to go to."""
+    there = context.git.state(context.root)
+    if there.head is None:
+        hint = "Make a first commit with `git add` and `git commit`."
+        raise Refusal("not_allowed", "The repository has no commits yet, so no work can begin.", hint)
+    if there.branch is None:
+        hint = "Check out a branch with `git switch`."
+        raise Refusal("not_allowed", "No branch is checked out, so the work would belong to none.", hint)
 
 
 def require_commands(tree: AgentTree, commands: tuple[str, ...]) -> None:

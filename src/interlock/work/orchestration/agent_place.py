@@ -8,31 +8,19 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.errors import Refusal
 from interlock.journal import Lease
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.fold import Fold
 from interlock.work.driver.step import noted
-from interlock.work.driver.target_branch import TargetBranch, beginning_of, ended_trees, target_of
+from interlock.work.driver.target_branch import TargetBranch, beginning_of, ended_trees, require_branch, target_of
 from interlock.work.orchestration.driver_step import RunStep
 from interlock.work.orchestration.reading import MACHINE
 from interlock.work.orchestration.record import Run
 from interlock.work.orchestration.replay import take
 
-__all__ = ["commit_verified", "end_tree", "placed", "require_branch"]
+__all__ = ["commit_verified", "end_tree", "placed"]
 
 _TRAILER = "Ralph-Run"
-
-
-def require_branch(context: DriverContext) -> None:
-    """Refuse to begin a run unless a branch with a commit is checked out, for its work to go to."""
-    there = context.git.state(context.root)
-    if there.head is None:
-        hint = "Make a first commit with `git add` and `git commit`."
-        raise Refusal("not_allowed", "The repository has no commits yet, so a run cannot begin.", hint)
-    if there.branch is None:
-        hint = "Check out a branch with `git switch`."
-        raise Refusal("not_allowed", "No branch is checked out, so the work would belong to none.", hint)
 
 
 def placed(context: DriverContext, run: Run, lease: Lease) -> tuple[DriverContext, TargetBranch | None]:

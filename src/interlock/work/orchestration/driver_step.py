@@ -142,6 +142,7 @@ class RunStep(DriverStep[DriverContext, Run], frozen=True):
             prompt=prompt(role, file, given, known, run.complaint),
             parent=run.id,
             log=self.log(str(role)),
+            is_read_only=role is not Role.EXECUTOR,
             reports=role is Role.EXECUTOR,
             schema=schema_of(role),
             keeps=MAX_SAID + 1,  # one more, so that it shows where there was more

@@ -13,8 +13,8 @@ from interlock.machine.model import NOTED
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.readiness import driven_by, refuse_on_a_threads_branch
 from interlock.work.driver.record import PAUSED, is_pause
+from interlock.work.driver.target_branch import require_branch
 from interlock.work.gates.presence import Person, must_be_person
-from interlock.work.orchestration.agent_place import require_branch
 from interlock.work.orchestration.beginning import (
     begin,
     found_on_disk,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["SETTINGS", "SettingSpec"]
+__all__ = ["SAME_AS_AGENTS", "SETTINGS", "SettingSpec"]
+
+SAME_AS_AGENTS = "agent"
+"""The value of a setting of verifiers that stands for that of agents."""
 
 
 class SettingSpec(msgspec.Struct, frozen=True):
@@ -104,9 +107,9 @@ SETTINGS = (
     ),
     SettingSpec(
         "agent.sandbox",
-        "none",
-        "The sandbox of agents that work in a tree of their own: auto is the strongest that works here, none is none.",
-        values=("none", "auto", "bubblewrap", "seatbelt"),
+        "auto",
+        "The sandbox of agents: auto is the strongest that works here, none lets them run with all of your rights.",
+        values=("auto", "bubblewrap", "seatbelt", "none"),
     ),
     SettingSpec(
         "agent.network",
@@ -271,9 +274,9 @@ SETTINGS = (
     ),
     SettingSpec(
         "verify.sandbox",
-        "none",
-        "The sandbox of verifiers and tests, which run what agents wrote: auto is the strongest that works here.",
-        values=("none", "auto", "bubblewrap", "seatbelt"),
+        SAME_AS_AGENTS,
+        "The sandbox of verifiers and tests, which run what agents wrote: agent is the same as that of agents.",
+        values=(SAME_AS_AGENTS, "auto", "bubblewrap", "seatbelt", "none"),
     ),
     SettingSpec(
         "verify.network",

@@ -52,6 +52,7 @@ def ran(step: StoryStep, agents: Sequence[ChosenAgent], role: str, prompt: Promp
         prompt=prompt(chosen),
         parent=loop.id,
         log=log_path(step, role),
+        is_read_only=not is_worker,
         reports=is_worker,
         lease=step.lease,
         started=(begun,),

@@ -123,6 +123,7 @@ class ThreadStep(DriverStep[DriverContext, Thread], frozen=True):
             parent=self.thread.id,
             log=log,
             directory=directory or self.root,
+            is_read_only=role not in ("implementer", "polisher"),
             reports=role == "implementer",
             lease=self.lease,
             started=(*started, noted("begun", **told, reserved=self.thread.books.likely().data)),

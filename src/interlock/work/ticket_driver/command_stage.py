@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from interlock.errors import LeaseHeld
 from interlock.journal import Entry, Instance, Journal, Transaction
@@ -13,6 +14,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.driver.driver_lease import hold_lease
 from interlock.work.sessions.runs import RunSummary, ran_of
 from interlock.work.sessions.verbs import Caller
+from interlock.work.ticket_driver.document_tree import creates_documents, document_tree
 from interlock.work.ticket_driver.stages import WorkStop
 from interlock.work.tickets.handoff import Handed, handoff
 from interlock.work.tickets.locks import expire
@@ -25,7 +27,12 @@ _ATTEMPTS = 2
 _PATIENCE = 1.0
 _SAID = 300
 _PREPARING = "way:prepare"
-"""Who works on documents in the repository's own work tree: one agent at a time."""
+"""Who prepares tickets: one agent at a time."""
+_OWN_TREE = "You work in a copy of the repository, on a branch of its own that counts as the branch it was made from."
+_DOCUMENTS = f"""{_OWN_TREE}
+Do not commit or push. When you end, the document of this command is committed for you; nothing else is.
+"""
+_READ_ONLY = f"{_OWN_TREE} Change no files: nothing that you write is kept.\n"
 
 
 def run_command(context: DriverContext, ticket: Instance, number: int, command: str, agent: str) -> WorkStop | None:
@@ -39,10 +46,9 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
             return None  # somebody else was at work on it meanwhile
         tried = _tried(journal, ticket, command)
         log = context.state_directory / "runs" / f"{command}-{number}-{tried + 1}-{ticket.version}" / "output.log"
-        text = prompt(journal.machine_of(ticket), command, number)
         context.report(f"{command}: {agent} works on #{number}")
-        request = AgentRequest(context.agent(agent), command, text, ticket.id, log, reports=True)
-        heard = run_agent(alone, request)
+        with document_tree(alone, ticket, number, command) as inside:
+            heard = run_agent(inside, _request(inside, ticket, number, command, agent, log))
         journal.transact(lambda transaction: expire(transaction, transaction.instance(ticket.id)))
     ending = str(heard.result.ending)
     if _state(journal, ticket) != ticket.state:
@@ -64,6 +70,20 @@ def run_command(context: DriverContext, ticket: Instance, number: int, command: 
     escalate = handoff(Caller(DRIVER), number, reason=reason, command=command, intent="escalate")
     journal.transact(lambda transaction: _unless_moved(transaction, ticket, escalate))
     return None
+
+
+def _request(inside: DriverContext, ticket: Instance, number: int, command: str, agent: str, log: Path) -> AgentRequest:
+    machine = inside.journal.machine_of(ticket)
+    writes = creates_documents(machine, command)
+    return AgentRequest(
+        agent=inside.agent(agent),
+        role=command,
+        prompt=f"{prompt(machine, command, number)}\n{_DOCUMENTS if writes else _READ_ONLY}",
+        parent=ticket.id,
+        log=log,
+        reports=True,
+        is_read_only=not writes,
+    )
 
 
 def _last_words(agent: str, heard: AgentRun) -> str:

@@ -30,6 +30,7 @@ from interlock.work.tickets.numbers import known_ticket
 from interlock.work.tickets.threads import THREAD
 from interlock.work.tickets.verbs import edit
 from interlock.work.views.ticket import TicketView
+from interlock.world.repository import own_tree
 
 __all__ = ["Choices", "finish", "lead", "open_thread_for", "plan_text", "stop_at"]
 
@@ -143,11 +144,18 @@ def _is_sound(thread: Thread) -> bool:
 
 
 def plan_text(context: DriverContext, ticket: TicketView) -> str | None:
-    """Return the plan of a ticket; None if it has none, or it is not a file of the repository."""
+    """Return the plan of a ticket; None if it has none, or it is not a file of the repository.
+
+    It is read from the agents' tree of the ticket while the person's branch does not have it yet.
+    """
     if ticket.plan is None:
         return None
-    content = context.ports.files.read_below(context.root, ticket.plan, _MAX_PLAN)
-    return content.decode("utf-8", "replace") if content is not None else None
+    prepared = own_tree(context.state_directory, known_ticket(context.journal, ticket.number).id)
+    for root in (prepared, context.root):
+        content = context.ports.files.read_below(root, ticket.plan, _MAX_PLAN)
+        if content is not None:
+            return content.decode("utf-8", "replace")
+    return None
 
 
 def _ask(ticket: TicketView, plan: str | None) -> str:

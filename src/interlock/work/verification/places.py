@@ -14,13 +14,13 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
-from interlock.world.git import export_tree, sweep_private
+from interlock.world.git import export_tree, state, sweep_private
 from interlock.world.processes import MARK_PATTERN, is_marked_alive, mark
 
-__all__ = ["Snapshot", "checkout", "snapshot", "sweep"]
+__all__ = ["Snapshot", "checkout", "committed", "snapshot", "sweep"]
 
 _PREFIX = "ralph-verify"
 _NAME = re.compile(rf"{_PREFIX}-(?P<mark>{MARK_PATTERN})-[0-9a-f]+")
@@ -30,16 +30,26 @@ Snapshot = Mapping[str, str]
 
 
 @contextmanager
-def checkout(root: Path, tree: str) -> Iterator[Path]:
-    """The exact files of a tree, in a directory that is gone afterwards. It is no repository, and lies in none."""
+def checkout(root: Path, tree: str | None) -> Iterator[Path]:
+    """The exact files of a tree or commit, in a directory that is gone afterwards; no files if there is no tree.
+
+    It is not a repository, and in none.
+    """
     whole = Path(tempfile.gettempdir()) / f"{_PREFIX}-{mark()}-{secrets.token_hex(8)}"
     whole.mkdir(mode=0o700)
     try:
         place = whole / root.name
-        export_tree(root, tree, place, as_stored=True)
+        place.mkdir()
+        if tree is not None:
+            export_tree(root, tree, place, as_stored=True)
         yield place
     finally:
         _remove(whole)
+
+
+def committed(root: Path) -> AbstractContextManager[Path]:
+    """The files of the last commit of a checkout, in a directory that is gone afterwards."""
+    return checkout(root, state(root).head)
 
 
 def sweep() -> None:

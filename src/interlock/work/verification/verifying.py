@@ -22,7 +22,7 @@ from interlock.work.verification.carrying import carry
 from interlock.work.verification.commands import Runner
 from interlock.work.verification.counting import counted
 from interlock.work.verification.judging import judge_prompt, judgements
-from interlock.work.verification.places import Snapshot, checkout, snapshot, sweep
+from interlock.work.verification.places import Snapshot, checkout, committed, snapshot, sweep
 from interlock.work.verification.protecting import Touched, edited, is_of_interest
 from interlock.work.verification.receipt import Carried, CheckoutKind, CommandRun, Judged, JudgeRun, Receipt, bounded
 from interlock.work.verification.request import Criterion, Request
@@ -31,7 +31,7 @@ from interlock.world.agents.running import StopSignal
 from interlock.world.agents.tree import end_marked
 from interlock.world.git import Repository, changed_between, contents, diff, opened, state, tree_hash
 
-__all__ = ["make_ready", "rehearse", "require_found", "verify"]
+__all__ = ["committed", "make_ready", "rehearse", "require_found", "verify"]
 
 _NAMED = 10
 _MOST_IGNORED = 50
