@@ -56,7 +56,7 @@ def settings() -> str:
     """Every setting of `ralph.toml`."""
     parts: list[str] = []
     for one in SETTINGS:
-        values = f"One of {', '.join(code(value) for value in one.values)}"
+        values = f"One of {', '.join(code(value) for value in one.values)}{', or a list of hosts' * one.takes_hosts}"
         if not one.values:
             values = "A text" if one.pattern else f"A number from {one.least} to {one.most}"
         if isinstance(one.default, tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,6 +53,7 @@ def test_an_agent_works_in_its_tree_and_leaves_the_rest_as_it_was(place: Place, 
             agent=agent_home(agent.name),
             environment={**environment(), **place.environment, "PATH": environment()["PATH"], **more},
             names=frozenset({"SCRIPTED_KEY", "npm_config_offline"}),
+            network=(server.url.partition("://")[2],) if place.user == os.geteuid() else "host",
             limits=Limits(),
         )
         done = run(place, words, policy)

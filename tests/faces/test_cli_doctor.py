@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faces.journals import journal_file, opened, write_session
+from faces.journals import journal_file, opened, settle, write_session
 from faces.programs import run_here
 from work.tickets.places import circled
 
@@ -32,6 +32,20 @@ def test_a_journal_is_counted(repository: Path, environment: dict[str, str]) -> 
         write_session(journal)
     checks = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)
     assert checks["journal"] == ("ok", "4 entries, 1 instances")
+
+
+def test_the_networks_in_force_are_listed_with_what_they_expose(repository: Path, environment: dict[str, str]) -> None:
+    status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
+    assert status == "note"
+    assert said.startswith("agent.sandbox is none, verify.sandbox is none: not protected")
+    text = '[agent]\nsandbox = "auto"\nnetwork = ["example.org"]\n[verify]\nsandbox = "auto"\nnetwork = "host"\n'
+    settle(repository, text)
+    status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
+    assert status == "note"
+    assert said.startswith("agent.network: its own, which reaches example.org; verify.network: not protected")
+    settle(repository, '[agent]\nsandbox = "auto"\n[verify]\nsandbox = "auto"\n')
+    status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
+    assert (status, said.partition(";")[0]) == ("ok", "agent.network, verify.network: everything but this machine")
 
 
 def test_tickets_that_wait_for_each_other_are_a_fault_with_the_way_out(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import msgspec
 
-__all__ = ["Programs", "served"]
+__all__ = ["Programs", "bind", "served"]
 
 _MOST_LINE = 4096
 _MOST_INPUT = 1 << 23
@@ -53,7 +53,7 @@ def served(directory: Path, programs: Programs) -> Iterator[Path]:
     path = directory / "s"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        _bind(listener, path)
+        bind(listener, path)
         listener.listen(_MOST_CONNECTIONS)
         serving = _Serving(listener, programs)
         thread = threading.Thread(target=serving.accept, name="run-socket", daemon=True)
@@ -70,7 +70,7 @@ def served(directory: Path, programs: Programs) -> Iterator[Path]:
             directory.rmdir()
 
 
-def _bind(listener: socket.socket, path: Path) -> None:
+def bind(listener: socket.socket, path: Path) -> None:
     """Bind to a path of any length: the system takes about a hundred bytes."""
     place = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:

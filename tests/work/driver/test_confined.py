@@ -13,6 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.driver.agent_sandbox import confined_run
 from interlock.work.driver.ports import real_ports
 from interlock.work.settings.values import Settings
 from interlock.world.agents.command import CommandAgent
@@ -22,6 +23,8 @@ from interlock.world.sandbox.choosing import choose
 from interlock.world.sandbox.unconfined import Unavailable
 from work.stories.yards import MET, WORK, Ground, Steps, shell
 from work.threads.benches import PASS, Bench
+from world.sandbox.networks import FETCH, serving
+from world.sandbox.places import SECRET
 
 pytestmark = pytest.mark.skipif(
     isinstance(choose("bubblewrap"), Unavailable), reason="not run: bubblewrap does not work here"
@@ -212,3 +215,45 @@ def test_a_sandbox_that_does_not_work_is_said_before_an_agent_starts(ground: Gro
     assert caught.value.code == "sandbox_unavailable"
     assert 'agent.sandbox = "none"' in caught.value.hint
     assert ground.runs_of() == 0
+
+
+@pytest.mark.parametrize(
+    ("network", "wanted"),
+    [
+        ("open", '["open", "127.0.0.1:4000"]'),
+        ("none", '["127.0.0.1:4000"]'),
+        (("a.org",), '["a.org", "127.0.0.1:4000"]'),
+    ],
+)
+def test_a_model_of_this_machine_that_an_agent_does_not_reach_is_named_with_what_to_set(
+    ground: Ground, network: str | tuple[str, ...], wanted: str
+) -> None:
+    settings = Settings({**CONFINED.values, "agent.network": network})
+    with closing(ground.journal()) as journal:
+        context = ground.context(journal, settings=settings)
+        variables = {**context.environment, "ANTHROPIC_BASE_URL": "http://127.0.0.1:4000/v1", "OLLAMA_HOST": "::1"}
+        tree = own_tree(ground.root / ".ralf", "01jb")
+        run = confined_run(replace(context, environment=variables), "claude", "session", tree, {}, is_read_only=False)
+        with pytest.raises(InterlockError) as caught, run:
+            raise AssertionError("it was begun")
+    assert caught.value.code == "sandbox_unavailable"
+    assert "ANTHROPIC_BASE_URL leads to 127.0.0.1:4000" in caught.value.message
+    assert f"`agent.network = {wanted}`" in caught.value.hint
+
+
+def test_agents_and_tests_have_the_networks_of_the_settings(ground: Ground) -> None:
+    """A server of this machine that the tests may reach, and the agents may not."""
+    with serving() as port:
+        fetch = f"{FETCH} http://127.0.0.1:{port}/"
+        ground.drive(
+            agents=[ground.agent([shell(f"{fetch} > got"), *WORK], counted=False)],
+            judge=ground.agent(MET, name="judge", counted=False),
+            settings=Settings({**CONFINED.values, **VERIFIED.values, **_networks(port)}),
+            tests=(f"{fetch} | grep {SECRET}",),
+        )
+    assert ground.moves()[-1] == "all_complete"
+    assert "no http" in ground.git("show", "HEAD:got")
+
+
+def _networks(port: int) -> dict[str, str | tuple[str, ...]]:
+    return {"agent.sandbox": "bubblewrap", "agent.network": "open", "verify.network": (f"localhost:{port}",)}

@@ -24,6 +24,13 @@ def test_a_text_sets_what_it_names_and_the_rest_is_as_ever() -> None:
     assert found.text("ticket.plan_review") == "human"
 
 
+def test_a_network_is_a_word_or_a_list_of_hosts() -> None:
+    found = Settings.of("[agent]\nnetwork = ['*.example.org', 'open', 'localhost:8080']\n[verify]\nnetwork = 'none'\n")
+    assert found.text_or_texts("agent.network") == ("*.example.org", "open", "localhost:8080")
+    assert found.text_or_texts("verify.network") == "none"
+    assert Settings().text_or_texts("agent.network") == "open"
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [
@@ -37,6 +44,10 @@ def test_a_text_sets_what_it_names_and_the_rest_is_as_ever() -> None:
         ("[sessions]", "session.enforcement"),
         ("[session", "line"),
         ("[session]\nenforcement = { a = 1 }", "observe or strict"),
+        ("[agent]\nnetwork = 'all'", "open or none or host or a list of hosts"),
+        ("[agent]\nnetwork = ['https://example.org']", "'https://example.org' is not a host"),
+        ("[verify]\nnetwork = ['localhost']", "needs a port from 1024"),
+        ("[verify]\nnetwork = [1]", "Hosts are texts"),
     ],
 )
 def test_a_wrong_key_or_value_is_named_with_what_is_right(text: str, named: str) -> None:

@@ -69,6 +69,7 @@ class Place(msgspec.Struct, frozen=True):
             state=self.state,
             objects=((self.root / ".git" / "objects", self.objects),),
             environment=self.environment,
+            network="host",  # another user cannot ask a driver of root for a network; `networks` has what can
             limits=Limits(temporary=2 * _MIB, shared_memory=2 * _MIB),
         )
 
@@ -152,11 +153,15 @@ _GITCONFIG = "[user]\n\tname = A Person\n\temail = person@example.com\n"
 
 
 def run(
-    place: Place, command: Sequence[str] | str, policy: SandboxPolicy | None = None, **options: Any
+    place: Place,
+    command: Sequence[str] | str,
+    policy: SandboxPolicy | None = None,
+    sandbox: Bubblewrap | None = None,
+    **options: Any,
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, or the text of a script, in a sandbox of the place, as its user."""
     words = ("sh", "-c", command) if isinstance(command, str) else command
-    with place.sandbox.confine(words, policy or place.policy) as confined:
+    with (sandbox or place.sandbox).confine(words, policy or place.policy) as confined:
         return started(as_user(place.user, confined.argv), confined.environment, confined.directory, **options)
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from interlock.world.sandbox.bubblewrap import Bubblewrap
 from interlock.world.sandbox.choosing import choose, explain, try_sandbox
@@ -89,7 +90,9 @@ def test_the_description_says_what_is_not_protected(is_root: bool, expected: str
     lines = describe(Bubblewrap("bwrap", "0.8.0", is_root=is_root))
     assert lines[0] == "sandbox: bubblewrap 0.8.0"
     assert any(line.startswith(expected) for line in lines)
-    assert any(line.startswith("network: not protected") for line in lines)
+    assert "network: everything but this machine" in lines
+    assert any(line.startswith("network: not protected") for line in describe(Bubblewrap("bwrap", "0.8.0"), "host"))
+    assert "network: its own, which reaches example.org" in describe(Bubblewrap("bwrap", "0.8.0"), ("example.org",))
     assert "network: none but its own" in describe(Bubblewrap("bwrap", "0.8.0"), "none")
 
 
@@ -125,6 +128,13 @@ def test_the_profile_of_macos_quotes_paths_and_ends_with_what_may_be_written(tmp
     quoted = str((policy.home / ".ssh").resolve()).replace('"', '\\"')
     covered = lines.index(f'(deny file-read* file-write* network-outbound (subpath "{quoted}"))')
     assert covered < lines.index(f'(allow file-read* file-write* (subpath "{policy.tree.resolve()}"))')
+
+
+def test_the_profile_of_macos_opens_the_network_of_the_machine_or_single_ports(tmp_path: Path) -> None:
+    policy = replace(_policy(tmp_path), network=("example.org", "localhost:8080"))
+    lines = profile(policy, tmp_path / "private", (4000, 8080)).splitlines()
+    assert lines.index("(deny network*)") < lines.index('(allow network-outbound (remote ip "localhost:8080"))')
+    assert "(deny network*)" not in profile(replace(policy, network="host"), tmp_path / "private")
 
 
 def test_the_directory_of_a_run_of_macos_is_filled_and_removed_whatever_is_in_it(tmp_path: Path) -> None:

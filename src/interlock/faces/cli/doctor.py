@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from msgspec.structs import asdict
@@ -24,8 +25,12 @@ from interlock.work.settings.journal_trust import UNTRUSTED, is_trusted
 from interlock.world.machines import OVERRIDE, cache_directory, find_machine
 from interlock.world.repository import state_directory
 
+if TYPE_CHECKING:
+    from interlock.world.sandbox.policy import Network
+
 __all__ = ["VERBS"]
 
+_PASTA = "because pasta is missing or does not work; install the package `passt`"
 _MARKS = {"ok": "✓", "note": "·", "fault": "✗"}
 
 
@@ -64,6 +69,7 @@ def _examine(call: CommandCall) -> Iterator[_Finding]:
         ("gates", _gates),
         ("agents", _agents),
         ("sandbox", _sandbox),
+        ("network", _network),
         ("limits", _limits),
         ("verifiers", _verifiers),
     )
@@ -229,6 +235,35 @@ def _sandbox(call: CommandCall) -> tuple[str, str]:
         return "note" if agreed else "fault", f"{missing.why} {missing.how} {without}".rstrip()
     works = f"{found.name} {found.version}".rstrip()
     return "ok", f"{works} works; agents and verifiers run in it unless agent.sandbox or verify.sandbox says otherwise"
+
+
+def _network(call: CommandCall) -> tuple[str, str]:
+    """The networks of agents and verifiers, and what they expose."""
+    from interlock.world.sandbox.choosing import choose, has_direct_network
+    from interlock.world.sandbox.describing import network_text
+    from interlock.world.sandbox.unconfined import Unavailable, Unconfined
+
+    try:
+        with readable(call, warns=False) as place:
+            settings = place.settings
+    except Tampered:
+        raise
+    except InterlockError:  # the journal's own check says why
+        return "note", "not known without a journal that opens"
+    sandbox = choose("auto")
+    found: dict[str, list[str]] = {}
+    networks: list[Network] = []
+    for who in ("agent", "verify"):
+        is_confined = settings.text(f"{who}.sandbox") != "none"
+        network = cast("Network", settings.text_or_texts(f"{who}.network") if is_confined else "host")
+        networks.append(network)
+        name = f"{who}.network" if is_confined else f"{who}.sandbox is none"
+        found.setdefault(network_text(network), []).append(name)
+    lines = [f"{', '.join(names)}: {text}" for text, names in found.items()]
+    if any("open" in one for one in networks) and not isinstance(sandbox, Unconfined | Unavailable):
+        by_pasta = "pasta connects it" if has_direct_network(sandbox) else f"only for HTTP and HTTPS, {_PASTA}"
+        lines.append(f"open works here: {by_pasta}")
+    return ("note" if "host" in networks else "ok"), "; ".join(lines)
 
 
 def _limits(call: CommandCall) -> tuple[str, str]:

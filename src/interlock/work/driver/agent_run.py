@@ -146,7 +146,10 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     began = context.ports.files.file_clock(context.state_directory)
     with (
         _address_kept(context, session),
-        confined_run(context, session, directory, given, is_read_only=request.is_read_only) as (confinement, own),
+        confined_run(context, agent.name, session, directory, given, is_read_only=request.is_read_only) as (
+            confinement,
+            own,
+        ),
     ):
         environment = {**context.environment, **own}
         result = _run(context, agent, replace(assignment, environment=environment, confinement=confinement), ear)

@@ -11,6 +11,7 @@ from typing import cast
 from msgspec.structs import replace
 
 import interlock
+from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
 from interlock.work.settings.sandbox_consent import no_sandbox
 from interlock.work.settings.table import SAME_AS_AGENTS
@@ -21,6 +22,8 @@ from interlock.world.repository import OWN_TREES
 from interlock.world.run_socket import Programs, served
 from interlock.world.sandbox.choosing import Wanted, choose
 from interlock.world.sandbox.consent import has_agreed
+from interlock.world.sandbox.environment import allowed
+from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 from interlock.world.user_state import user_state_directory
@@ -55,7 +58,13 @@ def _sandbox(context: DriverContext, key: str) -> Sandbox | None:
 
 @contextmanager
 def confined_run(
-    context: DriverContext, session: str, directory: Path, given: Mapping[str, str], *, is_read_only: bool
+    context: DriverContext,
+    agent: str,
+    session: str,
+    directory: Path,
+    given: Mapping[str, str],
+    *,
+    is_read_only: bool,
 ) -> Iterator[tuple[Confinement | None, dict[str, str]]]:
     """Give the confinement of a run, and its own variables; no confinement if the settings ask for none."""
     from interlock.work.setup.surroundings import called
@@ -64,6 +73,7 @@ def confined_run(
     if sandbox is None:
         yield None, dict(given)
         return
+    _refuse_unreached(context, agent)
     shown = {**given, "RALPH_ROOT": str(context.base)}
     state = Path(user_state_directory(context.environment))
     server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
@@ -86,6 +96,20 @@ def _place(context: DriverContext, directory: Path) -> Iterator[Path]:
         return
     with context.ports.verification.committed(directory) as place:
         yield place
+
+
+def _refuse_unreached(context: DriverContext, agent: str) -> None:
+    """Refuse a model on this machine that the agent would not reach, before it fails to."""
+    from interlock.world.sandbox.network import unreached
+
+    setting = context.settings.text_or_texts("agent.network")
+    own = allowed(context.environment, agent_home(agent).names).keys() - allowed(context.environment, ()).keys()
+    for name, address in unreached(cast("Network", setting), {one: context.environment[one] for one in own}):
+        words = (setting,) if isinstance(setting, str) else setting
+        wanted = ", ".join(f'"{one}"' for one in (*words, address) if one != "none")
+        message = f"{name} leads to {address}, which agent.network does not reach. Nothing was started."
+        hint = f"Set `agent.network = [{wanted}]` in ralph.toml: the sandbox then reaches that address of this machine."
+        raise InterlockError("sandbox_unavailable", message, hint)
 
 
 def confined_command(context: DriverContext, place: Path) -> Confinement | None:
@@ -127,6 +151,7 @@ def _policy(context: DriverContext, place: Path, *, network: str) -> SandboxPoli
         readable=_INSTALLED,
         objects=objects,
         hidden=tuple(git),
-        network=cast("Network", context.settings.text(network)),
+        network=cast("Network", context.settings.text_or_texts(network)),
+        network_setting=network,
         limits=run_limits(context.settings),
     )

@@ -21,6 +21,8 @@ class SettingSpec(msgspec.Struct, frozen=True):
     most: int = 0
     pattern: str = ""
     """What a free text looks like."""
+    takes_hosts: bool = False
+    """True if it may also be a list of hosts, such as `sandbox.network` reads it."""
 
 
 SETTINGS = (
@@ -113,9 +115,11 @@ SETTINGS = (
     ),
     SettingSpec(
         "agent.network",
-        "host",
-        "The network in the sandbox: host shares that of the machine with everything on it, none has only a loopback.",
-        values=("host", "none"),
+        "open",
+        "The network in the sandbox: open is all but this machine, none is none, a list of hosts is only those, host "
+        "is that of the machine with everything that listens on it.",
+        values=("open", "none", "host"),
+        takes_hosts=True,
     ),
     SettingSpec(
         "agent.max_processes",
@@ -280,9 +284,10 @@ SETTINGS = (
     ),
     SettingSpec(
         "verify.network",
-        "host",
-        "The network in that sandbox: host shares that of the machine with everything on it, none has only a loopback.",
-        values=("host", "none"),
+        "open",
+        "The network in that sandbox, as with agent.network; a database of yours needs its address in the list.",
+        values=("open", "none", "host"),
+        takes_hosts=True,
     ),
     SettingSpec("verify.minutes", 30, "How long one command may take; 0 is no limit.", least=0, most=10_080),
     SettingSpec(

@@ -61,6 +61,12 @@ class Settings(msgspec.Struct, frozen=True):
         assert isinstance(value, tuple)
         return value
 
+    def text_or_texts(self, key: str) -> str | tuple[str, ...]:
+        """A setting that is a word or a list of texts."""
+        value = self.values[key]
+        assert not isinstance(value, int)
+        return value
+
     def arguments_of(self, agent: str) -> tuple[str, ...]:
         """A person's own flags for an agent, `name` or `name:model`: one vendor's are nothing to another."""
         names = {one.partition(":")[0] for one in (agent, self.text("agent.name"))}
@@ -142,9 +148,14 @@ def _check(setting: SettingSpec, value: object) -> None:
         if setting.values:
             fits = fits and set(value) <= set(setting.values)  # type: ignore[call-overload] # it is a list of texts
             wanted = f"a list of {', '.join(setting.values)}"
+    elif setting.takes_hosts and isinstance(value, list):
+        from interlock.world.sandbox.network import complaint
+
+        said = complaint(value) if all(isinstance(one, str) for one in value) else "Hosts are texts."
+        fits, wanted = said is None, f"{_values(setting)}. {said}".rstrip(".")
     elif setting.values:
         fits = value in setting.values
-        wanted = " or ".join(setting.values)
+        wanted = _values(setting)
     elif setting.pattern:
         fits = isinstance(value, str) and re.fullmatch(setting.pattern, value) is not None
         wanted = "a text such as its meaning says"
@@ -153,6 +164,11 @@ def _check(setting: SettingSpec, value: object) -> None:
         wanted = f"a number from {setting.least} to {setting.most}"
     if not fits:
         raise _invalid(f"{setting.key} cannot be {str(value)[:80]!r}", f"It is {wanted}.")
+
+
+def _values(setting: SettingSpec) -> str:
+    hosts = " or a list of hosts" if setting.takes_hosts else ""
+    return " or ".join(setting.values) + hosts
 
 
 def _invalid(message: str, hint: str) -> UsageError:

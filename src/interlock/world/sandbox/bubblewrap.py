@@ -4,7 +4,7 @@
     show     what the run needs of that, the objects of the repository, and the tree at the repository's own path
     enter    `inside` fills the private directories, sets the limits, and becomes the agent
 
-All namespaces are its own, except that of the network where the policy says `host`. So everything that an agent
+All namespaces are its own, except that of the network with `host`. So everything that an agent
 started ends with it, and with the process that started it.
 """
 
@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,9 +22,12 @@ import msgspec
 
 from interlock.errors import InterlockError
 from interlock.world.sandbox import hidden, inside
+from interlock.world.sandbox.connecting import SOCKET, connected, listening
 from interlock.world.sandbox.environment import allowed, is_of_the_loader
 from interlock.world.sandbox.homes import logins
 from interlock.world.sandbox.mounts import Mounts, whole
+from interlock.world.sandbox.network import Opening
+from interlock.world.sandbox.pasta import NAMESERVERS, Pasta
 from interlock.world.sandbox.policy import Confined, Network, SandboxPolicy
 
 __all__ = ["Bubblewrap"]
@@ -34,6 +37,7 @@ _OURS: Final = Path("/run/ralph")
 _HOME: Final = _OURS / "home"
 _GIVEN: Final = _OURS / "given"
 _SOCKETS: Final = _OURS / "sockets"
+_NETWORK: Final = _OURS / "network"
 _INSIDE: Final = _OURS / "inside.py"
 _TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
 _RUNTIME: Final = (Path("/run"), Path("/var/run"))
@@ -54,6 +58,8 @@ class Bubblewrap(msgspec.Struct, frozen=True):
     program: str
     version: str = ""
     is_root: bool = False
+    pasta: str = ""
+    """The path of pasta, which makes an open network; without it, that is for HTTP alone."""
     python: str = ""
     """The interpreter for `inside`; by default the one that runs now."""
     name: str = "bubblewrap"
@@ -68,9 +74,17 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         terminal, and no other descriptor may be handed on.
         """
         _refuse_overlaps(policy, self._python)
-        mounts, directories = self._mounts(policy)
+        opening = Opening.of(policy.network)
+        pasta = Pasta(self.pasta, str(self._python)) if self.pasta else None
+        with connected(opening, policy, pasta) if opening else nullcontext() as network:
+            yield self._confined(command, policy, network, listening(opening) if opening else [])
+
+    def _confined(
+        self, command: Sequence[str], policy: SandboxPolicy, network: Path | None, listeners: Sequence[tuple[str, int]]
+    ) -> Confined:
+        mounts, directories = self._mounts(policy, network)
         arguments = [*_NAMESPACES, *(("--uid", _USER, "--gid", _USER) if self.is_root else ())]
-        arguments += ["--unshare-net"] if policy.network == "none" else []
+        arguments += [] if policy.network == "host" else ["--unshare-net"]
         arguments += mounts.arguments
         variables = _environment(policy)
         later = {name: value for name, value in variables.items() if is_of_the_loader(name)}
@@ -80,10 +94,11 @@ class Bubblewrap(msgspec.Struct, frozen=True):
                 "limits": _limits(policy),
                 "scoped": policy.network == "host",
                 "environment": later,
+                "network": {"path": str(_NETWORK / SOCKET), "listening": listeners} if network else None,
             }
         )
         started = [str(self._python), "-I", "-S", "-B", str(_INSIDE), given, *command]
-        yield Confined(
+        return Confined(
             (self.program, *arguments, "--chdir", str(policy.directory or policy.shown_at), "--", *started),
             {name: value for name, value in variables.items() if name not in later},
             Path("/"),
@@ -91,7 +106,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
             tuple(mounts.in_memory),
         )
 
-    def _mounts(self, policy: SandboxPolicy) -> tuple[Mounts, list[dict[str, Any]]]:
+    def _mounts(self, policy: SandboxPolicy, network: Path | None) -> tuple[Mounts, list[dict[str, Any]]]:
         mounts = Mounts()
         _add_system(mounts, policy)
         covered = self._hidden(policy)
@@ -101,6 +116,8 @@ class Bubblewrap(msgspec.Struct, frozen=True):
             mounts.hide(path)
         _add_readable(mounts, policy, covered)
         _add_ours(mounts, policy, self._python.parent.parent)
+        if network is not None:
+            _add_network(mounts, network)
         directories = list(_add_private(mounts, policy))
         for source, target in policy.objects:
             _add_objects(mounts, source, target)
@@ -188,6 +205,14 @@ def _add_ours(mounts: Mounts, policy: SandboxPolicy, python: Path) -> None:
     mounts.temporary(_HOME, policy.limits.temporary, "0700")
     if policy.sockets:
         mounts.show(policy.sockets, _SOCKETS)
+
+
+def _add_network(mounts: Mounts, network: Path) -> None:
+    """Show where the network is asked for, and the resolvers that it reaches."""
+    mounts.show(network, _NETWORK)
+    servers, place = network / NAMESERVERS.name, whole(NAMESERVERS)
+    if servers.exists() and place.is_file():
+        mounts.show(servers, place)
 
 
 def _is_below(path: Path, places: Iterable[Path]) -> bool:

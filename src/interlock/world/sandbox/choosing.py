@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from interlock.world.sandbox.bubblewrap import Bubblewrap
-from interlock.world.sandbox.policy import Limits, Sandbox, SandboxPolicy
+from interlock.world.sandbox.pasta import find
+from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.seatbelt import Seatbelt
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 
-__all__ = ["Wanted", "choose", "explain", "try_sandbox"]
+__all__ = ["Wanted", "choose", "explain", "has_direct_network", "try_sandbox"]
 
 Wanted = Literal["auto", "bubblewrap", "seatbelt", "none"]
 _SECONDS: Final = 30.0
@@ -58,7 +59,7 @@ def _bubblewrap() -> Sandbox | Unavailable:
         return Unavailable(f"{program} does not say its version.", "Install bubblewrap 0.8 or newer.")
     if tuple(int(part) for part in version.split(".")[:2]) < _OLDEST:
         return Unavailable(f"bubblewrap {version} is too old.", "Install version 0.8 or newer.")
-    found = Bubblewrap(program, version, is_root=os.geteuid() == 0)
+    found = Bubblewrap(program, version, is_root=os.geteuid() == 0, pasta=find())
     said = try_sandbox(found)
     return found if said is None else explain(said, _read)
 
@@ -82,8 +83,13 @@ def _version(program: str) -> str | None:
     return found[0] if found else None
 
 
-def try_sandbox(sandbox: Sandbox, environment: Mapping[str, str] | None = None) -> str | None:
-    """Run a small command in a sandbox: None if it worked, or what was said instead."""
+def try_sandbox(
+    sandbox: Sandbox,
+    environment: Mapping[str, str] | None = None,
+    network: Network = "none",
+    script: str = "echo works",
+) -> str | None:
+    """Run a small script in a sandbox: None if it worked, or what was said instead."""
     with tempfile.TemporaryDirectory(prefix="ralph-sandbox-") as name:
         place = Path(name).resolve()
         policy = SandboxPolicy(
@@ -92,10 +98,10 @@ def try_sandbox(sandbox: Sandbox, environment: Mapping[str, str] | None = None) 
             home=Path.home(),
             state=place.with_name(f"{place.name}-none"),
             environment=environment if environment is not None else os.environ,
-            network="none",
+            network=network,
             limits=Limits(temporary=1 << 20, shared_memory=1 << 20),
         )
-        with sandbox.confine(("/bin/sh", "-c", "echo works"), policy) as confined:
+        with sandbox.confine(("/bin/sh", "-c", script), policy) as confined:
             try:
                 done = subprocess.run(
                     confined.argv,
@@ -113,6 +119,12 @@ def try_sandbox(sandbox: Sandbox, environment: Mapping[str, str] | None = None) 
     if done.returncode == 0 and done.stdout == "works\n":
         return None
     return done.stderr.strip() or f"it ended with status {done.returncode}"
+
+
+def has_direct_network(sandbox: Sandbox) -> bool:
+    """True if an open network needs no proxy: pasta is installed, and connects a sandbox."""
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return try_sandbox(sandbox, environment, "open", 'test -z "$HTTPS_PROXY" && echo works') is None
 
 
 def explain(said: str, read: Callable[[str], str | None]) -> Unavailable:

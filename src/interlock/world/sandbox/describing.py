@@ -8,12 +8,12 @@ from typing import Final
 from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
 from interlock.world.sandbox.policy import Network, Sandbox
 
-__all__ = ["describe", "limits_text", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
+__all__ = ["describe", "limits_text", "network_text", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
 
 _NETWORK: Final = "not protected: the agent reaches all that this machine reaches, also servers that listen only to it"
 
 
-def describe(sandbox: Sandbox, network: Network = "host") -> list[str]:
+def describe(sandbox: Sandbox, network: Network = "open") -> list[str]:
     """Return the lines about a sandbox: what it is, and each of its protections."""
     title = f"sandbox: {sandbox.name} {sandbox.version}".rstrip()
     return [title, *(f"{name}: {said}" for name, said in sandbox.protections(network))]
@@ -29,14 +29,25 @@ def of_bubblewrap(*, is_root: bool, network: Network) -> Iterator[tuple[str, str
         yield "user", "yours"
     yield "processes", "its own: all end with the run"
     yield "limits", limits_text(is_root=is_root)
-    if network == "none":
-        yield "network", "none but its own"
+    yield "network", network_text(network)
+    if network != "host":
         return
-    yield "network", _NETWORK
     if landlock_version() >= SCOPES_SINCE:
         yield "abstract sockets", "hidden by Landlock"
     else:
         yield "abstract sockets", "not protected: that takes Linux 6.12 or newer with Landlock"
+
+
+def network_text(network: Network) -> str:
+    """Return what a network reaches."""
+    if network == "host":
+        return _NETWORK
+    if network == "none":
+        return "none but its own"
+    if network == "open":
+        return "everything but this machine"
+    hosts = ", ".join("everything but this machine" if one == "open" else one for one in network)
+    return f"its own, which reaches {hosts or 'nothing'}"
 
 
 def limits_text(*, is_root: bool) -> str:
@@ -54,7 +65,7 @@ def of_seatbelt(*, network: Network) -> Iterator[tuple[str, str]]:
     yield "secrets", "known places of keys and logins are hidden; other files of yours can be read"
     yield "processes", "not its own: what leaves the run's group can outlive it"
     yield "memory and processes", "not limited; what is written is"
-    yield "network", "none" if network == "none" else _NETWORK
+    yield "network", network_text(network)
 
 
 def of_unconfined() -> Iterator[tuple[str, str]]:

@@ -13,6 +13,8 @@ import resource
 import shutil
 import signal
 import sys
+from _socket import AF_INET, AF_INET6, AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
+from array import array
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,11 +32,36 @@ _OUT_OF_MEMORY = 500
 """What is added to the badness of the run when the kernel chooses, in thousandths of the memory."""
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
 _JOIN_SESSION = 1
+_NETWORK_SECONDS = 60.0
+_BACKLOG = 128
+_NO_NETWORK = 125
+
+
+class _NoNetwork(Exception):
+    """The driver does not answer, or an address inside is taken."""
 
 
 def main(words: Sequence[str]) -> int:
     """Prepare the sandbox and become the command; returns only if there is no such program."""
     given = json.loads(words[0])
+    try:
+        asked = _ask_for_network(**given["network"]) if given["network"] else None
+        _prepare(given)
+        os.environ.update(given["environment"])
+        os.environ.update(_answer(asked) if asked is not None else {})
+    except _NoNetwork as error:
+        _say(f"the network of the sandbox could not be made: {error}")
+        return _NO_NETWORK
+    os.closerange(3, 65536)
+    try:
+        os.execvp(words[1], list(words[1:]))
+    except OSError as error:
+        _say(f"{words[1]} cannot be started in the sandbox: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def _prepare(given: Mapping[str, Any]) -> None:
+    """Fill the private directories, and give up what the command must not have."""
     for directory in given["directories"]:
         fill(**directory)
     for name, most in given["limits"].items():
@@ -46,13 +73,48 @@ def main(words: Sequence[str]) -> int:
     # Python ignores these two, and what it starts would as well.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    os.closerange(3, 65536)
-    os.environ.update(given["environment"])
+
+
+def _ask_for_network(path: str, listening: Sequence[Sequence[Any]]) -> socket:
+    """Send our namespace to the driver, with sockets that listen in it and at which the driver waits."""
+    sent = [os.open("/proc/self/ns/net", os.O_RDONLY)]
     try:
-        os.execvp(words[1], list(words[1:]))
+        for host, port in listening:
+            listener = _listener(host, port)
+            if listener is not None:
+                sent.append(listener.detach())
+        connection = socket(AF_UNIX, SOCK_STREAM)
+        connection.settimeout(_NETWORK_SECONDS)
+        connection.connect(path)
+        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, array("i", sent))])
     except OSError as error:
-        _say(f"{words[1]} cannot be started in the sandbox: {error.strerror}")
-        return 127 if isinstance(error, FileNotFoundError) else 126
+        raise _NoNetwork(error) from None
+    return connection
+
+
+def _listener(host: str, port: int) -> socket | None:
+    """Listen at an address of our own loopback; None where the system has no IPv6."""
+    try:
+        listener = socket(AF_INET6 if ":" in host else AF_INET, SOCK_STREAM)
+        listener.bind((host, port))
+        listener.listen(_BACKLOG)
+    except OSError:
+        if ":" in host:
+            return None
+        raise
+    return listener
+
+
+def _answer(connection: socket) -> dict[str, str]:
+    """Wait for the network; gives the variables that lead to it."""
+    answer = b""
+    try:
+        while part := connection.recv(4096):
+            answer += part
+        found: dict[str, str] = json.loads(answer)
+    except (OSError, ValueError) as error:
+        raise _NoNetwork(error) from None
+    return found
 
 
 def fill(

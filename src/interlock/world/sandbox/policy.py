@@ -13,8 +13,8 @@ from interlock.world.sandbox.homes import OTHER, AgentHome
 
 __all__ = ["Confined", "Limits", "Network", "Sandbox", "SandboxPolicy"]
 
-Network = Literal["none", "host"]
-"""`none` has only its own loopback; `host` shares the network of the machine. `open` and lists of hosts are to come."""
+Network = Literal["open", "none", "host"] | tuple[str, ...]
+"""The reach of a sandbox: all but this machine, nothing, all and this machine, or a list of hosts (`network`)."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -63,7 +63,9 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """More paths to hide, such as the git directory of the repository where `shown_at` does not cover it."""
     sockets: Path | None = None
     """The directory with the socket of the run; `Confined.sockets` is its path inside."""
-    network: Network = "host"
+    network: Network = "open"
+    network_setting: str = "agent.network"
+    """The name of the setting, for what refuses to connect."""
     limits: Limits = msgspec.field(default_factory=Limits)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,13 @@ from typing import Final
 import msgspec
 
 from interlock.world.sandbox import hidden
+from interlock.world.sandbox.connecting import variables
 from interlock.world.sandbox.describing import of_seatbelt
 from interlock.world.sandbox.environment import allowed
+from interlock.world.sandbox.forwarder import Forwarder
 from interlock.world.sandbox.inside import fill
 from interlock.world.sandbox.mounts import whole
+from interlock.world.sandbox.network import Opening
 from interlock.world.sandbox.policy import Confined, Network, SandboxPolicy
 
 __all__ = ["Seatbelt", "profile"]
@@ -41,12 +45,13 @@ class Seatbelt(msgspec.Struct, frozen=True):
     @contextmanager
     def confine(self, command: Sequence[str], policy: SandboxPolicy) -> Iterator[Confined]:
         """Give what is to be started; the directory of the run is there until the context ends."""
-        with _run_directory(policy.state) as place:
-            variables = _fill(policy, place)
-            text = profile(policy, place)
+        with _run_directory(policy.state) as place, _network(policy) as (proxy, ports):
+            private = _fill(policy, place)
+            text = profile(policy, place, ports)
             environment = {
                 **allowed(policy.environment, policy.names | policy.agent.names),
-                **variables,
+                **proxy,
+                **private,
                 "HOME": str(policy.home),
                 "TMPDIR": str(place / "tmp"),
             }
@@ -98,7 +103,23 @@ def _fill(policy: SandboxPolicy, place: Path) -> Mapping[str, str]:
     return variables
 
 
-def profile(policy: SandboxPolicy, place: Path) -> str:
+@contextmanager
+def _network(policy: SandboxPolicy) -> Iterator[tuple[Mapping[str, str], tuple[int, ...]]]:
+    """Forward what is allowed; gives the variables for it, and the ports of this machine that may be reached."""
+    opening = Opening.of(policy.network)
+    if opening is None:
+        yield {}, ()
+        return
+    listener = socket.create_server(("127.0.0.1", 0))
+    port, proxy = listener.getsockname()[1], variables(listener)
+    forwarder = Forwarder([listener], opening, policy.environment, policy.network_setting)
+    try:
+        yield proxy, (port, *(one for _, one in opening.local))
+    finally:
+        forwarder.end()
+
+
+def profile(policy: SandboxPolicy, place: Path, ports: Sequence[int] = ()) -> str:
     """Return the rules of a run; of those that fit, the last one counts."""
     writable = [place, *([] if policy.is_read_only else [whole(policy.tree)])]
     covered = [policy.state, *policy.hidden, *hidden.secrets(policy.home), *(policy.home / one for one in _KEYCHAIN)]
@@ -116,8 +137,9 @@ def profile(policy: SandboxPolicy, place: Path) -> str:
     lines += [f"(allow file-read* (subpath {_quoted(whole(path))}))" for path in (*shown, policy.tree)]
     lines += [f"(allow file-read* file-write* (subpath {_quoted(path)}))" for path in writable]
     lines += [f"(allow file-write* (literal {_quoted(Path(path))}))" for path in _DEVICES]
-    if policy.network == "none":
+    if policy.network != "host":
         lines.append("(deny network*)")
+    lines += [f'(allow network-outbound (remote ip "localhost:{port}"))' for port in ports]
     if policy.sockets:
         lines.append(f"(allow network-outbound (subpath {_quoted(whole(policy.sockets))}))")
     return "\n".join(lines)
