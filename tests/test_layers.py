@@ -138,7 +138,18 @@ def test_the_hook_imports_only_what_is_made_to_be_light() -> None:
     }
     assert ours - light == {"interlock.work.sessions.upkeep"}, "once a session, to bind it to its agent's process"
     beneath = (
+        "interlock.work.sessions.carriers",
+        "interlock.work.sessions.git_calls",
+        "interlock.work.sessions.inline_code",
+        "interlock.work.sessions.options",
+        "interlock.work.sessions.programs",
+        "interlock.work.sessions.protected_paths",
+        "interlock.work.sessions.reading",
+        "interlock.work.sessions.scripts",
         "interlock.work.sessions.shell",
+        "interlock.work.sessions.shell_words",
+        "interlock.work.sessions.special_programs",
+        "interlock.work.sessions.variables",
         "interlock.work.sessions.writers",
         "interlock.world.agents.own",
         "interlock.world.user_state",

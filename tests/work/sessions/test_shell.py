@@ -65,8 +65,8 @@ DOCUMENTS = [
     "bash <<'EOF'\nrm a\nEOF",
     "bash -s <<'EOF'\nrm a\nEOF",
     "python <<'EOF'\nopen('a','w')\nEOF",
-    "python3 - <<EOF\nx\nEOF",
-    "node <<EOF\nx\nEOF",
+    "python3 - <<EOF\nopen('a', 'w')\nEOF",
+    "node <<EOF\neval(x)\nEOF",
     "uv run - <<EOF\nx\nEOF",
     "make -f - <<'EOF'\nall:; rm a\nEOF",
     "sqlite3 a.db <<EOF\ndrop table x;\nEOF",
@@ -283,11 +283,11 @@ yq -i '.a = 1' f.yml
 CODE = _lines(r"""
 python -c "open('a','w')"
 python3 -c "open('a','w')"
-python3.11 -c 'x'
-python -Bc 'x'
-python -u -c 'x'
-python -X dev -c 'x'
-python -W ignore -c 'x'
+python3.11 -c 'exec(x)'
+python -Bc 'exec(x)'
+python -u -c 'exec(x)'
+python -X dev -c 'exec(x)'
+python -W ignore -c 'exec(x)'
 python -
 python - < x.py
 python /dev/stdin < x.py
@@ -319,15 +319,15 @@ eval "$(echo rm a)"
 trap 'rm a' EXIT
 alias ls='rm a'; ls
 node -e "require('fs').writeFileSync('a','')"
-node --eval "x"
-node -p "x"
-node -pe "x"
-node --input-type=module -e "x"
-node -r esm -e x
+node --eval "eval(x)"
+node -p "eval(x)"
+node -pe "eval(x)"
+node --input-type=module -e "import(x)"
+node -r esm -e "eval(x)"
 node - < x.js
 echo x | node
 deno eval "x"
-bun -e "f()"
+bun -e "eval(x)"
 ruby -e 'File.write("a","")'
 ruby -rjson -e 'x'
 ruby -i -pe 'x' f
@@ -400,9 +400,9 @@ watch -n 1 rm a
 watch 'rm a'
 sudo env A=1 nice timeout 5 bash -c 'rm a'
 uv run rm a
-uv run python -c 'x'
-uv run --with x python -c 'x'
-poetry run python -c x
+uv run python -c 'exec(x)'
+uv run --with x python -c 'exec(x)'
+poetry run python -c 'exec(x)'
 npx prettier --write .
 npx -y prettier@3 --write .
 npx eslint --fix src
@@ -801,6 +801,46 @@ ssh host ls
 sleep 1
 true
 "$VENV/bin/python" -m pytest
+$PYTHON -m pytest
+"${PYTHON}" -m pytest -q
+PY=.venv/bin/python; $PY -m pytest
+python -c 'print(1)'
+python3 -c "import sys; print(sys.version)"
+python -c 'import os; print(os.environ.get("HOME"), os.path.exists("a"))'
+python -c 'print(open("a.txt").read().replace("a", "b"))'
+python -c "from pathlib import Path; print(Path('a').read_text())"
+python -c "import app; app.main()"
+curl -s https://x | python3 -c "import json, sys; print(json.load(sys.stdin)['a'])"
+node -p "require('./package.json').version"
+node -e "console.log(require('fs').readFileSync('a', 'utf8').length)"
+sqlite3 my-app.db 'select 1'
+sqlite3 -header -column my-app.db "select count(*) from x where a = 'it''s'"
+psql -c 'select 1'
+git whatchanged
+git whatchanged -p -- a
+git -c color.ui=always diff
+git add -n .
+git push --dry-run
+rsync -n a b
+rsync -avn --delete a/ b/
+isort -c .
+isort --check --diff src
+black --check -q .
+npm install --dry-run
+cp --help
+env -C src ls
+env -S 'ls -la'
+sort -k2 -t, a
+awk '{print > "/dev/stderr"}' a
+awk '{print | "sort -n"}' a
+sed -n 's/a/b/w /dev/stdout' a
+sed -e 's/w a/x/' -e '/e/d' a
+strace -f ls
+GIT_TRACE=1 git status
+EDITOR=true git log
+NODE_OPTIONS=--max-old-space-size=4096 npm test
+while IFS= read -r line; do echo "$line"; done < a
+gcc -o build/x x.c
 $HOME/bin/tool --check
 [ "$(git rev-parse HEAD)" = "$X" ]
 wc -l $(git ls-files '*.py')
@@ -811,6 +851,8 @@ wc -l $(git ls-files '*.py')
     'cat <<"EOF"\n`rm a`\nEOF',
     "cat <<\\EOF\n$(rm a)\nEOF",
     "bash <<'EOF'\nls\nEOF",
+    "python3 - <<'EOF'\nimport json\nprint(json.dumps([1]))\nEOF",
+    "cat <<$'EOF'\n$(rm a)\nEOF",
     "echo \"$(cat <<'EOF'\nit's > here\nEOF\n)\"",
 ]
 
@@ -859,21 +901,22 @@ def test_what_is_only_named_cannot_be_seen(command: str) -> None:
         ("mv x/a b", ["x/a", "b", "b/a"]),
         ("sed -i s/x/y/ a b", ["a", "b"]),
         ("sed -i -e s/x/y/ a", ["a"]),
-        ("x=.git; echo > $x/config", ["\0/config"]),
+        ("x=.git; echo > $x/config", [".git/config"]),
+        ("echo > $x/config", ["\0/config"]),
         ("echo > $HOME/.x", ["~/.x"]),
         ("echo > $PWD/.x", ["./.x"]),
         ("git checkout -- a", ["a"]),
         ("cp -t b x/a", ["b", "b/a"]),
         ("find x ! -path 'x/y' -exec rm {} +", ["x/found", "x", "rm", "{}", "+"]),
         ("tar czf a.tgz b", ["a.tgz"]),
-        ("tar xzf a.tgz b", ["xzf", "a.tgz", "b"]),
+        ("tar xzf a.tgz b", ["a.tgz", "b"]),
         ("git commit -m 'about .git'", []),
         ("git config a b", [".git/config"]),
         ("git clean -fdx", [".ralf"]),
         ("ralph init", ["ralph.toml"]),
         ("claude mcp add x", [".mcp.json"]),
         ("echo a | tee b /dev/null", ["b"]),
-        ("dd of=a", ["of=a", "a"]),
+        ("dd of=a", ["a"]),
     ],
 )
 def test_it_says_what_is_written(command: str, paths: list[str]) -> None:
@@ -886,7 +929,7 @@ def test_it_says_what_is_written(command: str, paths: list[str]) -> None:
         "rm $x",
         'for f in a b; do rm "$f"; done',
         "ls | xargs rm",
-        "python -c 'x'",
+        "python -c 'exec(x)'",
         'bash -c "$x"',
         "echo x > $(cat f)",
         "echo 'open",

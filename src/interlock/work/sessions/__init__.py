@@ -8,8 +8,12 @@
     runs        what a driver writes down of an agent's run on its session
     summary     a session in a line, and its time in each state (PURE)
     policy      what a tool call needs, and whether a state allows it
-      shell       the text of a command, read as a shell reads it
-      writers     whether a command writes, and what
+      protected_paths   what is nobody's to write, and whether a path or a command leads there
+      writers           whether a command writes, and what: a `reading`
+      shell, shell_words    the text of a command, read as a shell reads it
+      carriers, options     what carries a command, and the options of programs
+      programs          what programs do to files, as tables
+      special_programs, git_calls, scripts, inline_code, variables    what is read in a way of its own
     prompt      how an agent is told to report
 
 Nothing is imported here, because the hook takes `policy` alone. It may import `journal`, `world` and below.

@@ -3,7 +3,9 @@
 Three kinds of need have names in the machine file: `read`, `run` and `write`. A tool that is not known here has
 the kind `other`: where writing is allowed it passes, and elsewhere a person is asked. Some paths are nobody's to
 write in any state: git's own files, ours, and the settings that hold the agent to the rules. Paths are looked at
-as they are on disk, so that a link hides nothing; nothing else is looked at.
+as they are on disk, so that a link hides nothing; besides, a patch that a command applies is read for its paths.
+
+Behind a sandbox the same calls do no harm, so a call of which the kind is not certain counts as running there.
 """
 
 from __future__ import annotations
@@ -12,18 +14,17 @@ import json
 import os
 import re
 
+from interlock.work.sessions.protected_paths import PATCHED, Places, charge, first_guarded, guarded_by, tree_around
 from interlock.world.agents.own import is_ours
-from interlock.world.repository import own_tree_around
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from typing import Any
 
     from interlock.work.sessions.shell import Budget
-    from interlock.work.sessions.writers import Reading
 
-__all__ = ["ToolNeed", "denial", "made_session", "need_of", "protected", "runs_tests", "tools_of"]
+__all__ = ["ToolNeed", "denial", "made_session", "need_of", "runs_tests", "tools_of"]
 
 _READ = frozenset(
     "agent askuserquestion bashoutput codesearch create_goal enterplanmode exitplanmode get_goal glob grep invalid "
@@ -39,31 +40,8 @@ _WRITE = frozenset(
 )
 _PATHS = ("file_path", "filePath", "notebook_path", "notebookPath", "path", "file", "absolute_path", "target_file")
 _PATCHES = ("patch", "patchText", "input", "command", "diff")
-_PATCHED = (
-    r"(?m)^[ \t\r]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*([^ \t\r\n](?:.*[^ \t\r\n])?)[ \t\r]*$"
-)
 _COMPARED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
-
-_ANYWHERE = frozenset({".git", ".ralf", ".ralph-sessions"})
-_SETTINGS = (
-    (".claude", "settings.json"),
-    (".claude", "settings.local.json"),
-    (".claude", "hooks"),
-    (".claude.json",),
-    (".codex",),
-    (".mcp.json",),
-    (".opencode",),
-    ("opencode.json",),
-    ("opencode.jsonc",),
-    ("ralph.toml",),
-)
-_NAMED = (
-    r"(?i)(?<![\w.])(\.git|\.ralf|\.ralph-sessions|\.claude\.json|\.claude[/'\", ]+(?:hooks|settings[\w.]*json)|"
-    r"\.codex|\.mcp\.json|\.opencode|opencode\.jsonc?|ralph\.toml)(?![\w.-])"
-)
-"""A protected path in the middle of a text, where it cannot be known what is a path."""
 _TEMPORARY = ("/tmp", "/var/tmp")
-_LONGEST_PATTERN = 1000
 _WORKDIRS = ("workdir", "cwd", "working_directory", "workingDirectory", "dir_path", "directory")
 """The directory that a tool runs a command in, as the agents call it, seen from where the agent is."""
 
@@ -79,10 +57,11 @@ _TOOLS = frozenset(
 class ToolNeed:
     """What a tool call needs: a kind, what it is about, and for a write that the text of it shows, why it is one.
 
-    One that is too large to be judged in time has `is_unjudged`, and is allowed nowhere.
+    One that is too large to be judged in time has `is_unjudged`, and is allowed nowhere. `is_guess` says that the kind
+    is not certain.
     """
 
-    __slots__ = ("about", "files", "is_unjudged", "kind", "protected", "why")
+    __slots__ = ("about", "files", "is_guess", "is_unjudged", "kind", "protected", "why")
 
     def __init__(
         self, kind: str, about: str = "", why: str = "", protected: str = "", files: tuple[str, ...] = ()
@@ -92,34 +71,47 @@ class ToolNeed:
         self.why = why
         self.protected = protected
         self.files = files
+        self.is_guess = kind == "other"
         self.is_unjudged = False
 
 
-def need_of(tool: str, given: dict[str, Any], directory: str, root: str | None) -> ToolNeed:
-    """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it."""
+def need_of(
+    tool: str, given: dict[str, Any], directory: str, root: str | None, *, is_confined: bool = False
+) -> ToolNeed:
+    """What a call of a tool needs, made in a directory; `root` is the main work tree of the repository around it.
+
+    A confined agent sees a tree of its own in the place of that repository.
+    """
     from interlock.work.sessions.shell import Budget, Exhausted
 
     try:
-        return _need_of(tool, given, directory, root, Budget())
+        need = _need_of(tool, given, directory, Places(directory, root, is_confined), Budget())
     except Exhausted:
-        need = ToolNeed("write", tool)
-        need.is_unjudged = True
-        return need
+        need = ToolNeed("write", tool, "it is too long to be judged in time")
+        need.is_guess = need.is_unjudged = True
+    return _confined(need) if is_confined and need.is_guess else need
 
 
-def _need_of(tool: str, given: dict[str, Any], directory: str, root: str | None, budget: Budget) -> ToolNeed:
+def _confined(need: ToolNeed) -> ToolNeed:
+    """What a call of which the kind is not certain counts as in a sandbox: it runs something."""
+    found = ToolNeed("run", need.about, need.why or "its kind is not known")
+    found.is_guess = True
+    return found
+
+
+def _need_of(tool: str, given: dict[str, Any], directory: str, places: Places, budget: Budget) -> ToolNeed:
     name = tool.lower()
     if is_ours(name):
         return ToolNeed("read")
     starts = [directory, *_workdirs(given, directory)]
     if name in _RUN:
-        need = _of_command(_command_of(given), starts, root, budget)
+        need = _of_command(_command_of(given), starts, places, budget)
         # What PowerShell does is written in another language than the one that is read here.
-        return ToolNeed("other", need.about) if name == "powershell" and need.kind == "run" else need
+        return ToolNeed("other", need.about) if name == "powershell" and need.kind != "write" else need
     if name in _READ:
         return ToolNeed("read")
     paths = _paths_of(given)
-    guarded = _first_guarded(paths, starts, root, budget)
+    guarded = first_guarded(paths, starts, places, budget)
     if name in _WRITE:
         return ToolNeed("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
     return ToolNeed("other", guarded, "", guarded)
@@ -140,21 +132,26 @@ def _workdirs(given: dict[str, Any], directory: str) -> list[str]:
     return [os.path.join(directory, os.path.expanduser(one)) for one in named]
 
 
-def _of_command(command: str, starts: list[str], root: str | None, budget: Budget) -> ToolNeed:
+def _of_command(command: str, starts: list[str], places: Places, budget: Budget) -> ToolNeed:
     """What a command needs that is run where the agent is, the first of `starts`, or in a directory named with it."""
     from interlock.work.sessions.shell import Exhausted
     from interlock.work.sessions.writers import read_command
 
-    if command.lstrip().startswith("***") and re.search(_PATCHED, command):
+    if command.lstrip().startswith("***") and re.search(PATCHED, command):
         paths = _paths_of({"patch": command})
-        guarded = _first_guarded(paths, starts, root, budget)
+        guarded = first_guarded(paths, starts, places, budget)
         return ToolNeed("write", ", ".join(paths[:3]), "", guarded, tuple(dict.fromkeys(paths)))
-    reading = read_command(command, _temporary(starts[0], root, budget), budget)
+    reading = read_command(command, _temporary(starts[0], places.root, budget), budget)
     if reading.is_exhausted:
         raise Exhausted
     if reading.why is None:
-        return ToolNeed("run", command)
-    return ToolNeed("write", command, reading.why, _guarded_by(reading, command, starts, root, budget))
+        kind = "read" if reading.only_reads else "run"
+        return ToolNeed(kind, command, "", first_guarded(reading.named, starts, places, budget))
+    need = ToolNeed("write", command, reading.why)
+    need.is_guess = not reading.is_certain
+    if not (places.is_confined and need.is_guess):
+        need.protected = guarded_by(reading, command, starts, places, budget)
+    return need
 
 
 def _temporary(directory: str, root: str | None, budget: Budget) -> Callable[[str], bool]:
@@ -163,10 +160,10 @@ def _temporary(directory: str, root: str | None, budget: Budget) -> Callable[[st
     places: list[str] = []
 
     def is_temporary(path: str) -> bool:
-        _charge(path, budget)
+        charge(path, budget)
         try:
             if not places:
-                trees.extend(os.path.realpath(tree) for tree in (root, _tree(directory)) if tree)
+                trees.extend(os.path.realpath(tree) for tree in (root, tree_around(directory)) if tree)
                 places.extend(os.path.realpath(place) for place in _TEMPORARY)
             real = os.path.realpath(path)
         except (OSError, ValueError):
@@ -184,164 +181,8 @@ def _paths_of(given: dict[str, Any]) -> list[str]:
         named += [str(edit[key]) for edit in edits if isinstance(edit, dict) for key in _PATHS if edit.get(key)]
     for key in _PATCHES:
         if isinstance(given.get(key), str):
-            named += re.findall(_PATCHED, given[key]) or re.findall(_COMPARED, given[key])
+            named += re.findall(PATCHED, given[key]) or re.findall(_COMPARED, given[key])
     return named
-
-
-# What is nobody's to write
-
-
-def protected(path: str, directory: str, root: str | None) -> bool:
-    """Whether a path leads to something that is nobody's to write."""
-    from interlock.work.sessions.shell import Budget
-
-    return bool(_first_guarded([path or os.curdir], [directory], root, Budget()))
-
-
-def _first_guarded(paths: list[str], starts: list[str], root: str | None, budget: Budget) -> str:
-    """The first path that is nobody's to write, seen from any of the directories; nothing where there is none."""
-    places = _Places(starts[0], root) if paths else None
-    for path in paths:
-        for start in starts:
-            if "\0" in path:  # no system has such a file
-                return path
-            full = os.path.join(start, os.path.expanduser(path))
-            _charge(full, budget)
-            if "\0" in full or (places and any(places.guard(one) for one in _resolved(full))):
-                return path
-    return ""
-
-
-def _guarded_by(reading: Reading, command: str, starts: list[str], root: str | None, budget: Budget) -> str:
-    """The protected path that a command writes; nothing where it writes none."""
-    if reading.is_loose and (found := re.search(_NAMED, command)) is not None:
-        return str(found.group(1))
-    places, removed = _Places(starts[0], root), set(reading.removed)
-    starts = [*starts]
-    for change in reading.directories:
-        starts.append(os.path.join(starts[-1], os.path.expanduser(change.replace("\0", ""))))
-        budget.spend(1, len(starts[-1]))
-    patched: list[str] = re.findall(_PATCHED, command)
-    for path in dict.fromkeys([*reading.paths, *reading.removed, *patched]):
-        for one in _spellings(path, budget):
-            for start in starts:
-                full = os.path.join(start, os.path.expanduser(one)).replace("\0", "")
-                _charge(full, budget)
-                if any(places.lead(each, path in removed) for each in _resolved(full)):
-                    return path.replace("\0", "…")
-    return ""
-
-
-def _charge(path: str, budget: Budget) -> None:
-    """Pay for a look at a path: each part of it is a call of the system, and comparing it costs as much again."""
-    budget.spend(8 + 3 * path.count("/"), len(path))
-
-
-def _resolved(full: str) -> Iterator[list[str]]:
-    """A path in parts, as it is spelled and as it is on disk."""
-    yield _parts(os.path.normpath(full))
-    yield _parts(os.path.realpath(full))
-
-
-class _Places:
-    """Where settings count: in the agent's own work tree and on the way down to it, in the main one, and at home."""
-
-    def __init__(self, directory: str, root: str | None) -> None:
-        tree = _tree(directory) or root
-        own = [tree, os.path.realpath(tree)] if tree else []
-        found = [*own, root or "", os.path.expanduser("~"), *_upwards(directory, tree)]
-        spelled = dict.fromkeys(filter(None, [*found, *map(os.path.realpath, filter(None, found))]))
-        self._trees = [_parts(one) for one in own]
-        self._around = [_parts(one) for one in _around(tree, root)]
-        self._nowhere = _ANYWHERE - {".git"} if self._around else _ANYWHERE
-        """In its own tree, an agent may do anything with the repository that it has there."""
-        self._bases = {one: _parts(one) for one in spelled if one != os.sep}
-        self._found: list[list[str]] | None = None
-
-    def guard(self, parts: list[str]) -> bool:
-        """Whether a path is protected, or lies in something that is."""
-        inside = next((parts[len(tree) :] for tree in self._trees if parts[: len(tree)] == tree), parts)
-        if not (_ANYWHERE if inside is parts else self._nowhere).isdisjoint(inside):
-            return True
-        if inside is parts and any(parts[: len(tree)] == tree for tree in self._around):
-            return True
-        for base in self._bases.values():
-            rest = tuple(parts[len(base) :]) if parts[: len(base)] == base else ()
-            if any(rest[: len(guarded)] == guarded for guarded in _SETTINGS):
-                return True
-        return False
-
-    def lead(self, parts: list[str], removes: bool) -> bool:
-        """The same of a path that may be a pattern, or that is taken away with all that lies in it."""
-        if self.guard(parts):
-            return True
-        if not removes and not any(letter in part for part in parts for letter in "*?["):
-            return False
-        return any(_matches(parts, guarded, removes) for guarded in self._existing())
-
-    def _existing(self) -> list[list[str]]:
-        if self._found is None:
-            self._found = [
-                [*parts, *guarded]
-                for base, parts in self._bases.items()
-                for guarded in ((".git",), (".ralf",), *_SETTINGS)
-                if not (self._around and guarded == (".git",) and parts in self._trees)
-                and os.path.lexists(os.path.join(base, *guarded))
-            ]
-        return self._found
-
-
-def _around(tree: str | None, root: str | None) -> Iterator[str]:
-    """The main work tree, as it may be spelled, where an agent has one of ours for itself: the rest is others'."""
-    own = own_tree_around(os.path.realpath(tree)) if tree and root else None
-    if root and own is not None and own[0] == os.path.realpath(root):
-        yield from (root, os.path.realpath(root))
-
-
-def _matches(pattern: list[str], guarded: list[str], removes: bool) -> bool:
-    """Whether a pattern names something protected, or a directory above it that is taken away."""
-    from fnmatch import fnmatchcase
-
-    if len(pattern) < len(guarded) and not removes:
-        return False
-    # A pattern that does not begin with a dot leaves out what does.
-    return all(
-        name == one or ((len(one) > _LONGEST_PATTERN or fnmatchcase(name, one)) and (name[0] != "." or one[0] == "."))
-        for name, one in zip(guarded, pattern, strict=False)
-    )
-
-
-def _spellings(path: str, budget: Budget) -> list[str]:
-    """A path with its braces written out."""
-    found: list[str] = []
-    left = [path]
-    while left:
-        one = left.pop()
-        brace = re.search(r"\{([^{},]*,[^{}]*)\}", one)
-        if brace is None:
-            found.append(one)
-            continue
-        parts = brace.group(1).split(",")
-        budget.spend(3 * len(parts), len(parts) * len(one))
-        left += [f"{one[: brace.start()]}{part}{one[brace.end() :]}" for part in parts]
-    return found
-
-
-def _tree(directory: str) -> str | None:
-    """The work tree around a directory, linked or not."""
-    return next((one for one in _upwards(directory, None) if os.path.lexists(os.path.join(one, ".git"))), None)
-
-
-def _upwards(directory: str, end: str | None) -> Iterator[str]:
-    current = os.path.abspath(directory)
-    while current not in (end, os.path.dirname(current)):
-        yield current
-        current = os.path.dirname(current)
-
-
-def _parts(path: str) -> list[str]:
-    """A path in parts, without regard to case: some file systems have none."""
-    return [part for part in path.casefold().split(os.sep) if part]
 
 
 # What a refusal says
@@ -358,7 +199,7 @@ def denial(
         )
     about = " ".join(need.about[:200].split())
     asked = f"writing ({about})" if need.kind == "write" else f"this ({about or need.kind})"
-    because = f" This command counts as writing: {need.why}." if need.why else ""
+    because = f" This command counts as writing: {need.why}." if need.why and need.kind == "write" else ""
     if need.protected:
         return (
             f"Interlock: {need.protected[:200]} is protected. Git's own files, Interlock's files and the agents' "

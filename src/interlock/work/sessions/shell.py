@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
+from interlock.work.sessions.shell_words import CERTAIN, UNKNOWN, delimiter, escaped, said
+
 __all__ = ["ASSIGNMENT", "KEYWORDS", "UNKNOWN", "Budget", "Exhausted", "ShellReader", "Simple", "UnreadableShell"]
 
-UNKNOWN = "\0"
-"""Stands in a word for what only the shell will put there; no word of a shell can hold it."""
 KEYWORDS = frozenset("! coproc do elif else if then until while { }".split())
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 
@@ -23,6 +23,8 @@ _CHARACTERS = 100
 _BREAKS = " \t\r\n;&|<>()"
 _PLAIN = re.compile(r"[^ \t\r\n'\"\\$`;&|<>()}]+|\}")
 _OPERATOR = re.compile(r"&>>?|<<<|<<-?|<>|<&|>>|>\||>&|[<>]\(|[<>]|\|\||\|&|&&|;;&|;;|;&|[;&|]")
+_BY_CUSTOM = {name: name.lower() for name in "CARGO GIT GO MAKE NODE NPM PIP PYTEST PYTHON PYTHON3 RUBY UV".split()}
+_BY_CUSTOM["PY"] = "python"
 _VARIABLE = re.compile(r"\{?([A-Za-z_][A-Za-z0-9_]*)|[@*#?!$0-9-]")
 
 
@@ -50,15 +52,18 @@ class Budget:
 
 
 class Simple:
-    """One command: its words, where its output goes, what text it is given, and the operator after it."""
+    """One command: its words, where its output goes, what text or file it is given, and the operator after it."""
 
-    __slots__ = ("after", "compares", "given", "into", "words")
+    __slots__ = ("after", "compares", "given", "into", "may_vanish", "read", "words")
 
     def __init__(self) -> None:
         self.words: list[str] = []
         self.into: list[str] = []
         self.given: list[str] = []
+        self.read: list[str] = []
         self.after = ""
+        self.may_vanish = False
+        """True if its first word is a variable, which may be empty: then the next word is the command."""
         self.compares: bool | None = None
         """True inside of `[[ … ]]`, where operators compare; None as long as only keywords were read."""
 
@@ -73,13 +78,18 @@ class Simple:
 class ShellReader:
     """Reads a text; `found` are its simple commands, and those of the texts inside of it."""
 
-    def __init__(self, text: str, above: ShellReader | None = None, budget: Budget | None = None) -> None:
+    def __init__(
+        self, text: str, above: ShellReader | None = None, budget: Budget | None = None, *, is_inside: bool = True
+    ) -> None:
+        """Read a text inside of another; it has the variables of that only where the same shell reads it."""
         self.text = text
         self.budget: Budget = above.budget if above else budget or Budget()
         self.budget.spend(1, len(text))
         self.at = 0
         self.found: list[Simple] = above.found if above else []
         self.depth: int = above.depth + 1 if above else 0
+        self._values: dict[str, str] = above._values if above and is_inside else {}
+        self._names: dict[str, int] = above._names if above and is_inside else _names(text)
         self._now = Simple()
         self._word: list[str] | None = None
         self._waiting: list[tuple[str, bool, bool, Simple]] = []
@@ -149,19 +159,25 @@ class ShellReader:
         return self._now.compares is True and self._word != ["]]"]
 
     def _redirect(self, operator: str) -> None:
-        start = self.at
-        target = self._next_word()
         if operator in ("<<", "<<-"):
-            is_literal = re.search(r"['\"\\]", self.text[start : self.at]) is not None
-            self._waiting.append((target, operator == "<<-", is_literal, self._now))
-        elif operator == "<<<":
+            self._skip_blanks()
+            self.at, ends, is_literal = delimiter(self.text, self.at)  # nothing is expanded in it
+            self._waiting.append((ends, is_literal, operator == "<<-", self._now))
+            return
+        target = self._next_word()
+        if operator == "<<<":
             self._now.given.append(target)
-        elif operator not in ("<", "<&") and not (operator == ">&" and re.fullmatch(r"\d+-?|-", target)):
+        elif operator == "<":
+            self._now.read.append(target)
+        elif operator != "<&" and not (operator == ">&" and re.fullmatch(r"\d+-?|-", target)):
             self._now.into.append(target)
 
-    def _next_word(self) -> str:
+    def _skip_blanks(self) -> None:
         blank = re.compile(r"(?:[ \t\r]|\\\n)*").match(self.text, self.at)
         self.at = blank.end() if blank else self.at
+
+    def _next_word(self) -> str:
+        self._skip_blanks()
         self._word = []
         if self.text.startswith(("<(", ">("), self.at):
             self._operate()
@@ -173,14 +189,14 @@ class ShellReader:
     def _bodies(self) -> None:
         """The here-documents that were announced in the line before."""
         waiting, self._waiting = self._waiting, []
-        for delimiter, has_tabs, is_literal, command in waiting:
+        for ends, is_literal, has_tabs, command in waiting:
             start = end = self.at
             while self.at < len(self.text):
                 self.budget.spend()
                 stop = self.text.find("\n", self.at)
                 line = self.text[self.at : stop if stop >= 0 else None]
                 self.at = stop + 1 if stop >= 0 else len(self.text)
-                if (line.lstrip("\t") if has_tabs else line) == delimiter:
+                if (line.lstrip("\t") if has_tabs else line) == ends:
                     break
                 end = self.at
             command.given.append(self.text[start:end])
@@ -229,28 +245,43 @@ class ShellReader:
     def _expand(self, is_quoted: bool) -> None:
         """What the shell puts in: a variable, or what commands say, which are read as well."""
         if self.text[self.at] == "`":
-            inner = self._matched(r"`((?:[^`\\]|\\.)*)`")
+            inner, first = self._matched(r"`((?:[^`\\]|\\.)*)`"), len(self.found)
             ShellReader(re.sub(r"\\([`$\\])", r"\1", inner), self).commands()
-            self._add(UNKNOWN)
+            self._add(said(self.found[first:]))
             return
         self.at += 1
         variable = _VARIABLE.match(self.text, self.at)
         if self.text.startswith("(", self.at):
-            end = self._arithmetic()
+            end, first = self._arithmetic(), len(self.found)
             self.at = end if end >= 0 else self.at + 1
             if end < 0:
                 self._nested()
-            self._add(UNKNOWN)
+            self._add(UNKNOWN if end >= 0 else said(self.found[first:]))
         elif self.text.startswith("'", self.at) and not is_quoted:
-            self._matched(r"'((?:[^'\\]|\\.)*)'")
-            self._add(UNKNOWN)
+            self._add(escaped(self._matched(r"'((?:[^'\\]|\\.)*)'")))
         elif self.text.startswith("{", self.at) and not (variable and self.text.startswith("}", variable.end())):
             self._parameter()
         elif variable is not None:
             self.at = variable.end() + (self.text[self.at] == "{")
-            self._add({"HOME": "~", "PWD": "."}.get(variable.group(1) or "", UNKNOWN))
+            self._add(self._value(variable.group(1) or ""))
         elif not self.text.startswith('"', self.at) or is_quoted:
             self._add("$")
+
+    def _value(self, name: str) -> str:
+        """What a variable stands for, if that is certain; some name a program by custom, where a command begins."""
+        known = {"HOME": "~", "PWD": "."}.get(name) or self._values.get(name)
+        if not any(self._word or ()) and all(map(ASSIGNMENT.match, self._now.words)):
+            if known is None and name not in self._names:
+                known = _BY_CUSTOM.get(name)
+            self._now.may_vanish = known is not None
+        return UNKNOWN if known is None else known
+
+    def _assign(self, words: list[str]) -> None:
+        """Keep the values of variables that the text names only once, apart from where it puts them in."""
+        for word in words:
+            found = ASSIGNMENT.match(word)
+            if found and re.fullmatch(CERTAIN, word[found.end() :]) and self._names.get(found.group(1)) == 1:
+                self._values[found.group(1)] = word[found.end() :]
 
     def _parameter(self) -> None:
         """`${…}` with more than a name in it: read for the commands that stand there."""
@@ -300,9 +331,19 @@ class ShellReader:
         self._end_word()
         now, self._now = self._now, Simple()
         now.after = operator
+        if now.words and all(map(ASSIGNMENT.match, now.words)):
+            self._assign(now.words)
         if self.depth > 0 and next((word for word in now.words if word not in KEYWORDS), "") == "case":
             raise UnreadableShell  # its brackets close nothing
-        if now.words or now.into or now.given:
+        if now.words or now.into or now.given or now.read:
             self.found.append(now)
         elif self.found and operator in ("|", "|&", "||", "&&", "&"):
             self.found[-1].after = operator
+
+
+def _names(text: str) -> dict[str, int]:
+    """How often names stand in a text, apart from where their values are put in."""
+    found: dict[str, int] = {}
+    for name in re.findall(r"(?<![\w$\{])[A-Za-z_]\w*", text):
+        found[name] = found.get(name, 0) + 1
+    return found
