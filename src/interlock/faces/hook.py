@@ -8,6 +8,10 @@ saw in the inbox.
 Called as `ralph-hook EVENT plugin` it is the plugin's, which may stand beside the repository's own: both judge a call,
 and only the other one tells of it.
 
+Called as `ralph-hook --confined EVENT` by a driver, it judges a call of an agent in a sandbox, and blocks only what it
+knows: the walls hold for the rest. That is said by an argument, because the environment of an agent's own hook is what
+the agent was started with; who can choose the arguments of its hook can leave out the hook.
+
 Agents give a hook ten seconds, and let the call pass if it takes longer. So the work for one call is bounded by a count
 of steps, a database is waited for shortly, and when all of that fails, a deadline answers: with a denial, where
 there is a session or a journal to guard.
@@ -42,6 +46,7 @@ _COMMAND = "RALPH_COMMAND"
 _REPORTING = "RALPH_REPORTING"
 _RUN = "RALPH_RUN"
 _PLUGIN = "plugin"
+_CONFINED = "--confined"
 _SETTINGS = ("settings.json", "settings.local.json")
 _POLICY = "pre-tool-use"
 _AFTERWARDS = "post-tool-use"
@@ -64,15 +69,18 @@ _NOT_JUDGED = "Interlock: this call could not be judged, so it is not made. Tell
 def main() -> None:
     """Decide about one hook event of the calling agent, and exit with the decision."""
     _stand_in()
+    is_confined = sys.argv[1:2] == [_CONFINED]
+    if is_confined:
+        del sys.argv[1]
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help") or sys.argv[2:] not in ([], [_PLUGIN]):
         _say(2, f"usage: ralph-hook EVENT [{_PLUGIN}] < the hook's JSON\nevents: {', '.join(_EVENTS)}\n")
         raise SystemExit(_USAGE)
     event = sys.argv[1]
-    if outside := os.environ.get(_SOCKET):
+    if not is_confined and (outside := os.environ.get(_SOCKET)):
         raise SystemExit(_passed_on(outside, event))
     late = _Late(event)
     try:
-        blocked = _decide(event, _input(), late)
+        blocked = _decide(event, _input(), late, is_confined)
     except KeyboardInterrupt:
         raise SystemExit(_INTERRUPTED) from None
     except Exception as error:
@@ -169,7 +177,7 @@ def _say(stream: int, text: str) -> bool:
     return True
 
 
-def _decide(event: str, raw: bytes, late: _Late) -> str | None:
+def _decide(event: str, raw: bytes, late: _Late, is_confined: bool) -> str | None:
     """Why the event is blocked; None where it passes."""
     if event not in _EVENTS:
         _say(2, f"ralph-hook: {_text(event)!r} is no event that it knows; it passes.\n")
@@ -186,7 +194,7 @@ def _decide(event: str, raw: bytes, late: _Late) -> str | None:
     seen = _look(place)
     late.guards = seen is not None
     try:
-        return _of_ticket(event, raw, said, seen, place) or _judge(event, given, said, seen, place)
+        return _of_ticket(event, raw, said, seen, place) or _judge(event, given, said, seen, place, is_confined)
     except Exception as error:
         return _failed(event, error, is_session=seen is not None)
 
@@ -197,14 +205,15 @@ def _judge(
     said: dict[str, Any],
     seen: SessionPeek | str | None,
     place: tuple[str, str | None] | None,
+    is_confined: bool,
 ) -> str | None:
     if event == _AFTERWARDS and not isinstance(seen, str) and not os.environ.get(_SESSION):
         _adopt(seen, said, place)
     if seen is None:
         return None
     if isinstance(seen, str):
-        return _before_unreadable(said, place, seen) if event == _POLICY else None
-    return _before(seen, given, place) if event == _POLICY else _after(event, seen, said, place)
+        return _before_unreadable(said, place, seen, is_confined) if event == _POLICY else None
+    return _before(seen, given, place, is_confined) if event == _POLICY else _after(event, seen, said, place)
 
 
 def _failed(event: str, error: Exception, is_session: bool) -> str | None:
@@ -302,7 +311,7 @@ def _is_nearest(name: str | None) -> bool:
 # Deciding
 
 
-def _before(seen: SessionPeek, given: object, place: tuple[str, str | None] | None) -> str | None:
+def _before(seen: SessionPeek, given: object, place: tuple[str, str | None] | None, is_confined: bool) -> str | None:
     from interlock.work.sessions.policy import denial, need_of, tools_of
 
     definition = json.loads(seen.definition)
@@ -310,7 +319,8 @@ def _before(seen: SessionPeek, given: object, place: tuple[str, str | None] | No
     if not isinstance(given, dict) or not isinstance(given.get("tool_name"), str):
         return "Interlock: the call could not be read, so it is not made. Make it again, smaller if it was large."
     tool, call = given["tool_name"], given.get("tool_input")
-    need = need_of(tool, call if isinstance(call, dict) else {}, _directory(given), place and place[1])
+    call = call if isinstance(call, dict) else {}
+    need = need_of(tool, call, _directory(given), place and place[1], is_confined=is_confined)
     note = {"tool": _text(tool[:100]), "call": _text(given.get("tool_use_id")), "about": _text(need.about)}
     passes = need.kind in allowed and not need.protected and not need.is_unjudged
     if need.kind == "other":
@@ -319,7 +329,8 @@ def _before(seen: SessionPeek, given: object, place: tuple[str, str | None] | No
             _tell(place, seen, {"type": "progress", "message": "a person was asked", **note})
             return None
     if passes:
-        _tell(place, seen, {"type": "tool_start", **note})
+        unsure = {"unsure": _text(need.why)} if need.is_guess and need.why else {}
+        _tell(place, seen, {"type": "tool_start", **note, **unsure})
         return None
     _tell(place, seen, {"type": "denied", **note, "need": need.kind, "state": seen.state})
     return denial(seen.session, seen.state, seen.outcome, definition, need, driven=bool(os.environ.get(_SESSION)))
@@ -332,13 +343,15 @@ def _is_unheld(seen: SessionPeek) -> bool:
     return bool(seen.state == json.loads(seen.definition).get("initial"))
 
 
-def _before_unreadable(said: dict[str, Any], place: tuple[str, str | None] | None, why: str) -> str | None:
+def _before_unreadable(
+    said: dict[str, Any], place: tuple[str, str | None] | None, why: str, is_confined: bool
+) -> str | None:
     """A session whose state cannot be known: reading passes, writing does not."""
     from interlock.work.sessions.policy import need_of
 
     call = said.get("tool_input")
-    tool = str(said.get("tool_name") or "write")
-    need = need_of(tool, call if isinstance(call, dict) else {}, _directory(said), place and place[1])
+    tool, call = str(said.get("tool_name") or "write"), call if isinstance(call, dict) else {}
+    need = need_of(tool, call, _directory(said), place and place[1], is_confined=is_confined)
     if need.kind in ("read", "run"):
         return None
     return (

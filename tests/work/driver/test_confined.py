@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -38,9 +40,9 @@ def message(id_, method, **params):
 who = {"name": "t", "version": "1"}
 first = message(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=who)
 ready = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\\n"
-given = {"sessionId": os.environ.pop("RALPH_SESSION_ID"), "type": "progress", "data": {"message": "hello"}}
-ask = message(2, "tools/call", name="emit_ralph_event", arguments=given)
-with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+tool, given = sys.argv[1], {"sessionId": os.environ.pop("RALPH_SESSION_ID"), **json.loads(sys.argv[2])}
+ask = message(2, "tools/call", name=tool, arguments=given)
+with subprocess.Popen(sys.argv[3:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
     server.stdin.write(first + ready + ask)
     server.stdin.flush()
     for line in server.stdout:
@@ -119,16 +121,40 @@ def test_the_journal_and_the_persons_files_are_not_visible(ground: Ground) -> No
 
 
 def test_it_reports_through_its_socket_as_the_session_that_the_driver_began(ground: Ground) -> None:
-    speak = ground.directory / "speak.py"
-    speak.write_text(SPEAKS)
-    server = str(Path(sys.executable).with_name("ralph"))
-    _driven(ground, shell(f"{sys.executable} {speak} {server} mcp"))
+    event = {"type": "progress", "data": {"message": "hello"}}
+    _driven(ground, shell(_tells(ground, "emit_ralph_event", event)))
     answer = json.loads(ground.git("show", "HEAD~1:answer.json"))
     assert not answer["result"].get("isError"), answer
     with closing(ground.journal()) as journal:
         [session, *_] = [one.id for one in journal.instances("session")]
         told = [one for one in journal.history(session) if one.decoded_evidence().data.get("message") == "hello"]
     assert [(one.channel, one.event) for one in told] == [("mcp", "noted")]
+
+
+def _tells(ground: Ground, tool: str, given: Mapping[str, object]) -> str:
+    """A command that calls a tool of our server, with the session of the agent that runs it."""
+    speak = ground.directory / "speak.py"
+    speak.write_text(SPEAKS)
+    words = [sys.executable, str(speak), tool, json.dumps(given), str(Path(sys.executable).with_name("ralph")), "mcp"]
+    return shlex.join(words)
+
+
+def test_the_hook_only_explains_what_it_knows_to_an_agent_behind_walls(ground: Ground) -> None:
+    """What cannot be known passes where running is allowed; what plainly writes is told the call that is right."""
+    hook = str(Path(sys.executable).with_name("ralph-hook"))
+    asks = ""
+    for name, command in (("guess", 'python3 -c \'open("a", "w")\''), ("write", "touch a"), ("own", "touch .git/x")):
+        call = {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": str(ground.root)}
+        asks += f"; echo {shlex.quote(json.dumps(call))} | {hook} pre-tool-use 2> {name}; echo $? >> statuses"
+    ground.uses_clock = False  # the server outside has the real one, and would find the session to be long over
+    _driven(ground, shell(_tells(ground, "update_session_state", {"state": "analyzing"}) + asks))
+    assert ground.git("show", "HEAD~1:statuses").split() == ["0", "2", "2"], ground.git("show", "HEAD~1:guess")
+    assert "update_session_state(" in ground.git("show", "HEAD~1:write")
+    assert "is protected" not in ground.git("show", "HEAD~1:own"), "it is the agent's own repository"
+    with closing(ground.journal()) as journal:
+        [session, *_] = [one.id for one in journal.instances("session")]
+        noted = [one.decoded_evidence().data for one in journal.history(session) if one.event == "noted"]
+    assert ["may write" in str(one.get("unsure")) for one in noted if one.get("type") == "tool_start"] == [True]
 
 
 def test_a_hook_is_judged_outside_and_what_it_saw_is_in_the_session(ground: Ground) -> None:

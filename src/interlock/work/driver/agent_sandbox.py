@@ -77,7 +77,7 @@ def confined_run(
     shown = {**given, "RALPH_ROOT": str(context.base)}
     state = Path(user_state_directory(context.environment))
     server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
-    outside = Programs((server, "mcp"), (hook,), {**context.environment, **shown}, context.base)
+    outside = Programs((server, "mcp"), (hook, "--confined"), {**context.environment, **shown}, context.base)
     with _place(context, directory) as place, served(state / "runs" / session, outside) as path:
         policy = replace(
             _policy(context, place, network="agent.network"), is_read_only=is_read_only, sockets=path.parent
