@@ -8,15 +8,12 @@ It is done in the caller's thread; when it returns or raises, no process and no 
 from __future__ import annotations
 
 import errno
-import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -25,15 +22,14 @@ from interlock.world.agents import tree
 from interlock.world.agents.account import Account
 from interlock.world.agents.agent import Agent, Launch, Now
 from interlock.world.agents.assignment import Assignment
-from interlock.world.agents.confinement import PRIVATE
 from interlock.world.agents.happenings import Failure, Happening
 from interlock.world.agents.hearing import Hearing
 from interlock.world.agents.pipes import Pipes
 from interlock.world.agents.resources import ResourceWatch
 from interlock.world.agents.result import Ending, Result
+from interlock.world.agents.starting import Prepared, as_seen, prepared
 from interlock.world.agents.transcript import Transcript
 from interlock.world.child_environment import child_environment
-from interlock.world.sandbox.policy import Confined
 
 __all__ = ["Clock", "StopSignal", "run"]
 
@@ -72,13 +68,12 @@ def run(
 ) -> Result:
     """Run an agent once, and tell what happens as it happens. Whatever goes wrong is a result; only `on` may raise."""
     assignment = replace(assignment, environment=child_environment(assignment.environment))
-    shown = _shown(assignment)
+    shown = as_seen(assignment)
     launch = agent.launch(shown)
     account = Account(now)
     began = clock()
     with (
         Transcript(assignment.log, assignment.log_limit) as transcript,
-        _passing([_outside(assignment, path) for path in launch.files]),
         ExitStack() as stack,
     ):
 
@@ -98,8 +93,8 @@ def run(
             )
 
         try:
-            confined = _confined(agent.name, launch, assignment, stack)
-            process = _start(launch, assignment, confined)
+            begun = stack.enter_context(prepared(agent.name, launch, assignment))
+            process = _start(launch, begun)
         except (OSError, ValueError) as error:  # a value is wrong that holds a NUL
             said = f"{launch.argv[0]} cannot be started: {error}"
             account.complained(said.encode("utf-8", "replace"))
@@ -109,7 +104,7 @@ def run(
         with Pipes(process, stays_open=launch.stays_open) as pipes:
             reader = agent.reader(shown, now)
             hearing = Hearing(reader, account, transcript, pipes, on, assignment.line_limit)
-            watch = _watch(process.pid, assignment, confined)
+            watch = begun.watch(process.pid, assignment)
             following = _Following(process, pipes, hearing, account, launch, assignment, watch, clock, began)
             try:
                 ending = following.follow(stop)
@@ -128,72 +123,11 @@ def run(
         return result(ending or account.conclude(0 if following.has_lingered else code), code, hearing.size)
 
 
-@contextmanager
-def _passing(files: Iterable[Path]) -> Iterator[None]:
-    """Files that are there for one run; what is left of them in the end is taken away."""
-    try:
-        yield
-    finally:
-        for path in files:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-
-
-def _shown(assignment: Assignment) -> Assignment:
-    """The assignment as the agent sees it: with the paths of its sandbox, if it is in one."""
-    if assignment.confinement is None:
-        return assignment
-    policy = assignment.confinement.policy
-    return replace(
-        assignment,
-        directory=policy.directory or policy.shown_at,
-        log=PRIVATE / assignment.log.name,
-        confinement=None,
-        is_confined=True,
-    )
-
-
-def _outside(assignment: Assignment, path: Path) -> Path:
-    return path if assignment.confinement is None else assignment.confinement.outside(path)
-
-
-def _watch(root: int, assignment: Assignment, confined: Confined | None) -> ResourceWatch | None:
-    """Return the watch over what the run uses. In a sandbox nothing leaves the descendants of its first process."""
-    if confined is None or assignment.confinement is None:
-        limits = assignment.limits
-        return None if limits is None else ResourceWatch(limits, root, assignment.marker, assignment.directory)
-    policy = assignment.confinement.policy
-    tree = None if policy.is_read_only else policy.tree
-    return ResourceWatch(policy.limits, root, "", tree, confined.in_memory)
-
-
-def _confined(agent: str, launch: Launch, assignment: Assignment, stack: ExitStack) -> Confined | None:
-    if assignment.confinement is None:
-        return None
-    own = {**launch.environment, **_marked(assignment)}
-    started = assignment.confinement.started(agent, launch.argv, assignment.environment, own)
-    return stack.enter_context(started)
-
-
-def _marked(assignment: Assignment) -> dict[str, str]:
-    return {tree.MARKER: assignment.marker} if assignment.marker else {}
-
-
-def _start(launch: Launch, assignment: Assignment, confined: Confined | None) -> subprocess.Popen[bytes]:
-    for name, text in launch.files.items():
-        path = _outside(assignment, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        path.touch(0o600, exist_ok=False)
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    words, directory = launch.argv, assignment.directory
-    environment: Mapping[str, str] = {**assignment.environment, **launch.environment, **_marked(assignment)}
-    if confined is not None:
-        words, directory, environment = confined.argv, confined.directory, confined.environment
+def _start(launch: Launch, begun: Prepared) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        words,
-        cwd=directory,
-        env=environment,
+        begun.words,
+        cwd=begun.directory,
+        env=begun.environment,
         stdin=subprocess.PIPE if launch.stdin is not None or launch.stays_open else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -233,7 +167,7 @@ class _Following:
         asked: float | None = None
         exited: float | None = None
         while True:
-            has_exited = _has_exited(self.process)
+            has_exited = tree.has_exited(self.process)
             if has_exited and not self.pipes.are_open:
                 return ending
             is_silent = self._listen()
@@ -283,13 +217,3 @@ class _Following:
         if self.heard is None and allowed.first_output is not None and silent > allowed.first_output:
             return Ending.TIMED_OUT_START
         return Ending.TIMED_OUT_IDLE if allowed.idle is not None and silent > allowed.idle else None
-
-
-def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it has; where the system can tell without reaping it, its number stays its own until its tree is gone."""
-    if sys.platform != "linux":
-        return process.poll() is not None
-    try:
-        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-    except ChildProcessError:  # somebody else has reaped it
-        return True

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -18,7 +19,7 @@ import msgspec
 
 from interlock.world.ancestry import MARKER, ancestors
 
-__all__ = ["MARKER", "end_marked", "everyone", "kill", "members", "terminate"]
+__all__ = ["MARKER", "end_marked", "everyone", "has_exited", "kill", "members", "terminate"]
 
 _GRACE = 2.0
 """How many seconds the processes of a dead run have to end by themselves."""
@@ -66,6 +67,16 @@ def kill(root: int | None, marker: str) -> list[int]:
             break
         time.sleep(_POLL)
     return left
+
+
+def has_exited(process: subprocess.Popen[bytes]) -> bool:
+    """True if the root of a run has exited. Where the system can tell without reaping it, its number stays its own."""
+    if sys.platform != "linux":
+        return process.poll() is not None
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # somebody else has reaped it
+        return True
 
 
 def end_marked(marker: str) -> int:
