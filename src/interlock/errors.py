@@ -172,6 +172,7 @@ CODES: Final[dict[str, tuple[Exit, str]]] = {
     "spec_missing": (Exit.PERSON_NEEDED, "The thread has no such spec."),
     "spec_invalid": (Exit.PERSON_NEEDED, "The spec lacks what it needs to be built from."),
     "verifiers_missing": (Exit.PERSON_NEEDED, "Nothing could prove the work: no verifier is configured, or found."),
+    "run_not_ready": (Exit.FAILURE, "Something is missing that `ralph run` needs. Nothing was started."),
     "sandbox_unavailable": (Exit.PERSON_NEEDED, "The sandbox that the settings ask for does not work here."),
     "preflight_failed": (Exit.PERSON_NEEDED, "A prerequisite of the implementation is not met; each is named."),
     "thread_stuck": (Exit.PERSON_NEEDED, "The loop could not complete the task; a person decides how to go on."),

@@ -60,7 +60,7 @@ ELSEWHERE |= {("ticket", verb) for verb in ("show", "edit", "comment", "handoff"
 ELSEWHERE |= {("thread", verb) for verb in verbs_of("thread") if verb != "list"}
 ELSEWHERE |= {("orchestrate", verb) for verb in verbs_of("orchestrate")}
 ELSEWHERE |= {("notify", "test"), ("notify", "send"), ("work", ""), ("why", ""), ("import", "")}
-ELSEWHERE |= {("telemetry", "test"), ("telemetry", "send"), ("demo", "")}
+ELSEWHERE |= {("telemetry", "test"), ("telemetry", "send"), ("demo", ""), ("run", "")}
 ELSEWHERE |= {("gate", "enroll"), ("gate", "revoke"), ("config", "accept")}
 """Commands that go on, or that need a session, a ticket, a thread or a person: they have tests of their own."""
 ALL = [(noun, verb) for noun in NOUNS for verb in verbs_of(noun)]

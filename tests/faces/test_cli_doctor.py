@@ -35,6 +35,7 @@ def test_a_journal_is_counted(repository: Path, environment: dict[str, str]) -> 
 
 
 def test_the_networks_in_force_are_listed_with_what_they_expose(repository: Path, environment: dict[str, str]) -> None:
+    settle(repository, '[agent]\nsandbox = "none"\n')
     status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
     assert status == "note"
     assert said.startswith("agent.sandbox is none, verify.sandbox is none: not protected")
@@ -43,7 +44,7 @@ def test_the_networks_in_force_are_listed_with_what_they_expose(repository: Path
     status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
     assert status == "note"
     assert said.startswith("agent.network: its own, which reaches example.org; verify.network: not protected")
-    settle(repository, '[agent]\nsandbox = "auto"\n[verify]\nsandbox = "auto"\n')
+    settle(repository, '[agent]\nsandbox = "auto"\n')
     status, said = _checks(run_here("doctor", "--json", cwd=repository, env=environment).data)["network"]
     assert (status, said.partition(";")[0]) == ("ok", "agent.network, verify.network: everything but this machine")
 

@@ -265,3 +265,15 @@ def test_a_session_of_another_process_is_no_obstacle(repository: Path, environme
         journal.create("session", Event("created", AGENT, evidence=Evidence(names=("process:elsewhere:1:2:3",))))
     assert run("init", "--undo", "--yes", "--json", cwd=repository, env=environment).data
     assert {file.partition("/")[0] for file in _files(repository)} == {".ralf"}
+
+
+def test_it_ends_with_how_to_speak_with_the_agents_that_are_installed(
+    repository: Path, environment: dict[str, str]
+) -> None:
+    program = Path(environment["PATH"]) / "codex"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    for words in (("--yes",), ("--yes",), ("--yes", "--agent", "claude", "--agent", "codex")):
+        last = run_here("init", *words, cwd=repository, env=environment).out.splitlines()[-1]
+        assert last == "→ `ralph run codex` starts an agent to speak with, in a tree of its own."
+    assert "ralph run" not in run_here("init", "--undo", "--yes", cwd=repository, env=environment).out

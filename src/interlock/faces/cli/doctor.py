@@ -254,7 +254,7 @@ def _network(call: CommandCall) -> tuple[str, str]:
     found: dict[str, list[str]] = {}
     networks: list[Network] = []
     for who in ("agent", "verify"):
-        is_confined = settings.text(f"{who}.sandbox") != "none"
+        is_confined = settings.sandbox(f"{who}.sandbox") != "none"
         network = cast("Network", settings.text_or_texts(f"{who}.network") if is_confined else "host")
         networks.append(network)
         name = f"{who}.network" if is_confined else f"{who}.sandbox is none"

@@ -34,6 +34,16 @@ def _init(call: CommandCall) -> None:
         _explain(call, proposal, agents)
     if not call.output.json and not call.arguments.dry_run:
         _offer_key(call)
+        _suggest(call, agents)
+
+
+def _suggest(call: CommandCall, agents: dict[SetupTarget, str]) -> None:
+    """Say how to speak with the agents that are installed."""
+    from shutil import which
+
+    there = [f"`ralph run {one}`" for one in agents if which(one, path=call.environment.get("PATH", ""))]
+    if there:
+        call.output.text(f"→ {' or '.join(there)} starts an agent to speak with, in a tree of its own.")
 
 
 def _explain(call: CommandCall, proposal: Proposal, agents: dict[SetupTarget, str]) -> None:

@@ -30,6 +30,7 @@ GROUPS = {
     },
     "get work done": {
         "work": "lead a ticket to a commit; it stops where a person decides",
+        "run": "speak with an agent that works in a tree of its own",
         "ticket": "the pieces of work: make, show and hand them on",
         "thread": "one feature: spec, implementation, review, commit",
         "story": "the loop over stories: begin it, watch it, steer it",

@@ -3,6 +3,7 @@
 context           the repository, the journal, the settings and the signals that a driver works with
 ports             the world, as a driver reaches it: agents, git, verifiers, files, processes, time
 agent_run         one run of one agent, as a session with a budget
+interactive_run   one run of an agent that a person speaks with
 agent_sandbox     the sandbox of a run, and the socket by which its agent speaks with us
 agent_tree        the files in which agents work, taken as one tree, and the checkout that is brought along
 target_branch     the person's branch that the work of a loop or run goes to

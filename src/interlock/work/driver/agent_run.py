@@ -114,7 +114,7 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     """Run an agent once. It is a session from its first moment to its last, whatever becomes of it.
 
     Where the budget of the day is used up, nothing is written and no agent is started: `budget_exhausted` is raised.
-    So it is where the settings wait to be accepted. Every run of every agent passes here.
+    So it is where the settings wait to be accepted. Every run that nobody speaks with passes here.
     """
     journal, settings, agent = context.journal, context.settings, request.agent
     settings.must_allow_agents()

@@ -14,7 +14,6 @@ import interlock
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
 from interlock.work.settings.sandbox_consent import no_sandbox
-from interlock.work.settings.table import SAME_AS_AGENTS
 from interlock.work.settings.values import Settings
 from interlock.world.agents.confinement import PRIVATE, Confinement
 from interlock.world.relay import SOCKET
@@ -28,7 +27,7 @@ from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPoli
 from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 from interlock.world.user_state import user_state_directory
 
-__all__ = ["confined_command", "confined_run", "run_limits", "sandbox_for"]
+__all__ = ["confined_command", "confined_run", "run_limits", "sandbox_for", "sandbox_of"]
 
 _INSTALLED = (Path(sys.prefix), Path(interlock.__file__).parent)
 """Our own programs, which agents call wherever they are installed."""
@@ -39,16 +38,13 @@ def sandbox_for(settings: Settings, key: str, environment: Mapping[str, str]) ->
 
     Where no sandbox works, `auto` goes without one if the person has agreed to that on this machine.
     """
-    wanted = settings.text(key)
-    if wanted == SAME_AS_AGENTS:
-        wanted = settings.text("agent.sandbox")
-    found = choose(cast("Wanted", wanted))
+    found = choose(cast("Wanted", settings.sandbox(key)))
     if not isinstance(found, Unconfined):
         return found
     return None if found.instead is None or has_agreed(environment) else found.instead
 
 
-def _sandbox(context: DriverContext, key: str) -> Sandbox | None:
+def sandbox_of(context: DriverContext, key: str) -> Sandbox | None:
     """The sandbox that a setting asks for; None for none. Refuses with `sandbox_unavailable`."""
     found = sandbox_for(context.settings, key, context.environment)
     if isinstance(found, Unavailable):
@@ -69,7 +65,7 @@ def confined_run(
     """Give the confinement of a run, and its own variables; no confinement if the settings ask for none."""
     from interlock.work.setup.surroundings import called
 
-    sandbox = _sandbox(context, "agent.sandbox")
+    sandbox = sandbox_of(context, "agent.sandbox")
     if sandbox is None:
         yield None, dict(given)
         return
@@ -114,7 +110,7 @@ def _refuse_unreached(context: DriverContext, agent: str) -> None:
 
 def confined_command(context: DriverContext, place: Path) -> Confinement | None:
     """The confinement of a verifier or a test in a place, which it sees at the path of the repository."""
-    sandbox = _sandbox(context, "verify.sandbox")
+    sandbox = sandbox_of(context, "verify.sandbox")
     return None if sandbox is None else Confinement(sandbox, _policy(context, place, network="verify.network"))
 
 

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from interlock.work.sessions.findings import WrittenFile
     from interlock.work.verification.receipt import Receipt
     from interlock.work.verification.request import Request
-    from interlock.world.agents.agent import Agent
+    from interlock.world.agents.agent import Agent, InteractiveAgent
     from interlock.world.agents.assignment import AgentTools, Assignment
     from interlock.world.agents.happenings import Happening
+    from interlock.world.agents.interactive import InteractiveEnd
     from interlock.world.agents.result import Result
     from interlock.world.agents.running import StopSignal
     from interlock.world.commands import CommandResult, ShellCommand
@@ -175,6 +176,8 @@ class Ports(msgspec.Struct, frozen=True):
     tools_for: Callable[[str, Path, Mapping[str, str]], AgentTools | None]
     """Finds the server and hooks that a run of an agent is given in a work tree."""
     run_agent: Callable[[Agent, Assignment, Callable[[Happening], None], StopSignal], Result]
+    run_interactive: Callable[[InteractiveAgent, Assignment], InteractiveEnd]
+    """Lets a person speak with an agent, at this process's streams."""
     run_command: Callable[[ShellCommand, Callable[[Happening], None], StopSignal], CommandResult]
     end_processes: Callable[[str], object]
     """Ends the processes that carry a marker."""
@@ -200,6 +203,7 @@ def real_ports() -> Ports:
     from interlock.work.setup.agent_tools import tools_for
     from interlock.work.verification import verifying
     from interlock.world import files, git, journal_address
+    from interlock.world.agents.interactive import run_interactive
     from interlock.world.agents.running import run
     from interlock.world.agents.tree import end_marked
     from interlock.world.commands import run_command
@@ -223,6 +227,7 @@ def real_ports() -> Ports:
         addresses=journal_address,
         tools_for=tools_for,
         run_agent=run,
+        run_interactive=run_interactive,
         run_command=run_command,
         end_processes=end_marked,
         find_program=lambda name, path: shutil.which(name, path=path),

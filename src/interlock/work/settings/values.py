@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import InterlockError, UsageError
-from interlock.work.settings.table import SETTINGS, SettingSpec
+from interlock.work.settings.table import SAME_AS_AGENTS, SETTINGS, SettingSpec
 
 __all__ = ["FILE", "FORMER_ISOLATIONS", "Settings", "isolation_of", "read", "read_file", "template"]
 
@@ -66,6 +66,11 @@ class Settings(msgspec.Struct, frozen=True):
         value = self.values[key]
         assert not isinstance(value, int)
         return value
+
+    def sandbox(self, key: str) -> str:
+        """A setting that names a sandbox; that of verifiers may be the same as that of agents."""
+        value = self.text(key)
+        return self.text("agent.sandbox") if value == SAME_AS_AGENTS else value
 
     def arguments_of(self, agent: str) -> tuple[str, ...]:
         """A person's own flags for an agent, `name` or `name:model`: one vendor's are nothing to another."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from interlock.world.agents.assignment import Assignment
 from interlock.world.agents.happenings import Happening
 
-__all__ = ["Agent", "ChosenAgent", "Launch", "Now", "Reader", "Reply", "lacks"]
+__all__ = ["Agent", "ChosenAgent", "InteractiveAgent", "Launch", "Now", "Reader", "Reply", "lacks"]
 
 Now = Callable[[], datetime]
 """The time of day, with its zone: agents say when a limit ends in the local time."""
@@ -61,6 +61,16 @@ class Agent(Protocol):
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         """A reader for one run."""
+
+
+class InteractiveAgent(Protocol):
+    """An agent that a person speaks with. It has no effects."""
+
+    @property
+    def name(self) -> str: ...
+
+    def interactive(self, assignment: Assignment) -> Launch:
+        """The process of an agent with its own interface; the assignment has no prompt."""
 
 
 def lacks(arguments: tuple[str, ...], *flags: str) -> bool:

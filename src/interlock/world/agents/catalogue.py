@@ -8,15 +8,15 @@ from pathlib import Path
 
 from interlock.errors import NotFound, UsageError
 from interlock.world.agents.acp import Acp
-from interlock.world.agents.agent import Agent
+from interlock.world.agents.agent import Agent, InteractiveAgent
 from interlock.world.agents.claude import Claude, Qwen
 from interlock.world.agents.codex import Codex
-from interlock.world.agents.command import CommandAgent
+from interlock.world.agents.command import CommandAgent, InteractiveCommand
 from interlock.world.agents.gemini import Gemini
 from interlock.world.agents.opencode import OpenCode
 from interlock.world.agents.scripted.adapter import Scripted
 
-__all__ = ["AGENTS", "find_agent"]
+__all__ = ["AGENTS", "INTERACTIVE", "find_agent", "find_interactive"]
 
 Settings = Mapping[str, str]
 
@@ -57,6 +57,21 @@ AGENTS: Mapping[str, Callable[[Settings], Agent]] = {
     "scripted": _scripted,
 }
 """Every agent, and how it is made: `program` is where it is, `command` and `script` what it is."""
+
+
+INTERACTIVE: Mapping[str, Callable[[str], InteractiveAgent]] = {
+    "claude": Claude,
+    "codex": Codex,
+    "gemini": Gemini,
+    "opencode": OpenCode,
+    "qwen": Qwen,
+}
+"""The agents that a person can speak with, and how each is made of its program."""
+
+
+def find_interactive(program: str) -> InteractiveAgent:
+    """The agent of a program, by the program's name; any other program is one without anything of ours."""
+    return INTERACTIVE.get(Path(program).name, InteractiveCommand)(program)
 
 
 def find_agent(name: str, settings: Settings) -> Agent:

@@ -54,8 +54,19 @@ class Claude(msgspec.Struct, frozen=True):
             argv += ["--permission-mode", "acceptEdits"]
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
 
+    def interactive(self, assignment: Assignment) -> Launch:
+        given = assignment.arguments
+        # Behind the person's own words: `--mcp-config` takes all up to the next flag, also a prompt.
+        ours = _fitted(assignment.outfit, given) if assignment.outfit and not _is_subcommand(given) else ()
+        return Launch((self.program, *given, *ours))
+
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return ClaudeReader(now, SERVER if assignment.outfit else None)
+
+
+def _is_subcommand(arguments: tuple[str, ...]) -> bool:
+    """True if the first word could be a subcommand such as `mcp`, which takes none of the flags of a session."""
+    return bool(arguments) and arguments[0].replace("-", "").isalpha() and not arguments[0].startswith("-")
 
 
 def _fitted(outfit: AgentTools, arguments: tuple[str, ...]) -> Iterator[str]:
@@ -87,14 +98,23 @@ class Qwen(msgspec.Struct, frozen=True):
         argv += _answering(assignment)
         if lacks(assignment.arguments, "--approval-mode", "--yolo", "-y"):
             argv += ["--approval-mode", "auto-edit"]
-        outfit = assignment.outfit
-        if outfit and outfit.server and lacks(assignment.arguments, "--mcp-config"):
-            server = {**local_server(outfit.server), "trust": True}
-            argv += ["--mcp-config", json.dumps({"mcpServers": {SERVER: server}})]
+        argv += _served(assignment)
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
+
+    def interactive(self, assignment: Assignment) -> Launch:
+        given = assignment.arguments
+        return Launch((self.program, *given, *(() if _is_subcommand(given) else _served(assignment))))
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return ClaudeReader(now, SERVER if assignment.outfit else None)
+
+
+def _served(assignment: Assignment) -> Iterator[str]:
+    """The flag for our server, which Qwen Code takes once."""
+    outfit = assignment.outfit
+    if outfit and outfit.server and lacks(assignment.arguments, "--mcp-config"):
+        server = {**local_server(outfit.server), "trust": True}
+        yield from ("--mcp-config", json.dumps({"mcpServers": {SERVER: server}}))
 
 
 class ClaudeReader:

@@ -49,6 +49,13 @@ class Codex(msgspec.Struct, frozen=True):
             argv += ["--output-schema", str(path)]
         return Launch((*argv, *assignment.arguments, "-"), assignment.prompt.encode("utf-8", "replace"), files=files)
 
+    def interactive(self, assignment: Assignment) -> Launch:
+        # Its own sandbox cannot work in ours; it still asks the person for approval.
+        is_free = assignment.is_confined and lacks(assignment.arguments, *_BYPASS)
+        own = ("--sandbox", "danger-full-access") if is_free else ()
+        ours = _fitted(assignment.outfit) if assignment.outfit else ()
+        return Launch((self.program, *own, *ours, *assignment.arguments))
+
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return CodexReader(now)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 
@@ -12,7 +13,7 @@ from interlock.world.agents.happenings import Finished, Happening, Said
 from interlock.world.agents.promise import plain
 from interlock.world.agents.transcript import Stretch
 
-__all__ = ["CommandAgent", "PlainReader"]
+__all__ = ["CommandAgent", "InteractiveCommand", "PlainReader"]
 
 
 class CommandAgent(msgspec.Struct, frozen=True):
@@ -41,6 +42,19 @@ class CommandAgent(msgspec.Struct, frozen=True):
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return PlainReader(assignment.prompt)
+
+
+class InteractiveCommand(msgspec.Struct, frozen=True):
+    """Any program that a person speaks with."""
+
+    program: str
+
+    @property
+    def name(self) -> str:
+        return Path(self.program).name
+
+    def interactive(self, assignment: Assignment) -> Launch:
+        return Launch((self.program, *assignment.arguments))
 
 
 def _filled(word: str, values: dict[str, str]) -> str:

@@ -33,6 +33,9 @@ class Gemini(msgspec.Struct, frozen=True):
             argv += ["--approval-mode", "auto_edit"]
         return Launch((*argv, *assignment.arguments), assignment.prompt.encode("utf-8", "replace"))
 
+    def interactive(self, assignment: Assignment) -> Launch:
+        return Launch((self.program, *assignment.arguments))
+
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return GeminiReader(now)
 

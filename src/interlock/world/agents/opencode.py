@@ -34,17 +34,24 @@ class OpenCode(msgspec.Struct, frozen=True):
     def launch(self, assignment: Assignment) -> Launch:
         argv = [self.program, "run", "--format", "json"]
         argv += ["--model", assignment.model] if assignment.model else []
-        plugin = assignment.log.with_name(f"{assignment.log.name}.ralph.js")
-        outfit = assignment.outfit or AgentTools()
-        return Launch(
-            (*argv, *assignment.arguments),
-            assignment.prompt.encode("utf-8", "replace"),
-            environment=_added(assignment.environment.get(_CONTENT, ""), outfit, plugin),
-            files={plugin: opencode_plugin(outfit.hook)} if outfit.hook else {},
-        )
+        return _with_ours((*argv, *assignment.arguments), assignment, assignment.prompt.encode("utf-8", "replace"))
+
+    def interactive(self, assignment: Assignment) -> Launch:
+        return _with_ours((self.program, *assignment.arguments), assignment)
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return OpenCodeReader(now)
+
+
+def _with_ours(words: tuple[str, ...], assignment: Assignment, prompt: bytes | None = None) -> Launch:
+    plugin = assignment.log.with_name(f"{assignment.log.name}.ralph.js")
+    outfit = assignment.outfit or AgentTools()
+    return Launch(
+        words,
+        prompt,
+        environment=_added(assignment.environment.get(_CONTENT, ""), outfit, plugin),
+        files={plugin: opencode_plugin(outfit.hook)} if outfit.hook else {},
+    )
 
 
 def _added(content: str, outfit: AgentTools, plugin: Path) -> dict[str, str]:

@@ -70,8 +70,8 @@ class Bubblewrap(msgspec.Struct, frozen=True):
 
         Everything ends when the **thread** that started it ends, even if its process lives on: the thread must wait for
         the run. SIGTERM to the process that was started ends everything at once; a run that is to end by itself gets
-        its signals at the processes below, of which the first ignores them. stdin, stdout and stderr must not be a
-        terminal, and no other descriptor may be handed on.
+        its signals at the processes below, of which the first ignores them. stdin, stdout and stderr must be pipes, or
+        one terminal that was made for this run, which then controls it; no other descriptor may be handed on.
         """
         _refuse_overlaps(policy, self._python)
         opening = Opening.of(policy.network)

@@ -7,21 +7,24 @@ as JSON; the others are the command.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
 import os
 import resource
 import shutil
 import signal
 import sys
+import termios
 from _socket import AF_INET, AF_INET6, AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 from array import array
+from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["SCOPES_SINCE", "fill", "landlock_version", "main", "scope_sockets"]
+__all__ = ["ON_TERMINAL", "SCOPES_SINCE", "fill", "landlock_version", "main", "on_terminal", "scope_sockets"]
 
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 20_000
@@ -32,6 +35,8 @@ _OUT_OF_MEMORY = 500
 """What is added to the badness of the run when the kernel chooses, in thousandths of the memory."""
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
 _JOIN_SESSION = 1
+ON_TERMINAL = "--on-terminal"
+"""The first word where there is no sandbox, and only a terminal is to control the command."""
 _NETWORK_SECONDS = 60.0
 _BACKLOG = 128
 _NO_NETWORK = 125
@@ -42,7 +47,9 @@ class _NoNetwork(Exception):
 
 
 def main(words: Sequence[str]) -> int:
-    """Prepare the sandbox and become the command; returns only if there is no such program."""
+    """Prepare the sandbox and become the command, or run it where it has a terminal; give its exit status."""
+    if words[0] == ON_TERMINAL:
+        return on_terminal(words[1:])
     given = json.loads(words[0])
     try:
         asked = _ask_for_network(**given["network"]) if given["network"] else None
@@ -53,11 +60,7 @@ def main(words: Sequence[str]) -> int:
         _say(f"the network of the sandbox could not be made: {error}")
         return _NO_NETWORK
     os.closerange(3, 65536)
-    try:
-        os.execvp(words[1], list(words[1:]))
-    except OSError as error:
-        _say(f"{words[1]} cannot be started in the sandbox: {error.strerror}")
-        return 127 if isinstance(error, FileNotFoundError) else 126
+    return on_terminal(words[1:]) if os.isatty(0) else _become(words[1:])
 
 
 def _prepare(given: Mapping[str, Any]) -> None:
@@ -70,9 +73,47 @@ def _prepare(given: Mapping[str, Any]) -> None:
     _leave_keyring()
     if given["scoped"]:
         scope_sockets()
+
+
+def _become(words: Sequence[str]) -> int:
+    """Become a command; returns only if there is no such program."""
     # Python ignores these two, and what it starts would as well.
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvp(words[0], list(words))
+    except OSError as error:
+        _say(f"{words[0]} cannot be started in the sandbox: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+def on_terminal(words: Sequence[str]) -> int:
+    """Run a command on the terminal that is our stdin, which controls it then; give its exit status.
+
+    One that suspends itself continues at once: no shell is there to do it. A terminal that controls another session
+    already does not control it.
+    """
+    with suppress(PermissionError):  # the first process of a session has one
+        os.setsid()
+    try:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    except OSError:
+        return _become(words)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os._exit(_become(words))
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # they are for the command
+    while True:
+        _, told = os.waitpid(child, os.WUNTRACED)
+        if not os.WIFSTOPPED(told):
+            status = os.waitstatus_to_exitcode(told)
+            return status if status >= 0 else 128 - status
+        os.killpg(child, signal.SIGCONT)
 
 
 def _ask_for_network(path: str, listening: Sequence[Sequence[Any]]) -> socket:

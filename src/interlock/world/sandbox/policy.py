@@ -70,7 +70,7 @@ class SandboxPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Confined(msgspec.Struct, frozen=True):
-    """What is started for a command: `Popen(argv, env=environment, cwd=directory)`, with pipes and no terminal."""
+    """What is started: `Popen(argv, env=environment, cwd=directory)`, on no terminal of the person's."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
