@@ -216,6 +216,7 @@ def test_an_agent_and_the_verifiers_of_a_thread_see_its_tree_at_the_repositorys_
     bench = Bench.made(tmp_path / "repository")
     outside = tmp_path / "outside"
     bench.settings |= {"agent.sandbox": "bubblewrap", "verify.sandbox": "bubblewrap", "thread.isolation": "own"}
+    bench.settings["verify.prepare"] = f"touch {outside}; pwd"
     bench.settings["verify.commands"] = (f"touch {outside}; test -f {bench.root}/made && test ! -e {outside}",)
     script = tmp_path / "agent.sh"
     script.write_text(

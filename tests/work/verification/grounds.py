@@ -116,6 +116,7 @@ class Ground(msgspec.Struct):
             logs=self.logs,
             environment=self.environment,
             marker=self.marker,
+            confine=lambda place: None,
             judge=judge,
             title="Sums",
             vouched=vouched,

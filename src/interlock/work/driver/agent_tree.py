@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.errors import InterlockError
+from interlock.work.driver.agent_sandbox import confined_command
 from interlock.work.driver.context import DriverContext
 from interlock.work.verification.request import Request, plan_of
 from interlock.world.repository import OWN_TREES, WORK_TREES, own_tree
@@ -77,7 +78,17 @@ class AgentTree(msgspec.Struct, frozen=True):
         if not is_new or not plan.is_apart:
             return
         logs = context.state_directory / "runs" / f"tree-{self.id[-6:]}"
-        request = Request(context.root, "", self.base, (), plan, logs, context.environment, self.id)
+        request = Request(
+            context.root,
+            "",
+            self.base,
+            (),
+            plan,
+            logs,
+            context.environment,
+            self.id,
+            confine=lambda place: confined_command(context, place),  # what an agent wrote earlier may be in the tree
+        )
         for problem in context.ports.verification.make_ready(request, self.files, context.report, context.stop):
             context.report(f"the agent's tree lacks something: {problem}")
 

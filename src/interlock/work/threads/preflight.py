@@ -14,6 +14,7 @@ from interlock.journal import Instance, Journal, Transaction
 from interlock.machine import Event, Evidence
 from interlock.machine.states import shipped_state
 from interlock.work.driver.agent_run import DRIVER
+from interlock.work.driver.agent_sandbox import confined_command
 from interlock.work.driver.agent_tree import first_of, remove_finished_trees, uncommitted
 from interlock.work.driver.readiness import missing_program, nameless
 from interlock.work.driver.system import NoEvent, StepResult
@@ -232,6 +233,7 @@ def _rehearsed(step: ThreadStep, plan: VerificationPlan) -> Check | None:
         logs=step.log_of("preflight").parent,
         environment=context.environment,
         marker=step.thread.id,
+        confine=lambda place: confined_command(context, place),
     )
     found = context.ports.verification.rehearse(request, context.report, context.stop)
     return None if found is None else Check(name, label, not found, "; ".join(found))

@@ -102,6 +102,8 @@ class Request(msgspec.Struct, frozen=True):
     """All of what the commands are given; nothing is taken from our own."""
     marker: str
     """What the processes are known by, also to whoever comes after a crash: the thread's id."""
+    confine: Callable[[Path], Confinement | None]
+    """Gives the sandbox of the commands that run in a place; None for none."""
     judge: Judge | None = None
     title: str = ""
     tree: str | None = None
@@ -112,8 +114,6 @@ class Request(msgspec.Struct, frozen=True):
     """Files that are ignored and would not have been at the baseline, for the person to know."""
     own_tree: Path | None = None
     """The repository's own work tree, where `root` is another one: ignored paths are carried from there, too."""
-    confine: Callable[[Path], Confinement | None] = lambda place: None
-    """Gives the sandbox of the commands that run in a place."""
     vouched: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Protected paths that a person has accepted as they are now: the SHA-256 of the content of each."""
 
