@@ -209,11 +209,15 @@ def _work(asked: Asked, repository: Path) -> Script:
 # The run
 
 
-def _set_up(place: Place) -> None:
+def _set_up(place: Place, url: str) -> None:
     repository = place.repository
     (repository / "greet.py").write_text(GREET)
     (repository / "test_greet.py").write_text(_test("greet", 'assert greet.hello() == "Hello"'))
-    settle(repository, f"[verify]\ncommands = [{json.dumps(VERIFIERS)}]\n")
+    network = json.dumps([url.partition("://")[2]])
+    settle(
+        repository,
+        f'[agent]\nnetwork = {network}\nvariables = ["SCRIPTED_KEY"]\n[verify]\ncommands = [{json.dumps(VERIFIERS)}]\n',
+    )
     place.git("add", "--all")
     place.git("commit", "-q", "-m", "a greeting")
 
@@ -246,8 +250,8 @@ def _schemas(request: Request) -> list[Any]:
 
 def _orchestrated(place: Place, reviewer: str) -> tuple[dict[str, Any], list[tuple[Asked, Request]]]:
     """What came of the goal, and all that the model was asked about it, with who asked."""
-    _set_up(place)
     with ModelServer(lambda prompt: _script(prompt, place.repository, reviewer)) as server:
+        _set_up(place, server.url)
         env = _environment(place, server.url, sorted({"claude", reviewer}))
         words = ("--agent", CLAUDE, "--reviewer", REVIEWERS[reviewer], "--json")
         result = run("orchestrate", GOAL, *words, cwd=place.repository, env=env, seconds=180)

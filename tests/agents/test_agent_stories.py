@@ -84,7 +84,9 @@ def _looped(agent: Agent, place: Place, script: Script, flags: Sequence[str] | N
         except Unavailable as reason:
             pytest.skip(f"not run: {reason}")
         given = list(flags) if flags is not None else _flags(agent.name, words)
-        settings = {"name": agent.name, "arguments": given, "judge": "scripted", "judge_script": "judge.json"}
+        settings: dict[str, object] = {"name": agent.name, "arguments": given}
+        settings |= {"judge": "scripted", "judge_script": "judge.json", "network": [server.url.partition("://")[2]]}
+        settings["variables"] = ["SCRIPTED_KEY"]
         lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
         tests = '[story]\ntests = ["grep -q hello greet.txt"]\n'
         settle(repository, "\n".join(["[agent]", *lines, tests]))

@@ -136,7 +136,7 @@ def test_a_real_agent_that_reports_keeps_the_promise_that_it_ended_with(
     try:
         with ModelServer(script) as server:
             words, more = driver.command(place, server.url, "")
-            bench.settings = {"agent.name": name, "agent.arguments": flags(name, words)}
+            bench.settings = {"agent.name": name, "agent.arguments": flags(name, words), "agent.sandbox": "none"}
             env = {**place.environment, **more, "PATH": f"{Path(words[0]).parent}:{place.environment['PATH']}"}
             context = replace(bench.context(journal), environment=env)
             parent = begin(context, "Work", "261115-120000", roles_of(context, {}))

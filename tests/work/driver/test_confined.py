@@ -120,6 +120,19 @@ def test_the_journal_and_the_persons_files_are_not_visible(ground: Ground) -> No
     assert "DATABASE_URL" not in given
 
 
+def test_only_variables_that_are_named_come_along(ground: Ground) -> None:
+    secrets = dict.fromkeys(("MY_KEY", "MY_OTHER", "THEIR_KEY", "TEST_DATABASE"), "secret")
+    values = {**CONFINED.values, "agent.variables": ("MY_*",), "verify.sandbox": "agent"}
+    settings = Settings({**values, "verify.variables": ("TEST_DATABASE",)})
+    agent = ground.agent([shell("env | grep secret | sort > given"), *WORK], counted=False)
+    judge = ground.agent(MET, name="judge", counted=False)
+    tests = ('env | grep secret > /dev/null && test -z "$MY_KEY"',)
+    environment = {**ground.environment, **secrets}
+    ground.drive(agents=[agent], judge=judge, settings=settings, tests=tests, environment=environment)
+    assert ground.moves()[-1] == "all_complete"
+    assert ground.git("show", "HEAD~1:given").split() == ["MY_KEY=secret", "MY_OTHER=secret"]
+
+
 def test_it_reports_through_its_socket_as_the_session_that_the_driver_began(ground: Ground) -> None:
     event = {"type": "progress", "data": {"message": "hello"}}
     _driven(ground, shell(_tells(ground, "emit_ralph_event", event)))

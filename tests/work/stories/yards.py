@@ -215,12 +215,16 @@ class Ground(msgspec.Struct):
             limits=limits or Limits(),
             memory=memory or EmbeddedMemory(),
             is_server=isinstance(memory, UnsteadyMemory) if is_server is None else is_server,
-            environment=self.environment,
             report=self.hear or self._hear,
             stop=self.stop,
             pausing=self.stop,
             wait=self._wait,
-            **{"settings": _SETTINGS, "test_files": Settings().texts("verify.tests"), **more},
+            **{
+                "environment": self.environment,
+                "settings": _SETTINGS,
+                "test_files": Settings().texts("verify.tests"),
+                **more,
+            },
         )
 
     def _hear(self, happening: object) -> None:

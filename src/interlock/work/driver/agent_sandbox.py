@@ -75,9 +75,9 @@ def confined_run(
     server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
     outside = Programs((server, "mcp"), (hook, "--confined"), {**context.environment, **shown}, context.base)
     with _place(context, directory) as place, served(state / "runs" / session, outside) as path:
-        policy = replace(
-            _policy(context, place, network="agent.network"), is_read_only=is_read_only, sockets=path.parent
-        )
+        # What is written into a checkout of ours would be lost without a word.
+        is_closed = is_read_only or place != directory
+        policy = replace(_policy(context, place, who="agent"), is_read_only=is_closed, sockets=path.parent)
         yield Confinement(sandbox, policy), {**shown, SOCKET: str(PRIVATE / path.name)}
 
 
@@ -111,7 +111,7 @@ def _refuse_unreached(context: DriverContext, agent: str) -> None:
 def confined_command(context: DriverContext, place: Path) -> Confinement | None:
     """The confinement of a verifier or a test in a place, which it sees at the path of the repository."""
     sandbox = sandbox_of(context, "verify.sandbox")
-    return None if sandbox is None else Confinement(sandbox, _policy(context, place, network="verify.network"))
+    return None if sandbox is None else Confinement(sandbox, _policy(context, place, who="verify"))
 
 
 def run_limits(settings: Settings) -> Limits:
@@ -129,8 +129,9 @@ def run_limits(settings: Settings) -> Limits:
     )
 
 
-def _policy(context: DriverContext, place: Path, *, network: str) -> SandboxPolicy:
-    """The policy for what runs in a place, which is seen at the path of the repository."""
+def _policy(context: DriverContext, place: Path, *, who: str) -> SandboxPolicy:
+    """The policy for what runs in a place, which is seen at the path of the repository, by the settings of `who`."""
+    settings = context.settings
     state = Path(user_state_directory(context.environment))
     trees = context.state_directory / OWN_TREES
     objects: tuple[tuple[Path, Path], ...] = ()
@@ -144,10 +145,11 @@ def _policy(context: DriverContext, place: Path, *, network: str) -> SandboxPoli
         home=Path(context.environment.get("HOME") or Path.home()),
         state=state,
         environment=context.environment,
+        names=frozenset(settings.texts(f"{who}.variables")),
         readable=_INSTALLED,
         objects=objects,
         hidden=tuple(git),
-        network=cast("Network", context.settings.text_or_texts(network)),
-        network_setting=network,
-        limits=run_limits(context.settings),
+        network=cast("Network", settings.text_or_texts(f"{who}.network")),
+        network_setting=f"{who}.network",
+        limits=run_limits(settings),
     )

@@ -122,6 +122,11 @@ SETTINGS = (
         takes_hosts=True,
     ),
     SettingSpec(
+        "agent.variables",
+        (),
+        "Names of more environment variables that come into the sandbox, such as MY_API_KEY or MY_*.",
+    ),
+    SettingSpec(
         "agent.max_processes",
         4096,
         "Maximum number of processes and threads of a run, also of a verifier in a sandbox; 0 is no limit.",
@@ -288,6 +293,11 @@ SETTINGS = (
         "The network in that sandbox, as with agent.network; a database of yours needs its address in the list.",
         values=("open", "none", "host"),
         takes_hosts=True,
+    ),
+    SettingSpec(
+        "verify.variables",
+        (),
+        "Names of more environment variables that come into that sandbox, such as DATABASE_URL.",
     ),
     SettingSpec("verify.minutes", 30, "How long one command may take; 0 is no limit.", least=0, most=10_080),
     SettingSpec(
