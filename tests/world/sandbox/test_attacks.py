@@ -11,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import pytest
 from msgspec.structs import replace
 
 from interlock.world.sandbox.homes import agent_home
-from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
+from interlock.world.sandbox.inside import SCOPES_SINCE, WRITES_SINCE, landlock_version
 from interlock.world.sandbox.policy import SandboxPolicy
 from patience import SECONDS
 from world.sandbox.places import SECRET, Place, as_user, made_place, run, started, users
@@ -223,6 +224,35 @@ def test_abstract_sockets_cannot_be_reached(place: Place, network: str) -> None:
         assert SECRET in started(("sh", "-c", script), place.environment, place.directory).stdout
     finally:
         _stop(server)
+
+
+def test_nothing_is_written_into_a_pipe_of_the_person(place: Place, request: pytest.FixtureRequest) -> None:
+    """A read-only mount lets a pipe with a name be written, and the program that reads it does what it is told."""
+    if landlock_version() < WRITES_SINCE:
+        pytest.skip("not run: this kernel cannot close pipes")
+    # What lies below the run's own /tmp or /dev/shm cannot be told from it.
+    with tempfile.TemporaryDirectory(prefix=".pipe-", dir=request.config.rootpath) as directory:
+        Path(directory).chmod(0o755)
+        pipe = Path(directory) / "orders"
+        os.mkfifo(pipe)
+        pipe.chmod(0o666)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            done = run(
+                place, f"echo {SECRET} > {pipe}; mkfifo own; cat own & echo heard > own; wait; echo x > /dev/null"
+            )
+            assert (done.stdout, os.read(reader, 99)) == ("heard\n", b""), "its own pipe works"
+            assert "Permission denied" in done.stderr
+            started(as_user(place.user, ("sh", "-c", f"echo {SECRET} > {pipe}")), place.environment, Path("/"))
+            assert os.read(reader, 99) == f"{SECRET}\n".encode()
+        finally:
+            os.close(reader)
+
+
+def test_files_are_moved_and_linked_from_one_directory_to_another(place: Place) -> None:
+    """Landlock refuses that unless it is allowed."""
+    done = run(place, "mkdir a b; echo 1 > a/x; mv a/x b/y; ln b/y a/z; mv a b; cat b/y b/a/z; mv b /tmp; cat /tmp/b/y")
+    assert (done.stdout, done.stderr) == ("1\n1\n1\n", "")
 
 
 def test_a_bus_of_the_person_cannot_be_reached_even_if_it_starts_later(place: Place) -> None:

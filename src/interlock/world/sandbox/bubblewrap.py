@@ -93,6 +93,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
                 "directories": directories,
                 "limits": _limits(policy),
                 "scoped": policy.network == "host",
+                "writable": _writable(policy, mounts),
                 "environment": later,
                 "network": {"path": str(_NETWORK / SOCKET), "listening": listeners} if network else None,
             }
@@ -250,6 +251,12 @@ def _add_objects(mounts: Mounts, source: Path, target: Path) -> None:
     if place.is_symlink() and mounts.is_visible(place.parent):
         mounts.empty(place.parent)
     mounts.show(source, place)
+
+
+def _writable(policy: SandboxPolicy, mounts: Mounts) -> list[str]:
+    """The paths below which the run may write, as it sees them."""
+    tree = [] if policy.is_read_only else [whole(policy.shown_at)]
+    return [str(path) for path in (Path("/dev"), Path("/proc"), *tree, *(path for path, _ in mounts.in_memory))]
 
 
 def _environment(policy: SandboxPolicy) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from interlock.world.sandbox.inside import SCOPES_SINCE, landlock_version
+from interlock.world.sandbox.inside import SCOPES_SINCE, WRITES_SINCE, landlock_version
 from interlock.world.sandbox.policy import Network, Sandbox
 
 __all__ = ["describe", "limits_text", "network_text", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
@@ -27,6 +27,8 @@ def of_bubblewrap(*, is_root: bool, network: Network) -> Iterator[tuple[str, str
         yield "user", "root, without its rights; what other users may not read is hidden in known places only"
     else:
         yield "user", "yours"
+    if landlock_version() < WRITES_SINCE:
+        yield "named pipes", "not protected: that takes Linux 5.19 or newer with Landlock"
     yield "processes", "its own: all end with the run"
     yield "limits", limits_text(is_root=is_root)
     yield "network", network_text(network)

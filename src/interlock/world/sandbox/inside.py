@@ -13,6 +13,7 @@ import os
 import resource
 import shutil
 import signal
+import struct
 import sys
 import termios
 from _socket import AF_INET, AF_INET6, AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
@@ -24,13 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-__all__ = ["ON_TERMINAL", "SCOPES_SINCE", "fill", "landlock_version", "main", "on_terminal", "scope_sockets"]
+__all__ = [
+    "ON_TERMINAL",
+    "SCOPES_SINCE",
+    "WRITES_SINCE",
+    "fill",
+    "landlock_version",
+    "main",
+    "on_terminal",
+    "restrict",
+]
 
 _MOST_BYTES = 64 << 20
 _MOST_FILES = 20_000
-_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ABSTRACT_SOCKETS = 1
 SCOPES_SINCE = 6
+_WRITE, _REFER = 1 << 1, 1 << 13
+_BENEATH = 1
+WRITES_SINCE = 2
 _OUT_OF_MEMORY = 500
 """What is added to the badness of the run when the kernel chooses, in thousandths of the memory."""
 _KEYCTL = {"x86_64": 250, "aarch64": 219, "riscv64": 219}
@@ -71,8 +84,7 @@ def _prepare(given: Mapping[str, Any]) -> None:
         _limit(getattr(resource, f"RLIMIT_{name}"), most)
     _die_first()
     _leave_keyring()
-    if given["scoped"]:
-        scope_sockets()
+    restrict(given["writable"], is_scoped=given["scoped"])
 
 
 def _become(words: Sequence[str]) -> int:
@@ -259,18 +271,41 @@ def landlock_version() -> int:
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
 
 
-def scope_sockets() -> bool:
-    """Keep this process from abstract sockets that were made outside; False where the kernel cannot."""
-    if landlock_version() < SCOPES_SINCE:
+def restrict(writable: Sequence[str], *, is_scoped: bool) -> bool:
+    """Let files be opened for writing only below these paths; False where the kernel cannot.
+
+    A read-only mount does that too, but not for pipes with a name, at which programs of the person may listen. If it
+    `is_scoped`, abstract sockets that were made outside are closed as well. Both are one set of rules: Landlock refuses
+    moves between directories wherever two sets meet of which one does not allow them.
+    """
+    version = landlock_version()
+    if version < WRITES_SINCE:
         return False
-    rules = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKETS)
-    libc = _libc()
-    made = libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0)
+    scopes = (0, _ABSTRACT_SOCKETS if is_scoped else 0) if version >= SCOPES_SINCE else ()
+    made = _ruleset(_WRITE | _REFER, *scopes)
     if made < 0:
         return False
-    is_done: bool = libc.syscall(_RESTRICT_SELF, made, 0) == 0
+    _allow(made, "/", _REFER)
+    for path in writable:
+        _allow(made, path, _WRITE | _REFER)
+    is_done: bool = _libc().syscall(_RESTRICT_SELF, made, 0) == 0
     os.close(made)
     return is_done
+
+
+def _ruleset(*handled: int) -> int:
+    rules = (ctypes.c_uint64 * len(handled))(*handled)
+    return int(_libc().syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0))
+
+
+def _allow(made: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # what is not there cannot be written either
+    rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place))
+    _libc().syscall(_ADD_RULE, made, _BENEATH, rule, 0)
+    os.close(place)
 
 
 def _libc() -> Any:
