@@ -56,7 +56,7 @@ def _listed(root: Path) -> list[dict[str, Any]]:
     from interlock.work.stories.progress import FILE
     from interlock.work.stories.progress_file import parse
 
-    text = read_text(root / FILE)
+    text = read_text(root / FILE, root)
     if text is None:
         raise Refusal("setup_required", f"{FILE} not found.", "`ralph story init` makes it from the stories there are.")
     lines = parse(text).stories

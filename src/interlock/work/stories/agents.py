@@ -99,8 +99,9 @@ def _guide(step: StoryStep, agent: ChosenAgent) -> str:
     """What the project tells every agent; one that reads it by itself is not told twice."""
     if agent.name == "claude":
         return ""
+    root = step.context.root
     try:
-        return (read_text(step.context.root / ".claude" / "CLAUDE.md") or "")[:_SHOWN]
+        return (read_text(root / ".claude" / "CLAUDE.md", root) or "")[:_SHOWN]
     except Refusal as error:
         step.context.report(f"WARNING: {error.message}")
         return ""

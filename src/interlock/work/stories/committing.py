@@ -132,11 +132,11 @@ def _tick(step: StoryStep, story: Story, task: Subtask) -> str:
     own = PRD if path is None else str(path.resolve().relative_to(step.context.root.resolve()))
     step.context.cache.released.pop(own, None)
     if path is None:
-        text = read_text(step.context.root / PRD)
+        text = read_text(step.context.root / PRD, step.context.root)
         if text is not None:
             write_text(step.context.ports.files, step.context.root / PRD, passed(text, story.id))
         return own
-    text = read_text(path) or ""
+    text = read_text(path, step.context.root) or ""
     changed = step.last_look().changed  # as it was tested
     now = recorded(checked(text, task.id), [f"Task {task.id}: {task.text}"], named(changed)[:100])
     is_last = all(one.done or one.id == task.id for one in story.tasks)

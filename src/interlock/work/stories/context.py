@@ -42,6 +42,7 @@ __all__ = [
     "StoryContext",
     "StoryFiles",
     "known_stories",
+    "leads_out",
     "mirrored",
     "named",
     "note",
@@ -172,8 +173,18 @@ def named(paths: Iterable[str]) -> list[str]:
     return sorted(shown(path, _MAX_NAME) for path in paths)
 
 
-def read_text(path: Path) -> str | None:
-    """A file's text; None where there is none. What is no text, or much too long, is an error of the catalogue."""
+def leads_out(root: Path, path: Path) -> bool:
+    """True if links lead from a path below a directory out of it."""
+    return not path.resolve().is_relative_to(root.resolve())
+
+
+def read_text(path: Path, root: Path) -> str | None:
+    """A file's text; None where there is none. What is no text, or much too long, is an error of the catalogue.
+
+    So is a link that leads out of the root: an agent could have put it there, to be told what it may not read.
+    """
+    if leads_out(root, path):
+        raise Refusal("story_invalid", f"{path} leads out of the repository.", "Put the file itself there.")
     try:
         if path.stat().st_size > _MAX_FILE:
             raise Refusal("story_invalid", f"{path} is larger than {_MAX_FILE} bytes.", "Make it smaller.")
@@ -211,7 +222,7 @@ class StoryFiles(msgspec.Struct):
         try:
             path = self.path(id_)
             if path is not None:
-                text = read_text(path)
+                text = read_text(path, self.root)
                 assert text is not None
                 return parse_story(id_, text, str(path.relative_to(self.root)))
             known = self.prd().get(id_)
@@ -233,7 +244,7 @@ class StoryFiles(msgspec.Struct):
 
     def prd(self) -> dict[str, Story]:
         if self._prd is None:
-            text = read_text(self.root / PRD)
+            text = read_text(self.root / PRD, self.root)
             self._prd = {} if text is None else {one.id: one for one in parse_prd(text)}
         return self._prd
 
@@ -313,6 +324,8 @@ def _found(root: Path) -> Iterator[tuple[str, Path]]:
     """Story files by their number: `2-1-greeting.md` is story 2-1. The first place that has one counts."""
     for place in reversed(_PLACES):
         directory = root / place
+        if leads_out(root, directory):
+            continue
         try:
             names = sorted(name for name in os.listdir(directory) if name.endswith(".md"))  # noqa: PTH208
         except OSError:

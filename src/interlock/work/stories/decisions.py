@@ -28,7 +28,7 @@ def begin_or_resume(context: StoryContext, actor: Actor, prompt: str) -> str:
 def unblock_story(journal: Journal, actor: Actor, root: Path, story: str) -> Loop | Path:
     """Start a blocked story again: in the loop that is under way, or else in `progress.txt` for the next one."""
     path = root / FILE
-    text = read_text(path) if open_loop(journal) is None else None
+    text = read_text(path, root) if open_loop(journal) is None else None
     if text is None or actor.kind != ActorKind.HUMAN:
         return unblock(journal, actor, story)
     write_text(real_ports().files, path, unblocked(text, story))

@@ -8,9 +8,9 @@ their hashes first, and put back afterwards, however it ended. What is found whi
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from interlock.errors import Refusal
 from interlock.journal import Transaction
@@ -21,7 +21,7 @@ from interlock.work.driver.system import AfterCommit
 from interlock.work.formats.hashing import sha256_of
 from interlock.work.stories import plan
 from interlock.work.stories.changes import accepted
-from interlock.work.stories.context import StoryContext, own, plain, read_text, write_text
+from interlock.work.stories.context import StoryContext, leads_out, own, plain, read_text, write_text
 from interlock.work.stories.driver_step import StoryStep
 from interlock.work.stories.mirror import since_then, take_in, write_out
 from interlock.work.stories.progress import FILE, Progress, StoryStatus
@@ -69,7 +69,7 @@ def project(step: StoryStep, then: Loop | None = None) -> None:
 def _current(context: StoryContext, loop: Loop) -> str | None:
     """`progress.txt` as it is, where there is anything to say in it."""
     try:
-        return read_text(context.progress) if loop.progress.stories else None
+        return read_text(context.progress, context.root) if loop.progress.stories else None
     except Refusal:
         return None
 
@@ -117,7 +117,7 @@ def _read_back(step: StoryStep) -> bool:
     """Take in what a person changed: unblocked, reordered or added stories. What they may not change is told."""
     context, loop, lease = step.context, step.loop, step.lease
     try:
-        text = read_text(context.progress)
+        text = read_text(context.progress, context.root)
         if text is None or sha256_of(text) in loop.projected or not loop.progress.stories:
             return False
         theirs = since_then(context.mirror, context.cache.progress_file.parse(text), loop.progress)
@@ -182,17 +182,33 @@ def put_back(step: StoryStep) -> None:
     if not loop.guarded:
         return
     wanted = {**dict.fromkeys(own(context, loop.progress)), **loop.guarded}
+    links = _links_out(context.root, wanted)
+    if links:
+        _check_lease(step)
+    for link in links:
+        _reject(step, link)
     found = context.cache.seen.hashes(str(context.root), wanted)
     changed = sorted(name for name, _ in wanted.items() - found.items())
-    if changed:  # a driver that lost its lease is refused here, before it touches what is another's now
-        assert step.lease is not None  # only a driver guards files
-        context.journal.renew(step.lease, context.settings.number("driver.lease_seconds"))
+    if changed:
+        _check_lease(step)
     for name in changed:
         if loop.state not in _OURS:
             _reject(step, name)
         _restore(context, loop, name, wanted[name])
     context.cache.released = {name: one for name, one in found.items() if name not in changed}
     step.note("released")
+
+
+def _check_lease(step: StoryStep) -> None:
+    """Refuse a driver that lost its lease, before it touches what is another's now."""
+    assert step.lease is not None  # only a driver guards files
+    step.context.journal.renew(step.lease, step.context.settings.number("driver.lease_seconds"))
+
+
+def _links_out(root: Path, names: Iterable[str]) -> list[str]:
+    """The directories above files that are links out of the root by now."""
+    above = {str(one) for name in names for one in PurePath(name).parents}
+    return [one for one in sorted(above) if (root / one).is_symlink() and leads_out(root, root / one)]
 
 
 def _reject(step: StoryStep, name: str) -> None:

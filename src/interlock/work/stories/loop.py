@@ -72,7 +72,7 @@ def _carried(transaction: Transaction, day: str) -> dict[str, Any] | None:
 def _counted(context: StoryContext) -> dict[str, int]:
     """The failed attempts that `progress.txt` knows of: a new loop does not forget them."""
     try:
-        text = read_text(context.progress)
+        text = read_text(context.progress, context.root)
         stories = parse(text).stories if text is not None else ()
     except Refusal:
         return {}

@@ -21,7 +21,7 @@ from interlock.work.driver.target_branch import (
     require_commands,
     target_of,
 )
-from interlock.work.stories.context import Mirror, StoryContext, mirrored, note, own_files
+from interlock.work.stories.context import Mirror, StoryContext, leads_out, mirrored, note, own_files
 from interlock.work.stories.progress import FILE, Progress
 from interlock.work.stories.reading import MACHINE
 from interlock.work.stories.record import Loop
@@ -102,7 +102,7 @@ def take_in(context: StoryContext, loop: Loop, *, is_whole: bool = True) -> None
         is_ours = theirs[name] == committed.get(name, _UNSEEN) or (name == FILE and theirs[name] in loop.projected)
         if not is_ours:
             context.cache.released.pop(name, None)
-            _copy(context, mirror.root / name, context.root / name)
+            _copy(context, mirror.root, context.root, name)
     mirror.known |= theirs
 
 
@@ -122,7 +122,7 @@ def write_out(context: StoryContext, loop: Loop, *more: str, is_whole: bool = Fa
         return
     for name, one in ours.items():
         if one is not None and one != theirs[name] and theirs[name] == mirror.known.get(name, _UNSEEN):
-            _copy(context, context.root / name, mirror.root / name)
+            _copy(context, context.root, mirror.root, name)
             mirror.known[name] = mirror.written[name] = one
     mirror.progress = loop.progress
 
@@ -180,8 +180,10 @@ def _committed(context: StoryContext, names: list[str]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
 
 
-def _copy(context: StoryContext, source: Path, target: Path) -> None:
-    files = context.ports.files
+def _copy(context: StoryContext, from_: Path, to: Path, name: str) -> None:
+    files, source, target = context.ports.files, from_ / name, to / name
+    if leads_out(from_, source) or leads_out(to, target.parent):
+        return  # an agent has put a link there
     content = files.read_file(source)
     if content is not None:
         files.write_bytes(target, content, is_durable=False)  # the source is still there

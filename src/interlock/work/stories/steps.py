@@ -47,7 +47,7 @@ def _no_tree(step: StoryStep) -> str:
 
 def _read(step: StoryStep) -> tuple[str, Progress]:
     """`progress.txt` as it is and what it says, or why it says nothing."""
-    text = read_text(step.context.progress)
+    text = read_text(step.context.progress, step.context.root)
     if text is None:
         raise Refusal("progress_invalid", f"{FILE} not found.", "Create with template.")
     return text, step.context.cache.progress_file.parse(text)

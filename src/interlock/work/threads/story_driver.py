@@ -115,7 +115,7 @@ def _write_story(step: ThreadStep) -> None:
     """Give the loop its work: the spec as a story, or what failed as a story that mends it."""
     thread, root, files = step.thread, step.root, step.context.ports.files
     path = root / FILE
-    text = read_text(path)
+    text = read_text(path, root)
     if text is not None and not thread.feedback:
         return
     progress, story = parse(text) if text is not None else None, _story(step, thread.feedback)
