@@ -60,6 +60,8 @@ BOMBS = {
         "agent.max_memory_mib",
     ),
     "disk": ("for one in 1 2 3 4 5 6; do head -c 2M /dev/zero > $one; done; sleep 1000", "agent.max_disk_mib"),
+    "disk, just before its end": ("head -c 6M /dev/zero > one; cp one two", "agent.max_disk_mib"),
+    "disk, wherever it is copied": ("for one in 1 2 3 4 5 6; do truncate -s 2M $one; done", "agent.max_disk_mib"),
     "files": (_PYTHON % '[open(f"{one}", "w").close() for one in range(9000)]', "agent.max_disk_mib"),
 }
 """Commands that would go on for ever, and the setting that each is about."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -73,6 +74,11 @@ class ResourceWatch:
             found = Failure(FailureKind.DISK, None, said)
         self._due = present + min(_SELDOM, max(_OFTEN, _SHARE * (time.perf_counter() - began)))
         return found
+
+    def look_at_end(self) -> Failure | None:
+        """Return what is too much of what a run that has ended has left."""
+        said = None if self._disk is None else self._disk.excess_at_end()
+        return None if said is None else Failure(FailureKind.DISK, None, said)
 
     def _processes_and_memory(self) -> Failure | None:
         most, limit = self._limits.processes, self._limits.memory
@@ -140,6 +146,15 @@ class ResourceWatch:
         return found
 
 
+def _file_time(directory: Path) -> int:
+    """Return the time that a file has which is changed now: the clock of a file system is behind."""
+    try:
+        with tempfile.TemporaryFile(dir=directory) as scratch:
+            return os.fstat(scratch.fileno()).st_ctime_ns
+    except OSError:
+        return time.time_ns() - 1_000_000_000
+
+
 def _read(path: str) -> str | None:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 each process, at each look
@@ -157,7 +172,7 @@ class DiskWatch:
 
     def __init__(self, directory: Path, most: int) -> None:
         self._directory = directory
-        self._began = time.time_ns() - 1_000_000_000  # the clock of a file system is behind
+        self._began = _file_time(directory)
         free, files = self._free()
         self._most = min(most, free // 2)
         self._most_files = most // _FILE if files is None else min(most // _FILE, files // 2)
@@ -177,10 +192,8 @@ class DiskWatch:
                 return None
             self._counting = None
             written, count = self._counted.pop()
-            if written > self._most:
-                return self._too_much(f"{written // _MIB} MiB", f"{self._most // _MIB} MiB")
-            if count > self._most_files:
-                return self._too_much(f"{count} files", str(self._most_files))
+            if (said := self._excess_of(written, count)) is not None:
+                return said
             self._left = self._most - written, self._most_files - count
         before, files_before = self._marks
         before = max(before, free)
@@ -192,6 +205,21 @@ class DiskWatch:
             self._marks = free, files
             self._counting = threading.Thread(target=self._count, name="disk-watch", daemon=True)
             self._counting.start()
+        return None
+
+    def excess_at_end(self) -> str | None:
+        """The same for a run that has ended. All its files are counted, also if the disk has no less room."""
+        if self._counting is not None:
+            self._counting.join()
+            self._counting = None
+        self._count()
+        return self._excess_of(*self._counted.pop())
+
+    def _excess_of(self, written: int, count: int) -> str | None:
+        if written > self._most:
+            return self._too_much(f"{written // _MIB} MiB", f"{self._most // _MIB} MiB")
+        if count > self._most_files:
+            return self._too_much(f"{count} files", str(self._most_files))
         return None
 
     def _too_much(self, written: str, most: str) -> str:
@@ -209,7 +237,10 @@ class DiskWatch:
         return told.f_bavail * told.f_frsize, told.f_favail if told.f_files else None
 
     def _count(self) -> None:
-        """Count what was written since the run began: nobody but root can set the time of a change."""
+        """Count what was written since the run began: nobody but root can set the time of a change.
+
+        A file with holes counts as large as it says: that it is wherever it is copied, and holes take time to read.
+        """
         written = count = 0
         seen: set[int] = set()
         left = [str(self._directory)]
@@ -221,7 +252,8 @@ class DiskWatch:
                         if entry.is_dir(follow_symlinks=False):
                             left.append(entry.path)
                         if told.st_ctime_ns >= self._began and told.st_ino not in seen:
-                            written += told.st_blocks * 512
+                            is_file = entry.is_file(follow_symlinks=False)
+                            written += max(told.st_blocks * 512, told.st_size if is_file else 0)
                             count += 1
                             if told.st_nlink > 1 and not entry.is_dir(follow_symlinks=False):
                                 seen.add(told.st_ino)

@@ -113,7 +113,10 @@ def run(
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_REAPING)
             hearing.end(process.returncode)
-            if (excess := following.excess) is not None:
+            excess = following.excess
+            if excess is None and watch is not None and (excess := watch.look_at_end()) is not None:
+                ending = Ending.FAILED
+            if excess is not None:
                 account.failure = excess
                 account.complained(excess.said.encode())
                 transcript.write(f"{excess.said}\n")
