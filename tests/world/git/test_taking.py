@@ -469,6 +469,17 @@ def test_sockets_and_fifos_that_are_new_are_named(tmp_path: Path) -> None:
     assert found.left_out == ("d/fifo", "socket")
 
 
+def test_holes_that_would_be_written_out_are_refused_before_they_are_read(tmp_path: Path) -> None:
+    """They take no room in the tree, and the driver would read them for hours."""
+    own = _own(tmp_path)
+    for number in range(1000):
+        (own.files / f"{number}").touch()
+        os.truncate(own.files / f"{number}", 1 << 30)
+    with pytest.raises(InterlockError) as caught:
+        TreeTaking().take(own.files)
+    assert (caught.value.code, "1000 GiB" in caught.value.message) == ("git_unsafe", True)
+
+
 @pytest.mark.parametrize("name", [".gitattributes", ".gitignore", "d/.gitattributes", "d/.gitignore", ".gitmodules"])
 def test_a_fifo_that_git_would_read_is_refused_at_once(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

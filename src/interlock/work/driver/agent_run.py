@@ -166,6 +166,8 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     is_limited, most = result.ending is Ending.LIMITED, settings.number("agent.wait_minutes") * 60.0
     wait = wait_for(result.failure, before, journal.now(), most) if is_limited else None
     is_excess = result.failure is not None and result.failure.kind in EXCESSES
+    if result.failure is not None and is_excess and result.failure.said not in said:
+        said = f"{said}\n{result.failure.said}"
     is_told = is_excess or result.ending in NO_ATTEMPTS - {Ending.STOPPED}
     why = end_text(agent.name, result) if is_told else ""
     span = (wait.until, wait.since) if wait is not None else None

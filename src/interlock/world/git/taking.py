@@ -38,6 +38,10 @@ _TRUSTED = frozenset({b"ext4", b"xfs", b"btrfs"})
 _UNSETTLED_NANOSECONDS = 20_000_000
 """Two changes within the resolution of a clock can give a file the same times."""
 _MOST_LEFT_OUT = 100
+_LARGE, _MOST_HOLES = 1 << 20, 4 << 30
+"""Bytes of a file that may have holes worth counting, and of all files that are little else."""
+_SPARSE = 64
+"""The size of such a file, in times of what it takes; no file system compresses as much."""
 _SECONDS = 3600.0
 _ATTRIBUTES, _IGNORE = b".gitattributes", b".gitignore"
 _RULES = frozenset({_ATTRIBUTES, _IGNORE})
@@ -139,6 +143,7 @@ class TreeTaking(msgspec.Struct):
         given_up = {path for path, mark in self._refused.items() if path in wanted and mark == seen.files[path]}
         marks, files, stored = self._marks, seen.files, self._stored
         read = {path for path in wanted if marks.get(path) != files[path] or path not in stored} - given_up
+        _refuse_holes(repository, {path: files[path][1] for path in read})
         again = {path for path in kept if self._stored.get(path) != self._base[path]}
         gone = self._stored.keys() - wanted - kept | given_up & self._stored.keys()
         if read or again or gone or not self._tree:
@@ -365,6 +370,17 @@ def _refuse_unreadable(repository: Repository, seen: _Seen) -> None:
     if wrong:
         message = f"{wrong[0]!r} in {repository.work_tree} is not a file, so git cannot read it."
         raise InterlockError("git_unsafe", message, "Remove it.", {"paths": wrong})
+
+
+def _refuse_holes(repository: Repository, sizes: Mapping[bytes, int]) -> None:
+    """Refuse files that take no room here, and would take much time to read and much room wherever they are copied."""
+    top = os.fsencode(repository.work_tree) + b"/"
+    large = (path for path, size in sizes.items() if size >= _LARGE)
+    sparse = [path for path in large if os.lstat(top + path).st_blocks * 512 * _SPARSE < sizes[path]]
+    holes = sum(sizes[path] for path in sparse)
+    if holes > _MOST_HOLES:
+        message = f"Files in {repository.work_tree} have {holes >> 30} GiB of holes; they are not read."
+        raise InterlockError("git_unsafe", message, "Remove them.", {"paths": _sorted(sparse)[:_MOST_LEFT_OUT]})
 
 
 def _attributes(repository: Repository, seen: _Seen) -> tuple[tuple[bytes, _Mark | bytes], ...]:
