@@ -10,6 +10,7 @@
 #   make test-memory  the memory against a real server that speaks Bolt, from PyPI (106 MB)
 #   make test-agents  real coding agents against a scripted model
 #   make bench    ratios against bare programs and peers, as one table, also in bench/results.md
+#   make forging  the tables of docs/gates.md, of what a forging agent can do; some minutes
 #   make docs     the documentation, into site/
 #   make generate what is made from the machines: the schema, the index, the tables and pictures of the docs
 
@@ -24,7 +25,7 @@ SYNC := UV_PROJECT_ENVIRONMENT=$(CURDIR)/$(VENV) $(BIN)/uv sync --frozen --inexa
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := demo
-.PHONY: demo screenshots recording test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
+.PHONY: demo screenshots recording forging test test-exhaustive test-node test-agents test-memory check bench docs generate format clean
 
 demo: $(VENV)/ready-base
 	@$(BIN)/ralph demo
@@ -50,6 +51,9 @@ screenshots: $(VENV)/ready-test $(VENV)/ready-browser
 
 recording: $(VENV)/ready-test
 	@$(BIN)/python -m docs.generators.recording
+
+forging: $(VENV)/ready-test $(VENV)/ready-sandbox
+	@cd tests && RALPH_TEST_EXHAUSTIVE=1 ../$(BIN)/python -m forging.table
 
 check: $(VENV)/ready-test $(VENV)/ready-lint $(VENV)/ready-docs
 	@$(BIN)/ruff check .

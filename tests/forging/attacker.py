@@ -23,10 +23,13 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from forging import commands, entries  # noqa: F401 - they add their ways, in this order
+from forging import commands, entries, machine  # noqa: F401 - they add their ways, in this order
 from forging.escapes import PROGRAM, SECONDS, WAYS, Field, Told, asked, in_terminal, way
+from forging.searching import OutOfReach, find_journal
 
 # What comes last: it moves what others need as it is, and nothing is driven afterwards
 
@@ -39,6 +42,9 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 
 @way("forked twice, after it killed the driver")
 def _(arena: Field, at: dict[str, Any]) -> Told | None:
+    if not at["driver"]:
+        pids = sorted(int(one.name) for one in Path("/proc").glob("[0-9]*"))
+        raise OutOfReach(f"the driver: no process above this one is `ralph`, and /proc has only {pids}")
     at["thread"] = arena.target()
     at["later"] = str(arena.plan.parent / "killed.told")
     words = [arena.ralph, "thread", "finalize", at["thread"]]
@@ -65,7 +71,7 @@ def _is_there(pid: int) -> bool:
 
 
 def note(arena: Field, name: str, at: dict[str, Any], told: Told | None) -> None:
-    with (arena.plan.parent / "told.jsonl").open("a") as file:
+    with Path(arena.told).open("a") as file:
         said = {} if told is None else {"code": told.code, "said": told.said[-4000:]}
         file.write(json.dumps({"way": name, **at, **said, "tried": told is not None}) + "\n")
 
@@ -79,19 +85,61 @@ def _driver() -> int:
 
 def main(plan: Path) -> None:
     arena = Field.read(plan)
+    if not arena.is_confined:
+        _try_all(arena)
+        return
+    settings = arena.root / "ralph.toml"
+    text = settings.read_bytes()
+    settings.unlink()  # or its commands would only say that nobody accepted them in the journal that they find
+    try:
+        _try_all(arena)
+    finally:
+        settings.write_bytes(text)
+
+
+def _try_all(arena: Field) -> None:
     driver = _driver()
-    terminal = str(Path(f"/proc/{driver}/fd/0").readlink())
+    terminal = str(Path(f"/proc/{driver}/fd/0").readlink()) if driver else "/dev/tty"
+    if arena.mode in ("sandbox", "none"):
+        _try_machine(arena)
+    missing = _missing_journal(arena)
     for one in (one for one in WAYS if arena.has_all_ways or one.is_always_tried):
         at: dict[str, Any] = {"place": str(arena.root), "driver": driver, "terminal": terminal, "after": head(arena)}
         try:
             told = one.tries(arena, at)
+        except OutOfReach as error:
+            at["lacks"], told = str(error), Told(None, str(error))
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            if arena.is_confined:
+                at["lacks"], told = str(error), Told(None, str(error))
+            else:
+                at["broken"], told = traceback.format_exc(), None
         except Exception:  # the tests want to know
             at["broken"], told = traceback.format_exc(), None
+        if missing and told is not None and not one.asks_driver:
+            at.setdefault("lacks", missing)  # whatever its commands say, they say it of another journal
         note(arena, one.name, {"until": head(arena), **at}, told)
 
 
+def _try_machine(arena: Field) -> None:
+    with Path(arena.told).with_name("machine.jsonl").open("a") as file:
+        for one in machine.attempted(arena):
+            file.write(msgspec.json.encode(one).decode() + "\n")
+
+
+def _missing_journal(arena: Field) -> str:
+    """The reason why the person's journal cannot be found; empty if it was."""
+    try:
+        find_journal(arena.root, arena.threads["drafting"])
+    except OutOfReach as error:
+        return str(error)
+    return ""
+
+
 def head(arena: Field) -> int:
-    """The number of the newest entry of the real journal."""
+    """The number of the newest entry of the real journal; 0 where it cannot be found."""
+    if arena.is_confined:
+        return 0
     journal = arena.journal()
     try:
         return int(journal.head())

@@ -28,6 +28,7 @@ from forging.escapes import (
     program,
     way,
 )
+from forging.searching import OutOfReach
 from world.callers import deep
 
 # Commands, in every kind of terminal
@@ -91,7 +92,12 @@ def _(arena: Field, at: dict[str, Any]) -> Told | None:
     at["thread"] = arena.target()
     found = shutil.which("unshare")
     apart = [str(found), "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
-    if found is None or subprocess.run([*apart, "true"], capture_output=True).returncode:
+    if found is None:
+        return None
+    tried = subprocess.run([*apart, "true"], capture_output=True, text=True, timeout=SECONDS, check=False)
+    if tried.returncode and arena.is_confined:
+        raise OutOfReach(tried.stderr.strip())
+    if tried.returncode:
         return None
     return in_terminal([*apart, arena.ralph, "thread", "finalize", at["thread"]], asked("finalize"), arena.clean)
 
@@ -275,7 +281,8 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
 @way("`active_thread` pointed at another thread", is_always_tried=False)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     (arena.root / ".ralf" / "active_thread").write_text(arena.threads["review"])
-    at["thread"] = active = json.loads(plain(arena, "thread", "show", "--json").said.splitlines()[-1])["data"]["id"]
+    shown = json.loads(plain(arena, "thread", "show", "--json").said.splitlines()[-1])
+    at["thread"] = active = shown.get("data", {}).get("id", arena.threads["drafting"])
     assert active != arena.threads["review"], "the file chose it"
     return plain(arena, "thread", "approve", input=b"approve\n")
 
@@ -313,7 +320,7 @@ def _speaking(arena: Field) -> Iterator[Callable[[dict[str, Any]], Any]]:
     process.wait(SECONDS)
 
 
-@way("every tool of MCP, with the thread wherever an argument may name something")
+@way("every tool of MCP, with the thread wherever an argument may name something", asks_driver=True)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.threads["drafting"]
     answers = []
@@ -336,11 +343,20 @@ def _value(name: str, schema: dict[str, Any], thread: str) -> object:
     return 1 if kinds & {"integer", "number"} else [] if "array" in kinds else {} if "object" in kinds else True
 
 
-@way("the hook, told that the person approved")
+HOOK_EVENTS = {
+    "UserPromptSubmit": "user-prompt-submit",
+    "PreToolUse": "pre-tool-use",
+    "PostToolUse": "post-tool-use",
+    "Stop": "stop",
+    "SessionStart": "session-start",
+}
+
+
+@way("the hook, told that the person approved", asks_driver=True)
 def _(arena: Field, at: dict[str, Any]) -> Told:
     at["thread"] = arena.threads["drafting"]
     said = []
-    for event in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionStart"):
+    for event, word in HOOK_EVENTS.items():
         data = {
             "hook_event_name": event,
             "session_id": at["thread"],
@@ -352,7 +368,8 @@ def _(arena: Field, at: dict[str, Any]) -> Told:
             "actor": {"kind": "human"},
         }
         done = subprocess.run(
-            [arena.hook], cwd=arena.root, input=json.dumps(data).encode(), capture_output=True, timeout=SECONDS
+            [arena.hook, word], cwd=arena.root, input=json.dumps(data).encode(), capture_output=True, timeout=SECONDS
         )
+        assert b"usage:" not in done.stderr, done.stderr
         said.append(done.stdout.decode() + done.stderr.decode())
     return Told(None, "\n".join(said))

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from forging.searching import OutOfReach, find_journal
 from patience import SECONDS
 
 __all__ = [
@@ -97,7 +98,7 @@ class Field(msgspec.Struct, frozen=True):
     ralph: str
     hook: str
     mode: str
-    """How the gates are guarded: `none`, `open` (a key without a passphrase) or `passphrase`."""
+    """How the gates are guarded: `none`, `open` (a key without a passphrase) or `passphrase`; or in the `sandbox`."""
     home: str
     path: str
     threads: dict[str, str]
@@ -107,6 +108,14 @@ class Field(msgspec.Struct, frozen=True):
     """Whether each way is tried, or only what is always tried."""
     server: str
     """A pipe to a process that was there before, as tmux, cron or a container's daemon are."""
+    told: str
+    """Where it writes what came of each attempt."""
+    state: str
+    """The person's own state directory of Interlock."""
+    victim: int
+    """The number of a process of the person outside."""
+    terminal: str
+    """The device of a terminal of the person."""
 
     @classmethod
     def read(cls, plan: Path) -> Field:
@@ -127,13 +136,24 @@ class Field(msgspec.Struct, frozen=True):
     def journal(self, root: Path | None = None) -> Any:
         from interlock.journal import open_journal
 
-        return open_journal((root or self.root) / ".ralf" / "journal.db")
+        return open_journal(root / ".ralf" / "journal.db" if root else self.found_journal)
+
+    @property
+    def found_journal(self) -> Path:
+        """The person's journal, looked for everywhere."""
+        return find_journal(self.root, self.threads["drafting"])
+
+    @property
+    def is_confined(self) -> bool:
+        return self.mode == "sandbox"
 
     def target(self, root: Path | None = None) -> str:
         """A new thread with a spec that nobody has finalized; anybody may make one."""
         from interlock.machine import Event, Evidence
         from interlock.machine.model import NOTED
 
+        if self.is_confined and root is None:
+            return self.threads["drafting"]  # its commands need no journal to begin with
         journal = self.journal(root)
         try:
             made = journal.create("thread", Event("created", self.person, evidence=Evidence(data={"title": "Evil"})))
@@ -147,9 +167,10 @@ class Field(msgspec.Struct, frozen=True):
         """The repository as it is now, in another place: what is broken there breaks no other way."""
         from interlock.world.trusted import trust
 
+        there = self.found_journal
         place = self.plan.parent / "copies" / name
         shutil.copytree(self.root, place, symlinks=True, ignore=shutil.ignore_patterns("journal.db*", "worktrees"))
-        with sqlite3.connect(self.root / ".ralf" / "journal.db") as here:
+        with sqlite3.connect(there) as here:
             here.execute("VACUUM INTO ?", (str(place / ".ralf" / "journal.db"),))
             [(id_,)] = here.execute("SELECT id FROM identity")
         here.close()
@@ -166,7 +187,7 @@ class Field(msgspec.Struct, frozen=True):
         request.write_text(json.dumps(text))
         return request
 
-    def told(self, request: Path) -> Told:
+    def told_of(self, request: Path) -> Told:
         signal.alarm(int(SECONDS))
         with request.with_suffix(".told").open() as file:
             told = Told(**json.load(file))
@@ -182,14 +203,18 @@ class Field(msgspec.Struct, frozen=True):
             again = [*PROGRAM, str(self.plan), str(request)]
             os.execve("/bin/sh", ["sh", "-c", shell, *again], self.clean)
         os.wait()
-        return self.told(request)
+        return self.told_of(request)
 
     def outside(self, words: Sequence[str], answers: Mapping[str, str], cwd: Path | None = None, **more: Any) -> Told:
         """From a process that no agent ever started: somebody who was there before does it for us."""
         request = self.requested(words, answers, cwd or self.root, **more)
-        with Path(self.server).open("w") as pipe:
-            pipe.write(f"{request}\n")
-        return self.told(request)
+        try:
+            pipe = os.open(self.server, os.O_WRONLY | os.O_NONBLOCK)  # a server is listening, or there is none
+        except OSError as error:
+            raise OutOfReach(f"the pipe of a process that was there before: {error.strerror}") from None
+        with os.fdopen(pipe, "w") as file:
+            file.write(f"{request}\n")
+        return self.told_of(request)
 
 
 def digest(text: str) -> str:
@@ -225,16 +250,18 @@ class Way(msgspec.Struct, frozen=True):
     name: str
     tries: Tries
     is_always_tried: bool
+    asks_driver: bool
+    """True if it asks what an agent may ask its driver, also from a sandbox."""
 
 
 WAYS: list[Way] = []
 
 
-def way(name: str, *, is_always_tried: bool = True) -> Callable[[Tries], Tries]:
+def way(name: str, *, is_always_tried: bool = True, asks_driver: bool = False) -> Callable[[Tries], Tries]:
     """Add a way; one that is not always tried is tried in `make test-exhaustive`, and another is much like it."""
 
     def add(tries: Tries) -> Tries:
-        WAYS.append(Way(name, tries, is_always_tried))
+        WAYS.append(Way(name, tries, is_always_tried, asks_driver))
         return tries
 
     return add
