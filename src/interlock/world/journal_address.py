@@ -15,13 +15,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BY_SESSION", "DATABASE_URL", "MARK", "is_withheld", "keep_address", "kept_address", "remove_address"]
+__all__ = [
+    "BY_SESSION",
+    "DATABASE_URL",
+    "MARK",
+    "SOCKET",
+    "is_withheld",
+    "keep_address",
+    "kept_address",
+    "remove_address",
+]
 
 DATABASE_URL = "RALPH_DATABASE_URL"
 MARK = "RALPH_JOURNAL"
 """The name in the environment that says where the journal is, without opening it."""
 BY_SESSION = "session"
 """The journal is on a server, and the session's file has its address."""
+SOCKET = "RALPH_SOCKET"
+"""The name of the variable with the path of a run's socket. It is set only in a sandbox, where there is no journal."""
 _SESSION = "RALPH_SESSION_ID"
 _DIRECTORY = "sessions"
 

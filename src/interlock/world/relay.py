@@ -13,10 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
 
-__all__ = ["SOCKET", "ask", "pass_on"]
+__all__ = ["ask", "pass_on"]
 
-SOCKET = "RALPH_SOCKET"
-"""The variable with the path of the socket; it is set only inside a sandbox."""
 _CHUNK = 1 << 16
 _MOST = 1 << 24
 _SECONDS = 9.0

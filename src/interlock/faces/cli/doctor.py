@@ -26,6 +26,8 @@ from interlock.world.machines import OVERRIDE, cache_directory, find_machine
 from interlock.world.repository import state_directory
 
 if TYPE_CHECKING:
+    from interlock.journal import Journal
+    from interlock.work.settings.values import Settings
     from interlock.world.sandbox.policy import Network
 
 __all__ = ["VERBS"]
@@ -244,8 +246,8 @@ def _network(call: CommandCall) -> tuple[str, str]:
     from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 
     try:
-        with readable(call, warns=False) as place:
-            settings = place.settings
+        with opened(call, warns=False) as journal:
+            settings = _in_force(call, journal)
     except Tampered:
         raise
     except InterlockError:  # the journal's own check says why
@@ -264,6 +266,17 @@ def _network(call: CommandCall) -> tuple[str, str]:
         by_pasta = "pasta connects it" if has_direct_network(sandbox) else f"only for HTTP and HTTPS, {_PASTA}"
         lines.append(f"open works here: {by_pasta}")
     return ("note" if "host" in networks else "ok"), "; ".join(lines)
+
+
+def _in_force(call: CommandCall, journal: Journal | None) -> Settings:
+    """The settings in force, without a second warning about a journal that is not trusted."""
+    from interlock.work.settings.accepted import settings_status
+    from interlock.work.settings.values import Settings
+
+    if journal is None:
+        return Settings()
+    is_own = is_trusted(journal, state_directory(call.directory), call.environment)
+    return settings_status(journal, None, is_trusted=is_own).settings
 
 
 def _limits(call: CommandCall) -> tuple[str, str]:

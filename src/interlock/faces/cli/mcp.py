@@ -7,7 +7,8 @@ import sys
 
 from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import CommandCall, Verb
-from interlock.world.relay import SOCKET, pass_on
+from interlock.world.journal_address import SOCKET
+from interlock.world.relay import pass_on
 
 __all__ = ["VERBS"]
 

@@ -12,8 +12,7 @@ import msgspec
 
 from interlock.errors import JournalError, UsageError
 from interlock.faces.cli.command import CommandCall
-from interlock.world.journal_address import DATABASE_URL, is_withheld
-from interlock.world.relay import SOCKET
+from interlock.world.journal_address import DATABASE_URL, SOCKET, is_withheld
 from interlock.world.repository import exclude_state, find_root, state_directory
 
 if TYPE_CHECKING:

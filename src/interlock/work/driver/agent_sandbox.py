@@ -16,7 +16,7 @@ from interlock.work.driver.context import DriverContext
 from interlock.work.settings.sandbox_consent import no_sandbox
 from interlock.work.settings.values import Settings
 from interlock.world.agents.confinement import PRIVATE, Confinement
-from interlock.world.relay import SOCKET
+from interlock.world.journal_address import SOCKET
 from interlock.world.repository import OWN_TREES
 from interlock.world.run_socket import Programs, served
 from interlock.world.sandbox.choosing import Wanted, choose

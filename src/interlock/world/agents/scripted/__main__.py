@@ -24,10 +24,7 @@ _BLOCK = 64 * 1024
 def main(words: list[str]) -> int:
     """Play the iteration that has come, and exit as its script says."""
     try:
-        script = json.loads(_read(words[0]))
-        iterations = script["iterations"]
-        number = _count(script.get("state"), os.path.dirname(words[0]))
-        steps = iterations[min(number, len(iterations)) - 1]
+        steps = steps_of_run(words[0])
     except (OSError, ValueError, LookupError, TypeError) as error:
         _put(2, f"The script cannot be read: {error}\n".encode())
         return 64
@@ -46,6 +43,14 @@ def main(words: list[str]) -> int:
         if code is not None:
             return code
     return 0
+
+
+def steps_of_run(path: str) -> Any:
+    """Return the steps of the run that has come, and count it."""
+    script = json.loads(_read(path))
+    iterations = script["iterations"]
+    number = _count(script.get("state"), os.path.dirname(path))
+    return iterations[min(number, len(iterations)) - 1]
 
 
 def _count(name: str | None, beside: str) -> int:

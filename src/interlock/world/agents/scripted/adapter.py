@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -21,6 +23,7 @@ from interlock.world.agents.happenings import (
     Usage,
     UsedTool,
 )
+from interlock.world.agents.scripted.__main__ import steps_of_run
 from interlock.world.agents.wire import amount, count, decoded, words
 
 __all__ = ["Scripted", "ScriptedReader"]
@@ -35,8 +38,15 @@ class Scripted(msgspec.Struct, frozen=True):
     name: str = "scripted"
 
     def launch(self, assignment: Assignment) -> Launch:
-        argv = (sys.executable, "-I", "-S", _PLAYER, str(self.script), *assignment.arguments)
-        return Launch(argv, assignment.prompt.encode("utf-8", "replace"))
+        """A sandbox gets the steps of this run alone: the script may lie where nothing of it is shown."""
+        script, files = self.script, dict[Path, str]()
+        if assignment.is_confined:
+            with suppress(OSError, ValueError, LookupError, TypeError):  # the player says what is wrong
+                steps = steps_of_run(str(script))
+                script = assignment.log.with_name("script.json")
+                files[script] = json.dumps({"iterations": [steps]})
+        argv = (sys.executable, "-I", "-S", _PLAYER, str(script), *assignment.arguments)
+        return Launch(argv, assignment.prompt.encode("utf-8", "replace"), files=files)
 
     def reader(self, assignment: Assignment, now: Now) -> Reader:
         return ScriptedReader()
