@@ -82,6 +82,9 @@ def test_codex_leaves_out_our_hooks_of_the_repository_and_no_others(repository: 
     assert f"{file}:pre_tool_use:1:0" in outfit.instead
     assert f"{file}:pre_tool_use:0:0" not in outfit.instead
     assert len(outfit.instead) == 6
+    shown = tools_for("codex", repository, ENVIRONMENT, Path("/shown"))
+    assert shown is not None
+    assert "/shown/.codex/hooks.json:pre_tool_use:1:0" in shown.instead, "where a sandbox shows the file"
 
 
 def test_each_part_is_looked_for_by_itself(repository: Path) -> None:

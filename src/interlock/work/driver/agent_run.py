@@ -123,7 +123,8 @@ def run_agent(context: DriverContext, request: AgentRequest) -> AgentRun:
     request.on_start()
     keeps_words = settings.text("telemetry.content") == "on"
     ear = _Ear(context.report, request.keeps, Tools(journal.now, keeps_words=keeps_words))
-    outfit = context.ports.tools_for(agent.name, directory, context.environment) if request.reports else None
+    tools = (agent.name, directory, context.environment, context.base)
+    outfit = context.ports.tools_for(*tools) if request.reports else None
     given = {
         "RALPH_SESSION_ID": session,
         "RALPH_ROOT": str(context.root),

@@ -150,7 +150,7 @@ def _spoken(
                 environment={**context.environment, **own},
                 arguments=arguments,
                 marker=tree.id,
-                outfit=ports.tools_for(agent.name, tree.files, context.environment),
+                outfit=ports.tools_for(agent.name, tree.files, context.environment, context.base),
                 confinement=confinement,
                 limits=run_limits(context.settings),
             ),

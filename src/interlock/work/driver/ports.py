@@ -173,7 +173,7 @@ class Ports(msgspec.Struct, frozen=True):
     """Opens a directory of ours."""
     sessions: SessionUpkeep
     addresses: Addresses
-    tools_for: Callable[[str, Path, Mapping[str, str]], AgentTools | None]
+    tools_for: Callable[[str, Path, Mapping[str, str], Path], AgentTools | None]
     """Finds the server and hooks that a run of an agent is given in a work tree."""
     run_agent: Callable[[Agent, Assignment, Callable[[Happening], None], StopSignal], Result]
     run_interactive: Callable[[InteractiveAgent, Assignment], InteractiveEnd]

@@ -40,10 +40,13 @@ _HOOKS = {
 """The agents that can be given hooks, and where a repository may have them."""
 
 
-def tools_for(agent: str, root: Path, environment: Mapping[str, str]) -> AgentTools | None:
+def tools_for(
+    agent: str, root: Path, environment: Mapping[str, str], shown_at: Path | None = None
+) -> AgentTools | None:
     """What a run of an agent is to be given here; None where it has no server of ours and can be given none.
 
-    That is so where the agent takes none, and where a server of somebody else has its name.
+    That is so where the agent takes none, and where a server of somebody else has its name. `shown_at` is the path at
+    which a sandbox shows the root: Codex knows hooks by their path.
     """
     if agent not in _SERVERS:
         return None
@@ -52,7 +55,7 @@ def tools_for(agent: str, root: Path, environment: Mapping[str, str]) -> AgentTo
         return None
     if agent in _BY_FILE and not found:
         return None
-    instead = _untrusted(root) if agent == "codex" else ()
+    instead = _untrusted(root, shown_at or root) if agent == "codex" else ()
     has_hook = not instead and any(_has_hook(root, file) for file in _HOOKS.get(agent, ()))
     return AgentTools(
         server=() if found else (called("ralph", environment), "mcp"),
@@ -61,7 +64,7 @@ def tools_for(agent: str, root: Path, environment: Mapping[str, str]) -> AgentTo
     )
 
 
-def _untrusted(root: Path) -> tuple[str, ...]:
+def _untrusted(root: Path, shown_at: Path) -> tuple[str, ...]:
     """Our hooks in the files of Codex, which runs them only where a person has trusted each of them."""
     [file] = _HOOKS["codex"]
     text = _text(root, file)
@@ -69,7 +72,7 @@ def _untrusted(root: Path) -> tuple[str, ...]:
         trails = entries.hook_trails(text) if text is not None else []
     except (jsonc.JsonFault, SetupFault):
         return ()
-    places = dict.fromkeys((root / file, (root / file).resolve()))
+    places = dict.fromkeys(path for one in (root, shown_at) for path in (one / file, (one / file).resolve()))
     return tuple(
         hook_key(str(place), str(event), int(group), int(index))
         for place in places
