@@ -77,6 +77,9 @@ def test_a_person_enrolls_a_key_and_it_vouches_for_the_journal(
     verified = run("journal", "verify", "--key", fingerprint, "--json", cwd=repository, env=environment).data
     assert (verified["gates"], verified["signed"]) == (1, 1)
     assert fingerprint in run_here("journal", "verify", "--key", fingerprint, cwd=repository, env=environment).out
+    assert fingerprint in run_here("journal", "verify", cwd=repository, env=environment).out, "it is remembered"
+    stranger = {**environment, "XDG_STATE_HOME": str(repository.parent / "state-of-another")}
+    assert fingerprint not in run_here("journal", "verify", cwd=repository, env=stranger).out
 
 
 def test_a_key_with_a_passphrase_signs_after_it_was_typed(
@@ -376,9 +379,10 @@ def test_verify_names_a_key_that_was_swapped_in_the_journal(
     with opened(repository) as journal:
         [entry] = [one for one in journal.entries() if one.event == "key_enrolled"]
     tampered(repository, "UPDATE entries SET hash = ? WHERE event = 'key_enrolled'", _hash(entry))
-    failed = run_here("journal", "verify", "--key", mine.fingerprint, "--json", cwd=repository, env=environment)
-    assert (failed.code, failed.error["code"]) == (7, "approval_invalid")
-    assert {one["code"] for one in failed.error["details"]["problems"]} >= {"signature_invalid", "key_unknown"}
+    for words in (("--key", mine.fingerprint), ()):  # the key that was enrolled here is known without being named
+        failed = run_here("journal", "verify", *words, "--json", cwd=repository, env=environment)
+        assert (failed.code, failed.error["code"]) == (7, "approval_invalid")
+        assert {one["code"] for one in failed.error["details"]["problems"]} >= {"signature_invalid", "key_unknown"}
     with opened(repository) as journal:
         assert journal.verify() == []
         assert audit(journal) != []

@@ -1,4 +1,4 @@
-"""The journals that this user trusts: one small file for each, in the user's own state directory.
+"""The journals that this user trusts, and the key that they trust for each: small files in their own state directory.
 
 A journal says which commands are run, and a clone or an archive can bring one along with settings that another
 person accepted. So a journal counts only for the user who trusted it, at the path where they did.
@@ -17,35 +17,58 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["is_trusted", "trust"]
+__all__ = ["is_trusted", "remember_key", "remembered_key", "trust"]
 
 _DIRECTORY = "trusted"
+_KEYS = "keys"
 _MOST = 16_384
 
 
 def is_trusted(environment: Mapping[str, str], state_directory: str, journal: str) -> bool:
     """True if this user trusts the journal with this id in this state directory."""
     name, wanted = _entry(state_directory, journal)
-    path = os.path.join(user_state_directory(environment), _DIRECTORY, name)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return False
-    try:
-        found = os.fstat(descriptor)
-        is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
-        return is_own and os.read(descriptor, _MOST) == wanted
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    return _read(environment, _DIRECTORY, name) == wanted
 
 
 def trust(environment: Mapping[str, str], state_directory: str, journal: str) -> None:
     """Remember that this user trusts a journal. Raises OSError if that cannot be stored."""
-    name, content = _entry(state_directory, journal)
+    _store(environment, _DIRECTORY, *_entry(state_directory, journal))
+
+
+def remembered_key(environment: Mapping[str, str], state_directory: str, journal: str) -> str | None:
+    """Return the fingerprint of the first key that this user trusted in a journal; None if there was none."""
+    name, entry = _entry(state_directory, journal)
+    found = _read(environment, _KEYS, name)
+    return found[len(entry) :].decode("ascii", "replace").strip() or None if found.startswith(entry) else None
+
+
+def remember_key(environment: Mapping[str, str], state_directory: str, journal: str, fingerprint: str) -> None:
+    """Remember the first key that this user trusts in a journal; later ones are vouched for by it. Raises OSError."""
+    if remembered_key(environment, state_directory, journal) is None:
+        name, entry = _entry(state_directory, journal)
+        _store(environment, _KEYS, name, entry + fingerprint.encode("ascii") + b"\n")
+
+
+def _read(environment: Mapping[str, str], directory: str, name: str) -> bytes:
+    """The content of a file of the user's own; empty if there is none."""
+    path = os.path.join(user_state_directory(environment), directory, name)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return b""
+    try:
+        found = os.fstat(descriptor)
+        is_own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+        return os.read(descriptor, _MOST) if is_own else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _store(environment: Mapping[str, str], kind: str, name: str, content: bytes) -> None:
     base = user_state_directory(environment)
-    directory = os.path.join(base, _DIRECTORY)
+    directory = os.path.join(base, kind)
     for one in (base, directory):
         os.makedirs(one, mode=0o700, exist_ok=True)
         os.chmod(one, 0o700)

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 from interlock.faces.cli.command import CommandCall, Verb
 from interlock.faces.cli.output import Output, columns, one_line
 from interlock.faces.cli.place import opened, writable
+from interlock.world.repository import state_directory
 
 if TYPE_CHECKING:
     from interlock.journal import Journal
@@ -35,8 +36,11 @@ def _enroll(call: CommandCall) -> None:
 def enrolled(call: CommandCall, journal: Journal, file: Path) -> Key:
     """Enroll a key for the person who calls."""
     from interlock.work.gates.enrolling import enroll
+    from interlock.work.settings.journal_trust import remember_key
 
-    return enroll(journal, _person(call, journal, is_enrolling=True), file.expanduser(), call.environment)
+    key = enroll(journal, _person(call, journal, is_enrolling=True), file.expanduser(), call.environment)
+    remember_key(journal, state_directory(call.directory), call.environment)
+    return key
 
 
 def _person(call: CommandCall, journal: Journal, *, is_enrolling: bool = False) -> Presence:

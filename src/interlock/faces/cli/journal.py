@@ -19,8 +19,10 @@ from interlock.faces.cli.place import journal_path, opened
 from interlock.journal import Journal, Problem
 from interlock.work.budget import RUNS_OF_AGENTS
 from interlock.work.orchestration.ledger import RUNS
+from interlock.work.settings.journal_trust import remembered_key
 from interlock.work.telemetry.counters import COUNTERS
 from interlock.work.tickets.ticket_table import TICKETS
+from interlock.world.repository import state_directory
 
 __all__ = ["VERBS"]
 
@@ -33,6 +35,7 @@ def _verify(call: CommandCall) -> None:
             return
         counters = [COUNTERS] if journal.is_begun(COUNTERS) else []  # only where metrics are or were on
         problems = journal.verify(TICKETS, RUNS, RUNS_OF_AGENTS, *counters)
+        fingerprint = fingerprint or remembered_key(journal, state_directory(call.directory), call.environment)
         forged = _forged(journal, fingerprint, is_sound=not problems)
         if problems or forged:
             _refuse(call, problems, forged)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from interlock.journal import Journal
     from interlock.work.gates.presence import Presence
 
-__all__ = ["UNTRUSTED", "ask_to_trust", "is_trusted", "truster", "untrusted"]
+__all__ = ["UNTRUSTED", "ask_to_trust", "is_trusted", "remember_key", "remembered_key", "truster", "untrusted"]
 
 UNTRUSTED = "You have not trusted this journal, so its settings are not in force and nothing it says is run"
 _HINT = "In a terminal, `ralph config accept` shows it and asks you."
@@ -39,9 +39,7 @@ def truster(state_directory: Path, environment: Mapping[str, str]) -> Callable[[
         try:
             trusted.trust(environment, str(state_directory), id_)
         except OSError as error:
-            message = f"{error.filename} cannot be written, so your trust in the journal is lost: {error.strerror}."
-            hint = "Make it writable for you, or set XDG_STATE_HOME to a directory that is."
-            raise InterlockError("user_state_unwritable", message, hint) from None
+            raise _unwritable(error) from None
 
     return trust
 
@@ -59,13 +57,38 @@ def ask_to_trust(
     if not presence.confirm(_shown(journal, state_directory, root), question, "trust"):
         raise untrusted(state_directory)
     truster(state_directory, environment)(journal.id)
+    remember_key(journal, state_directory, environment)
+
+
+def remember_key(journal: Journal, state_directory: Path, environment: Mapping[str, str]) -> None:
+    """Remember the first key of a journal, which vouches for all others; `remembered_key` gives it."""
+    from interlock.work.gates.trust import trust_of
+
+    first = next(iter(trust_of(journal).keys), None)
+    if first is None:
+        return
+    try:
+        trusted.remember_key(environment, str(state_directory), journal.id, first)
+    except OSError as error:
+        raise _unwritable(error) from None
+
+
+def remembered_key(journal: Journal, state_directory: Path, environment: Mapping[str, str]) -> str | None:
+    """Return the key by which a person knows a journal that was made anew by somebody else."""
+    return trusted.remembered_key(environment, str(state_directory), journal.id)
+
+
+def _unwritable(error: OSError) -> InterlockError:
+    message = f"{error.filename} cannot be written, so your trust in the journal is lost: {error.strerror}."
+    hint = "Make it writable for you, or set XDG_STATE_HOME to a directory that is."
+    return InterlockError("user_state_unwritable", message, hint)
 
 
 def _shown(journal: Journal, state_directory: Path, root: Path | None) -> str:
-    from interlock.work.gates.trust import trust_of
-
     first = journal.entries(most=1)
     since = f", the first of {first[0].time}" if first else ""
+    from interlock.work.gates.trust import trust_of
+
     keys = [f"  {key.fingerprint} of {key.person}" for key in trust_of(journal).enrolled] or ["  none"]
     lines = [
         f"You have not used the journal in {state_directory} before. It has {journal.head()} entries{since}.",
