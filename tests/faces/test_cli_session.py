@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +124,18 @@ def test_an_agent_without_mcp_reports_a_whole_session(agent: Agent, ralph: Ralph
     assert shown["ticket_id"] == "7.11"
     assert shown["completed_at"]
     assert shown["seconds_in_state"].keys() == {"idle", *WAY}
+
+
+def test_a_file_that_was_written_while_analyzing_is_told_when_that_ends(agent: Agent, repository: Path) -> None:
+    began = datetime.fromisoformat(agent.begin().update("analyzing")["transitioned_at"]).timestamp()
+    (repository / "sneaked.py").write_text("x = 1\n")
+    os.utime(repository / "sneaked.py", (began + 0.002, began + 0.002))
+    deadline = time.monotonic() + SECONDS
+    while time.time() < began + 0.1:
+        assert time.monotonic() < deadline
+    [found] = agent.update("implementing")["findings"]
+    assert "sneaked.py was written" in found
+    assert "findings" not in agent.update("testing")
 
 
 def test_where_the_caller_has_a_session_id_it_is_the_agent(

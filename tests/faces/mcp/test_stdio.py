@@ -400,8 +400,9 @@ def test_every_report_prolongs_a_session(repository: Path, environment: dict[str
         assert left() < 0
 
 
-def test_a_work_tree_that_is_written_to_unseen_is_a_finding_at_the_end(
-    repository: Path, environment: dict[str, str], portal: BlockingPortal
+@pytest.mark.parametrize("is_end", [True, False], ids=["at the end", "at the next state"])
+def test_a_work_tree_that_is_written_to_unseen_is_a_finding(
+    repository: Path, environment: dict[str, str], portal: BlockingPortal, is_end: bool
 ) -> None:
     with stdio_agent(portal, repository, environment) as agent:
         session = agent.create("1")
@@ -412,5 +413,5 @@ def test_a_work_tree_that_is_written_to_unseen_is_a_finding_at_the_end(
         deadline = time.monotonic() + SECONDS
         while agent.look(session)["stateHistory"][-1]["seconds"] < 0.1:
             assert time.monotonic() < deadline
-        ended = agent.complete(session, "failure")
-        assert any("sneaked.py" in one and "'analyzing'" in one for one in ended["findings"]), ended
+        told = agent.complete(session, "failure") if is_end else agent.update(session, "implementing")
+        assert any("sneaked.py" in one and "'analyzing'" in one for one in told["findings"]), told

@@ -10,9 +10,9 @@ import pytest
 
 from interlock.journal import Journal
 from interlock.machine import Actor, ActorKind, Channel, load_shipped
-from interlock.work.sessions.findings import WrittenFile, of_others, of_session
+from interlock.work.sessions.findings import WrittenFile, after_end, of_others, of_session
 from interlock.work.sessions.record import record_of
-from interlock.work.sessions.upkeep import written_beside, written_since
+from interlock.work.sessions.upkeep import written_beside, written_in_state, written_since
 from interlock.work.sessions.verbs import Caller, complete, create, note, update
 from interlock.world.place import Place
 from journal.histories import Clock
@@ -187,6 +187,54 @@ def test_a_file_written_while_analyzing_that_no_hook_saw_is_found_by_the_check_a
     assert "src/sneaky.py was written" in found
     assert "'analyzing'" in found
     assert codes(sqlite_journal, session) == ["unseen_write"]
+
+
+def test_what_no_hook_saw_is_found_as_soon_as_the_state_is_left_and_not_again_at_the_end(
+    sqlite_journal: Journal, clock: Clock, work_tree: Path
+) -> None:
+    def report(state: str) -> list[str]:
+        clock.forward(30)
+        written = written_in_state(sqlite_journal, session, None)
+        return sqlite_journal.transact(update(session, state, AGENT, written=written)).findings
+
+    def write(name: str) -> None:
+        clock.forward(10)
+        _write(work_tree, name, sqlite_journal.now())
+
+    session = begun(sqlite_journal, str(work_tree))
+    assert report("analyzing") == []
+    write("early.py")
+    [found] = report("implementing")
+    assert found.startswith("early.py was written at ")
+    assert found.endswith("in 'analyzing'; no hook saw it")
+    write("honest.py")
+    assert report("testing") == []
+    assert report("committing") == []
+    assert report("reviewing") == []
+    write("late.py")
+    [found] = report("reviewing")
+    assert found.startswith("late.py was written at "), "also where the same state is reported again"
+    write("later.py")
+    clock.forward(30)
+    written = written_since(sqlite_journal, session, None)
+    [found] = sqlite_journal.transact(complete(session, "success", AGENT, written=written)).findings
+    assert found.startswith("later.py was written at ")
+    assert codes(sqlite_journal, session) == ["unseen_write"] * 3
+
+
+def test_what_is_written_after_the_agent_has_completed_its_session_is_found(
+    sqlite_journal: Journal, clock: Clock
+) -> None:
+    session = begun(sqlite_journal)
+    machine = load_shipped("session")
+    late = [WrittenFile("late.py", sqlite_journal.now() + 60)]
+    assert after_end(record_of(sqlite_journal.history(session)), machine, late) == []
+    clock.forward(30)
+    sqlite_journal.transact(complete(session, "success", AGENT))
+    record = record_of(sqlite_journal.history(session))
+    assert [(one.code, one.state) for one in after_end(record, machine, late)] == [("unseen_write", "done")]
+    early = [WrittenFile("early.py", sqlite_journal.now() - 10)]
+    assert after_end(record, machine, early) == []
 
 
 def test_what_is_written_in_the_main_work_tree_beside_a_session_is_found_unless_another_worked_there(

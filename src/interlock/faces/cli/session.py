@@ -106,13 +106,15 @@ def _create(call: CommandCall) -> None:
 
 
 def _update(call: CommandCall) -> None:
+    from interlock.work.sessions.upkeep import written_in_state
     from interlock.work.sessions.verbs import update
 
     reference, metadata = _reference(call), _metadata(call)
     with writable(call) as place:
         bring_up_to_date(call, place.journal)
         actor = caller_of(call, place).actor
-        work = update(reference, call.arguments.state, actor, metadata, timeout=place.timeout)
+        written = written_in_state(place.journal, reference, place.state_directory)
+        work = update(reference, call.arguments.state, actor, metadata, written=written, timeout=place.timeout)
         moved = place.journal.transact(work)
     call.output.result(moved, lambda: _show_move(call, moved))
 

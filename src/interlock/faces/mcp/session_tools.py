@@ -32,7 +32,7 @@ from interlock.journal import Instance, Journal
 from interlock.machine import Machine
 from interlock.work.sessions.prompt import reported_states
 from interlock.work.sessions.record import TYPES, Note, SessionRecord, record_of
-from interlock.work.sessions.upkeep import written_since
+from interlock.work.sessions.upkeep import written_in_state, written_since
 from interlock.work.sessions.verbs import (
     MACHINE,
     Caller,
@@ -61,11 +61,13 @@ async def _create(context: ServerContext, caller: Caller, given: CreateSession) 
 
 async def _update(context: ServerContext, caller: Caller, given: UpdateState) -> Moved:
     _understood(given.metadata)
+    written = await context.read(lambda: written_in_state(context.journal, given.session_id, context.state_directory))
     work = update(
         given.session_id,
         given.state,
         caller.actor,
         given.metadata,
+        written=written,
         timeout=context.timeout,
         key=key_of(given.idempotency_key),
     )

@@ -19,8 +19,9 @@ from interlock.work.driver.agent_failures import Wait, end_text, last_run, unava
 from interlock.work.driver.agent_sandbox import confined_run, run_limits
 from interlock.work.driver.context import DriverContext
 from interlock.work.formats.times import day_of
-from interlock.work.sessions.findings import WrittenFile, of_others
+from interlock.work.sessions.findings import WrittenFile, after_end, of_others
 from interlock.work.sessions.prompt import progress_reporting
+from interlock.work.sessions.record import record_of
 from interlock.work.sessions.runs import DIED, RUN, UNKNOWN, RunSummary, Tools, data_of, ran_of, result_of
 from interlock.work.sessions.verbs import DRIVER, Caller, complete, create, keep_findings, note
 from interlock.world.agents.agent import ChosenAgent
@@ -337,8 +338,12 @@ def _end(
     def work(transaction: Transaction) -> None:
         if ran is not None:
             note(session, RUN, DRIVER, data_of(ran))(transaction)
-        if transaction.instance(session).outcome is None:
+        ended = transaction.instance(session)
+        if ended.outcome is None:
             complete(session, outcome, DRIVER, why, written=written)(transaction)
+        elif written:
+            record = record_of(transaction.history(session))
+            keep_findings(transaction, session, after_end(record, transaction.machine_of(ended), written))
 
     def both(transaction: Transaction) -> None:
         work(transaction)

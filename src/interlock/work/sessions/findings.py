@@ -15,9 +15,19 @@ from interlock.work.formats.times import seconds_of
 from interlock.work.sessions.record import SessionRecord
 from interlock.world.files import FILE_CLOCK_LAG
 
-__all__ = ["SessionFinding", "WrittenFile", "of_others", "of_session", "of_stay"]
+__all__ = [
+    "SessionFinding",
+    "WrittenFile",
+    "after_end",
+    "may_write",
+    "of_others",
+    "of_session",
+    "of_stay",
+    "unseen",
+]
 
 _SHOWN = 5
+_UNSEEN = "unseen_write"
 
 
 class SessionFinding(msgspec.Struct, frozen=True):
@@ -39,7 +49,7 @@ def of_stay(record: SessionRecord, machine: Machine, now: float, reported: str =
     """What does not agree in the state that a session is about to leave; `reported` is what it says of its tests."""
     found: list[SessionFinding] = []
     here = record.state
-    if record.written and not _may_write(machine, here):
+    if record.written and not may_write(machine, here):
         found.append(SessionFinding("write_outside_state", f"{_listed(record.written)} written in {here!r}", here))
     longest = max(record.silence, record.quiet(now))
     usual = _usual(machine, here)
@@ -60,15 +70,38 @@ def of_session(
     if record.tests_seen and not (record.tests_reported or reported):
         message = f"tests were run and no results were reported (runs seen: {record.tests_seen})"
         found.append(SessionFinding("tests_unreported", message, record.state))
-    for stay, seconds in record.durations(now):
+    return found + unseen(record, machine, now, written)
+
+
+def unseen(record: SessionRecord, machine: Machine, now: float, written: Sequence[WrittenFile]) -> list[SessionFinding]:
+    """Find what was written in states that do not allow it, and what was not found when they were left."""
+    told = {one.data.get("state") for one in record.findings if one.data.get("code") == _UNSEEN}
+    found = []
+    for number, (stay, seconds) in enumerate(record.durations(now), 1):
         begin = seconds_of(stay.since)
         inside = [one for one in written if begin <= one.at < begin + seconds - FILE_CLOCK_LAG]
-        unseen = [one for one in inside if not any(f"/{name}".endswith(f"/{one.path}") for name in record.files)]
-        if unseen and not _may_write(machine, stay.state):
-            first = datetime.fromtimestamp(unseen[0].at, UTC).strftime("%H:%M:%S")
-            message = f"{_listed([one.path for one in unseen])} written at {first} in {stay.state!r}; no hook saw it"
-            found.append(SessionFinding("unseen_write", message, stay.state))
+        if number == len(record.stays) or stay.state not in told:
+            found += _unseen_in(record, machine, stay.state, inside)
     return found
+
+
+def after_end(record: SessionRecord, machine: Machine, written: Sequence[WrittenFile]) -> list[SessionFinding]:
+    """Find what an agent wrote after it had completed its session itself."""
+    if record.completed is None:
+        return []
+    end = seconds_of(record.completed)
+    return _unseen_in(record, machine, record.state, [one for one in written if one.at >= end])
+
+
+def _unseen_in(
+    record: SessionRecord, machine: Machine, state: str, inside: Sequence[WrittenFile]
+) -> list[SessionFinding]:
+    left = [one for one in inside if not any(f"/{name}".endswith(f"/{one.path}") for name in record.files)]
+    if not left or may_write(machine, state):
+        return []
+    first = datetime.fromtimestamp(left[0].at, UTC).strftime("%H:%M:%S")
+    message = f"{_listed([one.path for one in left])} written at {first} in {state!r}; no hook saw it"
+    return [SessionFinding(_UNSEEN, message, state)]
 
 
 def of_others(state: str, beside: Sequence[WrittenFile]) -> list[SessionFinding]:
@@ -80,7 +113,8 @@ def of_others(state: str, beside: Sequence[WrittenFile]) -> list[SessionFinding]
     return [SessionFinding("written_beside", message, state)]
 
 
-def _may_write(machine: Machine, state: str) -> bool:
+def may_write(machine: Machine, state: str) -> bool:
+    """True if a state allows to write, or says nothing of tools."""
     declared = machine.states.get(state)
     return declared is None or declared.tools is None or "write" in declared.tools
 

@@ -15,7 +15,7 @@ from interlock.journal.ids import time_text
 from interlock.machine import Actor, ActorKind, Channel
 from interlock.work.driver.lease_holders import is_present
 from interlock.work.formats.times import seconds_of
-from interlock.work.sessions.findings import WrittenFile
+from interlock.work.sessions.findings import WrittenFile, may_write
 from interlock.work.sessions.record import record_of
 from interlock.work.sessions.verbs import MACHINE, complete, end_if_gone, find_session, note
 from interlock.world.ancestry import host
@@ -24,7 +24,7 @@ from interlock.world.inbox import pending, take, waiting
 from interlock.world.place import Place
 from interlock.world.processes import client_process
 
-__all__ = ["adopt", "end_lost", "take_in", "written_beside", "written_since"]
+__all__ = ["adopt", "end_lost", "take_in", "written_beside", "written_in_state", "written_since"]
 
 _HOOK = Actor(ActorKind.SYSTEM, "ralph-hook", Channel.HOOK)
 _MOST_FILES = 200_000
@@ -120,6 +120,19 @@ def written_since(
         if changed is not None:
             return _since(directory, map(os.fsencode, changed), record.started)
         return _written(directory, record.started, repository)
+    except InterlockError:
+        return []
+
+
+def written_in_state(journal: Journal, reference: str, state_directory: Path | None) -> list[WrittenFile]:
+    """The files that were written since a session came into its state; none where the state allows to write."""
+    try:
+        session = find_session(journal, reference)
+        if session.outcome is not None or may_write(journal.machine_of(session), session.state):
+            return []
+        record = record_of(journal.history(session.id))
+        directory = _directory(record.place, state_directory)
+        return [] if directory is None else _written(directory, record.stays[-1].since)
     except InterlockError:
         return []
 

@@ -17,7 +17,7 @@ from interlock.machine import Actor, ActorKind, Channel, Event, Evidence, Machin
 from interlock.machine.model import NOTED
 from interlock.work.driver.lease_holders import is_present, process_holder
 from interlock.work.formats.times import seconds_of
-from interlock.work.sessions.findings import SessionFinding, WrittenFile, of_session, of_stay
+from interlock.work.sessions.findings import SessionFinding, WrittenFile, of_session, of_stay, unseen
 from interlock.work.sessions.record import COMPLETE, MOVES, UPDATE, SessionRecord, record_of
 from interlock.work.tickets.numbers import ticket_or_stub
 from interlock.world.place import Place
@@ -130,10 +130,14 @@ def update(
     actor: Actor,
     metadata: dict[str, Any] | None = None,
     *,
+    written: Sequence[WrittenFile] = (),
     timeout: float = TIMEOUT_SECONDS,
     key: str | None = None,
 ) -> Work[Moved]:
-    """Report the state that a session is in. Test results that it reported here before count until it says others."""
+    """Report the state that a session is in. Test results that it reported here before count until it says others.
+
+    `written` is what was written in the state that it leaves, if that does not allow it (`written_in_state`).
+    """
     data = redacted_data(metadata or {})
 
     def work(transaction: Transaction) -> Moved:
@@ -150,7 +154,9 @@ def update(
         if not recorded.written:
             return _told(recorded, machine, _found_then(transaction, recorded))
         moves = recorded.entry.to_state != recorded.entry.from_state
-        found = of_stay(record, machine, seconds_of(recorded.entry.time), _tests(data)) if moves else []
+        now = seconds_of(recorded.entry.time)
+        found = of_stay(record, machine, now, _tests(data)) if moves else []
+        found += unseen(record, machine, now, written)
         return _told(recorded, machine, keep_findings(transaction, session.id, found))
 
     return work
