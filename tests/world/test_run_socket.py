@@ -47,8 +47,14 @@ class Served:
         self.stack = ExitStack()
         environment = {**os.environ, "RALPH_SESSION_ID": "s1", "SECRET": "1"}
         python = (sys.executable, "-c")
-        self.programs = Programs((*python, SERVER), (*python, HOOK), environment, place)
+        self.called, self.fails = 0, False
+        self.programs = Programs((*python, SERVER), (*python, HOOK), environment, place, self.before)
         self.path = self.stack.enter_context(served(place / "socket", self.programs))
+
+    def before(self) -> None:
+        self.called += 1
+        if self.fails:
+            raise OSError("the tree is not as it should be")
 
     def inside(self, program: str, *words: str, feed: str = "") -> subprocess.CompletedProcess[str]:
         """Run a program in a pid namespace of its own, with another session in its environment."""
@@ -76,6 +82,16 @@ def test_a_hook_is_judged_outside_as_the_session_of_the_socket(outside: Served) 
 def test_the_server_outside_answers_line_by_line_until_the_agent_ends(outside: Served) -> None:
     done = outside.inside(PASSES_ON, feed="one\ntwo\n")
     assert (done.returncode, done.stdout) == (0, "s1 one\ns1 two\n")
+
+
+def test_no_answer_reaches_the_agent_before_the_driver_has_done_what_follows_from_it(outside: Served) -> None:
+    assert outside.inside(PASSES_ON, feed="one\n").stdout == "s1 one\n"
+    assert outside.inside(ASKS, "stop", feed="yes").stdout.startswith("(0")
+    assert outside.called == 2
+    outside.fails = True
+    assert outside.inside(PASSES_ON, feed="one\n").stdout == ""
+    assert "OSError" in outside.inside(ASKS, "stop", feed="yes").stderr
+    assert outside.called == 4
 
 
 def test_whoever_is_not_in_a_sandbox_is_not_answered(outside: Served) -> None:

@@ -14,7 +14,7 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class Programs(msgspec.Struct, frozen=True):
     hook: Sequence[str]
     environment: Mapping[str, str]
     directory: Path
+    before_answer: Callable[[], None] = lambda: None
+    """Called before anything is answered. Each answer waits for it, so what was reported is in force by then."""
 
 
 @contextmanager
@@ -151,18 +153,24 @@ class _Serving:
                 done = self._judge([*self._programs.hook, *words], content, until)
             finally:
                 self._hooks.release()
+            self._programs.before_answer()
             connection.settimeout(_SECONDS)
             connection.sendall(json.dumps(done).encode())
 
     def _serve_messages(self, connection: socket.socket) -> None:
-        """Run a server until it ends; it writes to the connection itself, and gets only messages of bounded size."""
+        """Run a server until it ends; it gets only messages of bounded size."""
         connection.settimeout(None)
-        process = self._start([*self._programs.server], connection.fileno(), subprocess.DEVNULL)
+        process = self._start([*self._programs.server], subprocess.DEVNULL)
         if process is None:
             return
+        assert process.stdout is not None
         reading = threading.Thread(target=self._pass_on, args=(connection, process), daemon=True)
         reading.start()
         try:
+            with suppress(OSError), process.stdout as answers:
+                while part := os.read(answers.fileno(), 1 << 16):
+                    self._programs.before_answer()
+                    connection.sendall(part)
             process.wait()
         finally:
             with suppress(OSError):
@@ -188,7 +196,7 @@ class _Serving:
 
     def _judge(self, words: list[str], content: bytes, until: float) -> dict[str, object]:
         """Run the hook; give its exit status, and what it printed and complained."""
-        process = self._start(words, subprocess.PIPE, subprocess.PIPE)
+        process = self._start(words, subprocess.PIPE)
         if process is None:
             return _blocked("The run has ended.")
         try:
@@ -205,8 +213,8 @@ class _Serving:
             "said": said.decode("utf-8", "replace"),
         }
 
-    def _start(self, words: list[str], target: int, complaints: int) -> subprocess.Popen[bytes] | None:
-        """Start a program with a pipe to it; None once the run has ended."""
+    def _start(self, words: list[str], complaints: int) -> subprocess.Popen[bytes] | None:
+        """Start a program with pipes to and from it; None once the run has ended."""
         with self._lock:
             if self._is_over:
                 return None
@@ -215,7 +223,7 @@ class _Serving:
                 cwd=self._programs.directory,
                 env=dict(self._programs.environment),
                 stdin=subprocess.PIPE,
-                stdout=target,
+                stdout=subprocess.PIPE,
                 stderr=complaints,
             )
             self._processes.add(process)

@@ -170,6 +170,54 @@ def test_the_hook_only_explains_what_it_knows_to_an_agent_behind_walls(ground: G
     assert ["may write" in str(one.get("unsure")) for one in noted if one.get("type") == "tool_start"] == [True]
 
 
+def _reported(ground: Ground, *commands: str) -> list[str]:
+    """Have an agent run commands one after the other and do its work first; gives what was found in its session."""
+    ground.uses_clock = False  # the server outside has the real one, and would find the session to be long over
+    script = [shell(WORK[0]["run"][2]), *map(shell, commands), {"finish": True}]
+    ground.drive(
+        agents=[ground.agent(script, counted=False)],
+        judge=ground.agent(MET, name="judge", counted=False),
+        settings=CONFINED,
+    )
+    with closing(ground.journal()) as journal:
+        [session, *_] = [one.id for one in journal.instances("session")]
+        found = [one.decoded_evidence().data for one in journal.history(session)]
+    return [f"{one['code']} {one['message']}" for one in found if one.get("type") == "finding"]
+
+
+DONE = {"outcome": "success"}
+
+
+def test_nothing_is_written_any_more_once_the_agent_has_completed_its_session(ground: Ground) -> None:
+    ends = _tells(ground, "complete_ralph_session", DONE)
+    found = _reported(ground, f"cd /tmp && {ends}; touch {ground.root}/late; rm {ground.root}/part-1; true")
+    assert not [one for one in found if "'done'" in one], found
+    names = ground.git("ls-tree", "--name-only", "HEAD").split()
+    assert "part-1" in names, "what it wrote before is there"
+    assert "late" not in names
+
+
+def test_a_tree_with_a_file_open_for_writing_stays_writable_and_what_is_written_is_found(ground: Ground) -> None:
+    ends = _tells(ground, "complete_ralph_session", DONE)
+    hello = _tells(ground, "emit_ralph_event", {"type": "progress"})
+    found = _reported(ground, f"exec 3> held; cd /tmp && {ends} && {hello}; touch {ground.root}/late")
+    assert [one.split(" was ")[0] for one in found if "'done'" in one] == [
+        "still_writable the tree stayed writable in 'done': a file in it",
+        "unseen_write late",
+    ]
+
+
+def test_an_agent_may_write_wherever_its_state_allows_to_run(ground: Ground) -> None:
+    """Tests and builds write into the tree; what they did is found when the state is left."""
+    states = ("analyzing", "implementing")
+    analyzing, implementing = (_tells(ground, "update_session_state", {"state": state}) for state in states)
+    hello = _tells(ground, "emit_ralph_event", {"type": "progress"})
+    commands = f"cd /tmp; {analyzing} && {hello}; touch {ground.root}/built; {implementing}; touch {ground.root}/made"
+    found = _reported(ground, commands)
+    assert [one.split(" was ")[0] for one in found if "'analyzing'" in one] == ["unseen_write built"]
+    assert {"built", "made"} <= set(ground.git("ls-tree", "--name-only", "HEAD").split())
+
+
 def test_a_hook_is_judged_outside_and_what_it_saw_is_in_the_session(ground: Ground) -> None:
     call = json.dumps({"tool_name": "Bash", "tool_input": {"command": "cat part-1"}, "cwd": str(ground.root)})
     hook = str(Path(sys.executable).with_name("ralph-hook"))

@@ -5,6 +5,7 @@ ports             the world, as a driver reaches it: agents, git, verifiers, fil
 agent_run         one run of one agent, as a session with a budget
 interactive_run   one run of an agent that a person speaks with
 agent_sandbox     the sandbox of a run, and the socket by which its agent speaks with us
+session_wall      its tree, read-only in states of its session that allow only to read
 agent_tree        the files in which agents work, taken as one tree, and the checkout that is brought along
 target_branch     the person's branch that the work of a loop or run goes to
 agent_turn        choose an agent, wait for limits, and what is noted of its run

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import interlock
 from interlock.errors import InterlockError
 from interlock.work.driver.context import DriverContext
+from interlock.work.driver.session_wall import SessionWall
 from interlock.work.settings.sandbox_consent import no_sandbox
 from interlock.work.settings.values import Settings
 from interlock.world.agents.confinement import PRIVATE, Confinement
@@ -73,12 +74,20 @@ def confined_run(
     shown = {**given, "RALPH_ROOT": str(context.base)}
     state = Path(user_state_directory(context.environment))
     server, hook = (called(name, context.environment) for name in ("ralph", "ralph-hook"))
-    outside = Programs((server, "mcp"), (hook, "--confined"), {**context.environment, **shown}, context.base)
-    with _place(context, directory) as place, served(state / "runs" / session, outside) as path:
+    private = state / "runs" / session
+    with _place(context, directory) as place:
         # What is written into a checkout of ours would be lost without a word.
         is_closed = is_read_only or place != directory
-        policy = replace(_policy(context, place, who="agent"), is_read_only=is_closed, sockets=path.parent)
-        yield Confinement(sandbox, policy), {**shown, SOCKET: str(PRIVATE / path.name)}
+        policy = replace(_policy(context, place, who="agent"), is_read_only=is_closed, sockets=private)
+        wall = SessionWall(context.journal, session, policy)
+        outside = Programs(
+            *((server, "mcp"), (hook, "--confined"), {**context.environment, **shown}, context.base), wall.follow
+        )
+        with served(private, outside) as path:
+            confinement = Confinement(sandbox, policy)
+            if sandbox.name == "bubblewrap":
+                confinement = replace(confinement, on_start=wall.start)
+            yield confinement, {**shown, SOCKET: str(PRIVATE / path.name)}
 
 
 @contextmanager

@@ -23,6 +23,7 @@ __all__ = [
     "of_others",
     "of_session",
     "of_stay",
+    "still_writable",
     "unseen",
 ]
 
@@ -102,6 +103,12 @@ def _unseen_in(
     first = datetime.fromtimestamp(left[0].at, UTC).strftime("%H:%M:%S")
     message = f"{_listed([one.path for one in left])} written at {first} in {state!r}; no hook saw it"
     return [SessionFinding(_UNSEEN, message, state)]
+
+
+def still_writable(state: str, *, is_busy: bool) -> SessionFinding:
+    """The finding of a tree that could not be made read-only for a state."""
+    why = "a file in it was open for writing" if is_busy else "the system refused to change it"
+    return SessionFinding("still_writable", f"the tree stayed writable in {state!r}: {why}", state)
 
 
 def of_others(state: str, beside: Sequence[WrittenFile]) -> list[SessionFinding]:

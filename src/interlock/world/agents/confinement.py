@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,6 +25,8 @@ class Confinement(msgspec.Struct, frozen=True):
     sandbox: Sandbox
     policy: SandboxPolicy
     """With a directory of sockets, which is the run's own."""
+    on_start: Callable[[int], None] = lambda root: None
+    """Called with the first process of a run that nobody speaks with, once it is started."""
 
     @property
     def private(self) -> Path:

@@ -95,6 +95,8 @@ def run(
         try:
             begun = stack.enter_context(prepared(agent.name, launch, assignment))
             process = _start(launch, begun)
+            if assignment.confinement is not None:
+                assignment.confinement.on_start(process.pid)
         except (OSError, ValueError) as error:  # a value is wrong that holds a NUL
             said = f"{launch.argv[0]} cannot be started: {error}"
             account.complained(said.encode("utf-8", "replace"))

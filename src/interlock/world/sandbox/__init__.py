@@ -7,6 +7,7 @@
     mounts        the arguments of bubblewrap, with each cover before what lies deeper
     bubblewrap    Linux; `seatbelt` is macOS and untested; `unconfined` is no sandbox at all
     inside        the first program of a run: fills the private directories, sets the limits, becomes the agent
+    remount       the tree of a running sandbox, made read-only or writable from outside
     network       what a network reaches; `connecting` makes it, by `pasta` (`attach`) or by `forwarder` (`upstream`)
     choosing      which of them works on this machine, found by trying; `describing` says what it protects
 
