@@ -246,6 +246,26 @@ def test_an_agent_that_is_stopped_has_its_grace(ground: Ground) -> None:
     assert (own_tree(ground.root / ".ralf", ground.loop().id) / "ended").read_text() == "ended\n"
 
 
+def test_an_agent_has_a_copy_of_its_login_that_is_its_own(ground: Ground) -> None:
+    login = ground.directory / ".claude" / ".credentials.json"
+    login.parent.mkdir()
+    login.write_text(
+        '{"claudeAiOauth": {"accessToken": "access", "refreshToken": "refresh", "expiresAt": 4102444800000}}'
+    )
+    before = login.read_bytes()
+    script = (
+        "trap 'exit 0' TERM; cd $CLAUDE_CONFIG_DIR; cp .credentials.json $OLDPWD/login; echo x > .credentials.json; "
+    )
+    ground.hear = lambda told: ground.stop.set() if getattr(told, "text", "") == "begun" else None
+    ground.drive(
+        agents=[CommandAgent(("/bin/sh", "-c", f"{script} sleep 1000 & echo begun; wait"), "claude")], settings=CONFINED
+    )
+    shown = json.loads((own_tree(ground.root / ".ralf", ground.loop().id) / "login").read_text())
+    assert shown == {"claudeAiOauth": {"accessToken": "access", "expiresAt": 4102444800000}}
+    assert login.read_bytes() == before
+    assert not list((ground.directory / ".local").rglob("runs/*"))
+
+
 def test_a_judge_cannot_write(ground: Ground) -> None:
     ground.drive(
         agents=[ground.agent(WORK, counted=False)],

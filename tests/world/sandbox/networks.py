@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 import interlock
 from interlock.world.sandbox.bubblewrap import Bubblewrap
+from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.policy import Network
 from world.sandbox.places import SECRET, Place, as_user, run, started
 
@@ -46,6 +47,7 @@ class Request(msgspec.Struct):
     network: str | tuple[str, ...]
     sandbox: Bubblewrap
     environment: Mapping[str, str]
+    agent: str = ""
 
 
 def driven(
@@ -56,10 +58,11 @@ def driven(
     pasta: str | None = None,
     environment: Mapping[str, str] | None = None,
     before: Sequence[str] = (),
+    agent: str = "",
 ) -> CompletedProcess[str]:
     """Run a script in a sandbox whose driver is of the place's user, too; `before` comes before its command."""
     sandbox = place.sandbox if pasta is None else replace(place.sandbox, pasta=pasta)
-    request = Request(str(place.directory), place.user, script, network, sandbox, environment or {})
+    request = Request(str(place.directory), place.user, script, network, sandbox, environment or {}, agent)
     if place.user == os.geteuid() and not before:
         return _run(request)
     return started((*before, *driver(place, request)), driver_environment(place), Path("/"))
@@ -86,8 +89,9 @@ def _run(request: Request) -> CompletedProcess[str]:
     place = Place(Path(request.directory), request.user)
     environment = {**place.environment, **request.environment}
     network: Network = request.network  # type: ignore[assignment] # a word of the setting
-    policy = replace(place.policy, network=network, environment=environment)
-    return run(place, request.script, policy, request.sandbox)
+    policy = replace(place.policy, network=network, environment=environment, agent=agent_home(request.agent))
+    with place.sockets() as sockets:
+        return run(place, request.script, replace(policy, sockets=sockets), request.sandbox)
 
 
 class _Handler(BaseHTTPRequestHandler):

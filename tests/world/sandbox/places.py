@@ -24,11 +24,13 @@ from interlock.world.sandbox.unconfined import Unavailable
 from patience import SECONDS
 from world.git.repositories import git, made
 
-__all__ = ["ANOTHER", "SECRET", "Place", "as_user", "bubblewrap", "made_place", "run", "started", "users"]
+__all__ = ["ANOTHER", "LOGIN", "SECRET", "Place", "as_user", "bubblewrap", "made_place", "run", "started", "users"]
 
 ANOTHER = 4242
 """An ordinary user, who need not be in /etc/passwd."""
 SECRET = "do-not-read-me"
+LOGIN = '{"claudeAiOauth": {"accessToken": "access", "refreshToken": "do-not-read-me", "expiresAt": 4102444800000}}'
+"""The login of Claude Code, whose token expires in 2100."""
 _PYTHON = "/usr/bin/python3"
 _MIB = 1 << 20
 _SECRETS = (".ssh/id_ed25519", ".gnupg/private-keys-v1.d/key", ".aws/credentials", ".netrc", ".config/gh/hosts.yml")
@@ -81,6 +83,13 @@ class Place(msgspec.Struct, frozen=True):
     @property
     def sandbox(self) -> Bubblewrap:
         return replace(bubblewrap(), is_root=self.user == 0, python=_PYTHON if self.user == ANOTHER else "")
+
+    @contextmanager
+    def sockets(self) -> Iterator[Path]:
+        """Give the directory of one run; whoever calls this must be the user."""
+        directory = Path(tempfile.mkdtemp(prefix="run-", dir=self.state))
+        yield directory
+        directory.rmdir()
 
     def contents(self) -> dict[str, bytes]:
         """All that the agent must not change: everything but its tree."""
@@ -142,7 +151,7 @@ def _fill(place: Place) -> None:
     told = dict.fromkeys(_SECRETS, SECRET)
     told |= {"repository/notes.txt": SECRET, "repository/.ralf/journal.db": SECRET}
     told |= {".local/state/interlock/trusted/one": SECRET, ".bashrc": "export A=1\n", ".gitconfig": _GITCONFIG}
-    told |= {".claude/settings.json": '{"model": "x"}', ".claude/.credentials.json": "login", ".claude.json": "{}"}
+    told |= {".claude/settings.json": '{"model": "x"}', ".claude/.credentials.json": LOGIN, ".claude.json": "{}"}
     for name, text in told.items():
         path = place.home / name
         path.parent.mkdir(parents=True, exist_ok=True)

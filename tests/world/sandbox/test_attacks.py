@@ -5,6 +5,7 @@ An attack succeeds if it prints the secret, or changes anything of the person's 
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import shutil
@@ -20,10 +21,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from interlock.world.sandbox.homes import agent_home
 from interlock.world.sandbox.inside import SCOPES_SINCE, WRITES_SINCE, landlock_version
 from interlock.world.sandbox.policy import SandboxPolicy
 from patience import SECONDS
+from world.sandbox.networks import driven
 from world.sandbox.places import SECRET, Place, as_user, made_place, run, started, users
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="not run: bubblewrap needs Linux")
@@ -456,8 +457,8 @@ def test_an_agent_does_not_see_the_logins_of_others_or_its_own_in_two_places(pla
         (place.home / name).parent.mkdir(parents=True, exist_ok=True)
         (place.home / name).write_text(text)
     script = f'cd; cat {" ".join(others)} .claude/.credentials.json; cat "$CLAUDE_CONFIG_DIR/.credentials.json"'
-    done = run(place, script, replace(place.policy, agent=agent_home("claude")))
-    assert (done.stdout, done.returncode) == ("login", 0), done.stderr
+    done = driven(place, script, "host", agent="claude")
+    assert json.loads(done.stdout) == {"claudeAiOauth": {"accessToken": "access", "expiresAt": 4102444800000}}
 
 
 def test_a_secret_that_is_replaced_during_the_run_stays_hidden(place: Place) -> None:

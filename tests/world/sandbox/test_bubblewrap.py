@@ -23,6 +23,7 @@ from interlock.world.sandbox.choosing import explain
 from interlock.world.sandbox.homes import agent_home
 from patience import MILLISECONDS, SECONDS
 from world.git.repositories import git
+from world.sandbox.networks import driven
 from world.sandbox.places import SECRET, Place, as_user, made_place, run, users
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="not run: bubblewrap needs Linux")
@@ -307,16 +308,15 @@ def test_an_agent_that_is_asked_to_end_can_finish(place: Place) -> None:
 # The private directories
 
 
-def test_claude_has_a_copy_of_its_settings_and_its_login_read_only(place: Place) -> None:
+def test_claude_has_a_copy_of_its_settings(place: Place) -> None:
     policy = replace(place.policy, agent=agent_home("claude"))
     script = (
-        'cd "$CLAUDE_CONFIG_DIR" && pwd && cat settings.json .claude.json .credentials.json && echo && '
-        "echo changed > settings.json && mkdir session-env && echo x > .credentials.json"
+        'cd "$CLAUDE_CONFIG_DIR" && pwd && cat settings.json .claude.json && '
+        "echo changed > settings.json && mkdir session-env"
     )
     before = place.contents()
     done = run(place, script, policy)
-    assert done.stdout == '/run/ralph/home/claude\n{"model": "x"}{}login\n'
-    assert "Read-only file system" in done.stderr
+    assert done.stdout == '/run/ralph/home/claude\n{"model": "x"}{}', done.stderr
     assert place.contents() == before
 
 
@@ -324,11 +324,15 @@ def test_the_directory_that_a_variable_names_is_the_one_that_is_copied(place: Pl
     other = place.home / "elsewhere"
     other.mkdir(mode=0o755)
     (other / "config.toml").write_text("model = 'y'\n")
-    (other / "auth.json").write_text("login")
-    environment = {**place.environment, "CODEX_HOME": str(other)}
-    policy = replace(place.policy, agent=agent_home("codex"), environment=environment)
-    done = run(place, 'cd "$CODEX_HOME" && pwd && cat config.toml auth.json && ! echo x > auth.json', policy)
-    assert done.stdout == "/run/ralph/home/codex\nmodel = 'y'\nlogin"
+    (other / "auth.json").write_text('{"OPENAI_API_KEY": "key"}')
+    done = driven(
+        place,
+        'cd "$CODEX_HOME" && pwd && cat config.toml auth.json',
+        "host",
+        environment={"CODEX_HOME": str(other)},
+        agent="codex",
+    )
+    assert done.stdout == '/run/ralph/home/codex\nmodel = \'y\'\n{\n  "OPENAI_API_KEY": "key"\n}'
     assert done.returncode == 0, done.stderr
 
 
@@ -337,14 +341,13 @@ def test_opencode_can_write_all_four_of_its_directories(place: Place, has_login:
     data = place.home / ".local" / "share" / "opencode"
     data.mkdir(parents=True)
     if has_login:
-        (data / "auth.json").write_text("login")
-    policy = replace(place.policy, agent=agent_home("opencode"))
+        (data / "auth.json").write_text("{}")
     script = (
         "set -e; for one in CONFIG DATA STATE CACHE; do eval dir=\\$XDG_${one}_HOME; "
         'mkdir -p "$dir/opencode"; echo x > "$dir/opencode/new"; done; cat "$XDG_DATA_HOME/opencode/auth.json"'
     )
-    done = run(place, script, policy)
-    assert (done.stdout == "login") is has_login, done.stderr
+    done = driven(place, script, "host", agent="opencode")
+    assert (done.stdout == "{}") is has_login, done.stderr
     assert sorted(one.name for one in data.iterdir()) == (["auth.json"] if has_login else [])
 
 
@@ -374,8 +377,8 @@ def test_an_agent_without_a_variable_has_its_directory_covered(place: Place) -> 
     directory.mkdir()
     (directory / "settings.json").write_text("{}")
     (directory / "oauth_creds.json").write_text("login")
-    policy = replace(place.policy, agent=agent_home("gemini"))
-    done = run(place, "cd ~/.gemini; cat settings.json oauth_creds.json; echo x > settings.json; echo x > new", policy)
+    script = "cd ~/.gemini; cat settings.json oauth_creds.json; echo x > settings.json; echo x > new"
+    done = driven(place, script, "host", agent="gemini")
     assert done.stdout == "{}login", done.stderr
     assert done.returncode == 0, done.stderr
     assert sorted(one.name for one in directory.iterdir()) == ["oauth_creds.json", "settings.json"]

@@ -2,6 +2,7 @@
 
     policy        the description of one confined run, and what is started for it
     homes         the private directories of each agent, and what of the person's they begin with
+    login_files   what of a login an agent gets; `logins` brings it in, and has it refreshed outside
     environment   the variables that come along
     hidden        the paths that are covered: secrets, sockets, and what only root may read
     mounts        the arguments of bubblewrap, with each cover before what lies deeper

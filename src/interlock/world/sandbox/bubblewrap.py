@@ -24,7 +24,8 @@ from interlock.errors import InterlockError
 from interlock.world.sandbox import hidden, inside
 from interlock.world.sandbox.connecting import SOCKET, connected, listening
 from interlock.world.sandbox.environment import allowed, is_of_the_loader
-from interlock.world.sandbox.homes import logins
+from interlock.world.sandbox.homes import PrivateDirectory, logins
+from interlock.world.sandbox.logins import Login, lent
 from interlock.world.sandbox.mounts import Mounts, whole
 from interlock.world.sandbox.network import Opening
 from interlock.world.sandbox.pasta import NAMESERVERS, Pasta
@@ -76,11 +77,19 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         _refuse_overlaps(policy, self._python)
         opening = Opening.of(policy.network)
         pasta = Pasta(self.pasta, str(self._python)) if self.pasta else None
-        with connected(opening, policy, pasta) if opening else nullcontext() as network:
-            yield self._confined(command, policy, network, listening(opening) if opening else [])
+        with (
+            connected(opening, policy, pasta) if opening else nullcontext() as network,
+            lent(list(_logins(policy)), policy) as asking,
+        ):
+            yield self._confined(command, policy, network, listening(opening) if opening else [], asking)
 
     def _confined(
-        self, command: Sequence[str], policy: SandboxPolicy, network: Path | None, listeners: Sequence[tuple[str, int]]
+        self,
+        command: Sequence[str],
+        policy: SandboxPolicy,
+        network: Path | None,
+        listeners: Sequence[tuple[str, int]],
+        asking: dict[str, Any] | None,
     ) -> Confined:
         mounts, directories = self._mounts(policy, network)
         arguments = [*_NAMESPACES, *(("--uid", _USER, "--gid", _USER) if self.is_root else ())]
@@ -96,6 +105,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
                 "writable": _writable(policy, mounts),
                 "environment": later,
                 "network": {"path": str(_NETWORK / SOCKET), "listening": listeners} if network else None,
+                "logins": {**asking, "path": str(_SOCKETS / asking["path"])} if asking else None,
             }
         )
         started = [str(self._python), "-I", "-S", "-B", str(_INSIDE), given, *command]
@@ -129,7 +139,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
     def _hidden(self, policy: SandboxPolicy) -> list[Path]:
         """What is covered, with each directory before what is in it."""
         found = [policy.state, *policy.hidden, *hidden.secrets(policy.home), *hidden.listening()]
-        found += logins(policy.home, policy.environment)  # that of this agent is shown in its private directory
+        found += logins(policy.home, policy.environment)  # of its own, the agent has copies
         runtime = policy.environment.get("XDG_RUNTIME_DIR", "")
         found += [Path(runtime)] if runtime.startswith("/") else []
         found += hidden.root_only(policy.home) if self.is_root else []
@@ -222,27 +232,38 @@ def _is_below(path: Path, places: Iterable[Path]) -> bool:
 
 def _add_private(mounts: Mounts, policy: SandboxPolicy) -> Iterator[dict[str, Any]]:
     """The private directories of the agent; gives what `inside` fills each of them with."""
-    for one in policy.agent.directories:
-        source, target = whole(one.source_in(policy.home, policy.environment)), _HOME / one.name
-        if not one.name:  # it covers the person's, whose content is filled in from beside
-            if not source.is_dir():
-                continue
-            target, given = source, _GIVEN / source.name
-            mounts.show(source, given)
+    for one, source, target in _private(policy):
+        given = source
+        if not one.name:  # what is copied from the person's, which it covers, is shown beside it
+            given = _GIVEN / source.name
+            for name in one.copied:
+                if (source / name).exists():
+                    mounts.show(whole(source / name), given / name)
             mounts.temporary(target, policy.limits.temporary, "0700")
-        else:
-            given = source
-        for login in one.logins:
-            if (source / login).is_file():
-                mounts.show(whole(source / login), target / login)
         yield {
             "target": str(target),
             "source": str(given),
-            "made": [str(Path(login).parent) for login in one.logins],
+            "made": [str(Path(login.name).parent) for login in one.logins],
             "copied": one.copied,
             "files": one.files_in(policy.home, policy.environment),
             "is_linked": one.is_linked,
         }
+
+
+def _private(policy: SandboxPolicy) -> Iterator[tuple[PrivateDirectory, Path, Path]]:
+    """The private directories of the agent, each with the person's and its own path inside."""
+    for one in policy.agent.directories:
+        source = whole(one.source_in(policy.home, policy.environment))
+        if one.name or source.is_dir():
+            yield one, source, _HOME / one.name if one.name else source
+
+
+def _logins(policy: SandboxPolicy) -> Iterator[Login]:
+    """The logins of the agent that are there."""
+    for one, source, target in _private(policy):
+        for file in one.logins:
+            if (source / file.name).is_file():
+                yield Login(file, source / file.name, target / file.name)
 
 
 def _add_objects(mounts: Mounts, source: Path, target: Path) -> None:

@@ -22,6 +22,7 @@ _SECRETS: Final = tuple(
     .config/heroku .config/netlify .config/vercel .local/share/com.vercel.cli .config/stripe
     .mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge
     .config/Signal .config/Slack .config/discord
+    .codex/.credentials.json .gemini/mcp-oauth-tokens.json .qwen/mcp-oauth-tokens.json
     .Xauthority .ICEauthority .dbus .config/systemd .tmux .screen
     .bash_history .zsh_history .python_history .node_repl_history .psql_history .mysql_history .sqlite_history .lesshst
     .local/share/fish/fish_history

@@ -1,7 +1,7 @@
 """The private directories of each agent, and what of the person's they begin with.
 
 An agent gets directories of its own for what it keeps about itself. What it changes there is gone after the run, so it
-leaves no hook, server or plugin for the next one. Logins are shown read-only, each in its place.
+leaves no hook, server or plugin for the next one. Its logins are put in their places by `logins`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+
+from interlock.world.sandbox import login_files
+from interlock.world.sandbox.login_files import LoginFile
 
 __all__ = ["HOMES", "OTHER", "AgentHome", "PrivateDirectory", "agent_home", "logins"]
 
@@ -31,8 +34,8 @@ class PrivateDirectory(msgspec.Struct, frozen=True, kw_only=True):
     """The names in it that are copied, files and directories."""
     besides: tuple[tuple[str, str], ...] = ()
     """Files below the home that are copied if the variable is not set, each with its name in the directory."""
-    logins: tuple[str, ...] = ()
-    """The files in it that are shown read-only, because they hold a login."""
+    logins: tuple[LoginFile, ...] = ()
+    """The files in it that hold a login."""
     is_linked: bool = False
     """True if everything else in it is shown read-only by links."""
 
@@ -65,7 +68,7 @@ def _xdg(
     config: tuple[str, ...] = (),
     data: tuple[str, ...] = (),
     cache: tuple[str, ...] = (),
-    logins: tuple[str, ...] = (),
+    logins: tuple[LoginFile, ...] = (),
 ) -> tuple[PrivateDirectory, ...]:
     """The four directories of the XDG specification."""
     return (
@@ -87,7 +90,7 @@ _CLAUDE: Final = PrivateDirectory(
         *("agents", "commands", "hooks", "output-styles", "plugins", "rules", "skills", "workflows"),
     ),
     besides=((".claude.json", ".claude.json"),),
-    logins=(".credentials.json",),
+    logins=(login_files.CLAUDE,),
 )
 _CODEX: Final = PrivateDirectory(
     name="codex",
@@ -97,19 +100,19 @@ _CODEX: Final = PrivateDirectory(
         *("config.toml", "AGENTS.md", "AGENTS.override.md", "hooks.json", "version.json", "models_cache.json"),
         *("agents", "hooks", "prompts", "rules", "skills"),
     ),
-    logins=("auth.json",),
+    logins=(login_files.CODEX,),
 )
 _GEMINI: Final = PrivateDirectory(
     name="",
     source=".gemini",
     copied=("settings.json", "GEMINI.md", "google_accounts.json", "installation_id", "commands", "extensions"),
-    logins=("oauth_creds.json", ".env"),
+    logins=(login_files.GEMINI, login_files.ENVIRONMENT),
 )
 _QWEN: Final = PrivateDirectory(
     name="",
     source=".qwen",
     copied=("settings.json", "QWEN.md", "installation_id", "agents", "commands", "extensions", "skills"),
-    logins=("oauth_creds.json", ".env"),
+    logins=(login_files.QWEN, login_files.ENVIRONMENT),
 )
 _MODELS: Final = frozenset(
     """
@@ -129,7 +132,7 @@ HOMES: Final[Mapping[str, AgentHome]] = {
     ),
     "codex": AgentHome((*_xdg(), _CODEX), frozenset("AZURE_OPENAI_* CODEX_* OPENAI_*".split())),
     "opencode": AgentHome(
-        _xdg(config=("opencode",), logins=("opencode/auth.json", "opencode/mcp-auth.json"), cache=("opencode",)),
+        _xdg(config=("opencode",), logins=(login_files.OPENCODE, login_files.OPENCODE_MCP), cache=("opencode",)),
         _MODELS | {"OPENCODE_*"},
     ),
     "gemini": AgentHome((*_xdg(), _GEMINI), frozenset("GEMINI_* GOOGLE_API_KEY GOOGLE_GENAI_*".split())),
@@ -140,7 +143,7 @@ HOMES: Final[Mapping[str, AgentHome]] = {
 def logins(home: Path, environment: Mapping[str, str]) -> list[Path]:
     """Return the files with the logins of all agents we know; they need not be there."""
     known = {one for agent in HOMES.values() for one in agent.directories}
-    return [one.source_in(home, environment) / name for one in known for name in one.logins]
+    return [one.source_in(home, environment) / login.name for one in known for login in one.logins]
 
 
 def agent_home(name: str) -> AgentHome:

@@ -51,6 +51,8 @@ _JOIN_SESSION = 1
 ON_TERMINAL = "--on-terminal"
 """The first word where there is no sandbox, and only a terminal is to control the command."""
 _NETWORK_SECONDS = 60.0
+_LOGIN_SECONDS = 90.0
+"""Longer than the driver waits for a login to be refreshed."""
 _BACKLOG = 128
 _NO_NETWORK = 125
 
@@ -67,6 +69,8 @@ def main(words: Sequence[str]) -> int:
     try:
         asked = _ask_for_network(**given["network"]) if given["network"] else None
         _prepare(given)
+        if given["logins"]:
+            _ask_for_logins(**given["logins"])
         os.environ.update(given["environment"])
         os.environ.update(_answer(asked) if asked is not None else {})
     except _NoNetwork as error:
@@ -143,6 +147,19 @@ def _ask_for_network(path: str, listening: Sequence[Sequence[Any]]) -> socket:
     except OSError as error:
         raise _NoNetwork(error) from None
     return connection
+
+
+def _ask_for_logins(path: str, places: Sequence[str]) -> None:
+    """Send the directories of the logins to the driver, which writes them there, and wait for that."""
+    connection = socket(AF_UNIX, SOCK_STREAM)
+    try:
+        sent = [os.open(os.path.dirname(place), os.O_RDONLY | os.O_DIRECTORY) for place in places]
+        connection.settimeout(_LOGIN_SECONDS)
+        connection.connect(path)
+        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, array("i", sent))])
+        connection.recv(1)
+    except OSError as error:
+        _say(f"there is no login in the sandbox: {error}")
 
 
 def _listener(host: str, port: int) -> socket | None:

@@ -87,14 +87,14 @@ def _fill(policy: SandboxPolicy, place: Path) -> Mapping[str, str]:
             continue
         source, target = one.source_in(policy.home, policy.environment), place / one.name
         for login in one.logins:
-            if (source / login).is_file():
-                (target / login).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                (target / login).symlink_to(source / login)
+            if (source / login.name).is_file():
+                (target / login.name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (target / login.name).symlink_to(source / login.name)
         files = one.files_in(policy.home, policy.environment)
         fill(
             str(target),
             str(source),
-            [str(Path(login).parent) for login in one.logins],
+            [str(Path(login.name).parent) for login in one.logins],
             one.copied,
             files,
             one.is_linked,
