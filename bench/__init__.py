@@ -3,7 +3,8 @@
     timing      interleaved rounds, and the comparison they add up to; `beside` for a driver's steps
     project     the repository that drivers are measured on
     workload    the moves that are appended, the same for every subject
-    durable, steps, startup, agents, tickets, stories, threads, orchestrations, dashboard, growth, postgres, peers
+    durable, steps, startup, agents, sandbox, tickets, trees, stories, threads, orchestrations, dashboard, growth,
+    postgres, peers
                 one benchmark each; all give lines of one shape
     served, browser, pixels
                 what `dashboard` needs: a server with a long journal, a page in a browser, and when something is seen

@@ -29,6 +29,7 @@ _BENCHMARKS = (
     "steps",
     "startup",
     "agents",
+    "sandbox",
     "tickets",
     "trees",
     "stories",
