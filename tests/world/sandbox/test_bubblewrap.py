@@ -7,11 +7,14 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from msgspec.structs import replace
@@ -19,12 +22,13 @@ from msgspec.structs import replace
 from interlock.errors import InterlockError
 from interlock.world.agents import tree
 from interlock.world.git import TreeTaking
+from interlock.world.sandbox import attach, inside
 from interlock.world.sandbox.choosing import explain
 from interlock.world.sandbox.homes import agent_home
 from patience import MILLISECONDS, SECONDS
 from world.git.repositories import git
 from world.sandbox.networks import driven
-from world.sandbox.places import SECRET, Place, as_user, made_place, run, users
+from world.sandbox.places import SECRET, Place, as_user, made_place, run, started, users
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="not run: bubblewrap needs Linux")
 
@@ -299,7 +303,8 @@ def test_an_agent_that_is_asked_to_end_can_finish(place: Place) -> None:
         assert len(there) >= 3, "bubblewrap, the first process inside, and the agent"
         for pid in there:
             if pid != process.pid:
-                os.kill(pid, signal.SIGTERM)
+                with suppress(ProcessLookupError):  # a `sleep` that has ended
+                    os.kill(pid, signal.SIGTERM)
         assert process.communicate(timeout=SECONDS)[0] == b"bye\n"
     assert process.returncode == 3
     assert tree.members(process.pid, marker) == []
@@ -456,3 +461,36 @@ def test_programs_below_the_covered_directories_are_found(place: Place) -> None:
     finally:
         (programs / "tool").unlink()
         programs.rmdir()
+
+
+def test_programs_and_sockets_in_a_directory_that_the_person_may_not_enter_are_left_out(place: Place) -> None:
+    closed = Path("/tmp") / f"ralph-test-{os.urandom(8).hex()}"
+    (closed / "bin").mkdir(parents=True)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(closed / "socket"))
+        server.listen()
+        closed.chmod(0)
+        try:
+            path = {"PATH": f"{closed}/bin:{place.environment['PATH']}"}
+            done = driven(place, "echo works", "none", environment=path)
+        finally:
+            closed.chmod(0o700)
+            shutil.rmtree(closed)
+    assert done.stdout == "works\n", done.stderr
+
+
+# What each run waits for
+
+
+_SLOW = frozenset("argparse collections contextlib enum functools json re shutil signal subprocess typing".split())
+
+
+@pytest.mark.parametrize("program", [inside, attach], ids=["inside", "attach"])
+def test_a_program_that_each_run_waits_for_imports_next_to_nothing(program: ModuleType) -> None:
+    code = (
+        f"import sys; sys.path.append(sys.argv[1]); import {program.__name__.rpartition('.')[2]}; print(*sys.modules)"
+    )
+    command = (sys.executable, "-I", "-S", "-B", "-c", code, str(Path(str(program.__file__)).parent))
+    modules = set(started(command, os.environ, Path("/")).stdout.split())
+    assert "os" in modules
+    assert not modules & _SLOW

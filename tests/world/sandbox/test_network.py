@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -222,11 +223,15 @@ def test_nothing_is_left_of_a_network(name: str, tmp_path: Path, monkeypatch: py
     with made_place(os.geteuid()) as place:
         policy = replace(place.policy, network=network)
         sandbox = place.sandbox if pasta is None else replace(place.sandbox, pasta=pasta)
-        ours = len(_children(os.getpid()))
+        before = set(_children(os.getpid()))
         run(place, "true", policy, sandbox)
         with sandbox.confine(("true",), policy):  # it is never started
             pass
-        assert len(_children(os.getpid())) == ours
+        for one in set(_children(os.getpid())) - before:
+            with suppress(ProcessLookupError):
+                ending = os.pidfd_open(one)
+                assert _is_ready(ending), one
+                os.close(ending)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,7 +10,6 @@ started ends with it, and with the process that started it.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ from interlock.world.sandbox.connecting import SOCKET, connected, listening
 from interlock.world.sandbox.environment import allowed, is_of_the_loader
 from interlock.world.sandbox.homes import PrivateDirectory, logins
 from interlock.world.sandbox.logins import Login, lent
-from interlock.world.sandbox.mounts import Mounts, whole
+from interlock.world.sandbox.mounts import Mounts, whole, wholes
 from interlock.world.sandbox.network import Opening
 from interlock.world.sandbox.pasta import NAMESERVERS, Pasta
 from interlock.world.sandbox.policy import Confined, Network, SandboxPolicy
@@ -39,7 +38,9 @@ _HOME: Final = _OURS / "home"
 _GIVEN: Final = _OURS / "given"
 _SOCKETS: Final = _OURS / "sockets"
 _NETWORK: Final = _OURS / "network"
-_INSIDE: Final = _OURS / "inside.py"
+_PROGRAMS: Final = _OURS / "programs"
+_INSIDE: Final = "import sys; sys.path.append(sys.argv[1]); from inside import main; sys.exit(main(sys.argv[2:]))"
+"""Imports `inside`, so that it needs not be compiled each time."""
 _TEMPORARY: Final = (Path("/tmp"), Path("/var/tmp"))
 _RUNTIME: Final = (Path("/run"), Path("/var/run"))
 _CLOSED_PROC: Final = tuple("sys sysrq-trigger irq bus fs acpi scsi driver mtrr pressure".split())
@@ -97,7 +98,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         arguments += mounts.arguments
         variables = _environment(policy)
         later = {name: value for name, value in variables.items() if is_of_the_loader(name)}
-        given = json.dumps(
+        given = inside.packed(
             {
                 "directories": directories,
                 "limits": _limits(policy),
@@ -108,7 +109,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
                 "logins": {**asking, "path": str(_SOCKETS / asking["path"])} if asking else None,
             }
         )
-        started = [str(self._python), "-I", "-S", "-B", str(_INSIDE), given, *command]
+        started = [str(self._python), "-I", "-S", "-B", "-c", _INSIDE, str(_PROGRAMS), given, *command]
         return Confined(
             (self.program, *arguments, "--chdir", str(policy.directory or policy.shown_at), "--", *started),
             {name: value for name, value in variables.items() if name not in later},
@@ -143,7 +144,7 @@ class Bubblewrap(msgspec.Struct, frozen=True):
         runtime = policy.environment.get("XDG_RUNTIME_DIR", "")
         found += [Path(runtime)] if runtime.startswith("/") else []
         found += hidden.root_only(policy.home) if self.is_root else []
-        return sorted({whole(path) for path in found})
+        return wholes(found)
 
     @property
     def _python(self) -> Path:
@@ -210,9 +211,11 @@ def _add_ours(mounts: Mounts, policy: SandboxPolicy, python: Path) -> None:
         mounts.show(python, python)
     temporary = tuple(map(whole, (*_TEMPORARY, *_RUNTIME)))
     for path in map(Path, policy.environment.get("PATH", "").split(os.pathsep)):
-        if path.is_dir() and path.is_relative_to("/") and not mounts.is_visible(path) and _is_below(path, temporary):
+        if not path.is_relative_to("/") or mounts.is_visible(path) or not _is_below(path, temporary):
+            continue
+        if os.path.isdir(path):  # noqa: PTH112 Path raises where we may not look
             mounts.show(whole(path), path)
-    mounts.show(Path(inside.__file__), _INSIDE)
+    mounts.show(Path(inside.__file__).parent, _PROGRAMS)
     mounts.temporary(_HOME, policy.limits.temporary, "0700")
     if policy.sockets:
         mounts.show(policy.sockets, _SOCKETS)

@@ -9,7 +9,6 @@ ours runs inside.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
@@ -21,8 +20,9 @@ from pathlib import Path
 
 from interlock.world.run_socket import bind
 from interlock.world.sandbox.forwarder import Forwarder
+from interlock.world.sandbox.inside import packed
 from interlock.world.sandbox.network import Opening
-from interlock.world.sandbox.pasta import NAMESERVERS, Pasta, attached, nameservers
+from interlock.world.sandbox.pasta import NAMESERVERS, Pasta, attaching, nameservers
 from interlock.world.sandbox.policy import SandboxPolicy
 from interlock.world.sandbox.upstream import has_upstream
 
@@ -80,11 +80,9 @@ def _connect(
     over: threading.Event,
 ) -> None:
     """Serve one sandbox. pasta ends with the thread that started it, so it waits here."""
-    try:
-        connection, _ = listener.accept()
-    except OSError:
-        return
     with ExitStack() as stack, suppress(OSError):
+        attach = stack.enter_context(attaching(pasta)) if pasta else None
+        connection, _ = listener.accept()
         with connection:
             connection.settimeout(_SECONDS)
             _, descriptors, _, _ = socket.recv_fds(connection, 1, _MOST_SOCKETS, socket.MSG_CMSG_CLOEXEC)
@@ -92,14 +90,14 @@ def _connect(
             namespace, *sockets = descriptors
             stack.callback(os.close, namespace)
             listeners = [socket.socket(fileno=one) for one in sockets]
-            has_pasta = pasta is not None and stack.enter_context(attached(pasta, namespace))
+            has_pasta = attach is not None and attach(namespace)
             needs_proxy = not has_pasta or has_upstream(policy.environment)
             proxy = variables(listeners[-1]) if needs_proxy else {}
             if not needs_proxy:
                 listeners.pop().close()
             forwarder = Forwarder(listeners, opening, policy.environment, policy.network_setting)
             stack.callback(forwarder.end)
-            connection.sendall(json.dumps(proxy).encode())
+            connection.sendall(packed(proxy).encode())
         over.wait()
 
 

@@ -31,6 +31,8 @@ _SECRETS: Final = tuple(
 )
 """Where logins, keys and the history of a person are kept, below their home."""
 _ROOTS: Final = ("/etc", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/backups", "/boot", "/usr/local/etc")
+_PACKAGES: Final = ("/var/lib/dpkg", "/var/lib/apt", "/var/cache/apt", "/var/lib/rpm", "/var/lib/pacman")
+"""What package managers keep: locks, and thousands of public files, which take longer to look at than all the rest."""
 _DEPTH: Final = 3
 _MOST_ROOT_ONLY: Final = 400
 _DEBUGGING: Final = ("/sys/kernel/debug", "/sys/kernel/tracing", "/sys/kernel/security", "/sys/fs/bpf")
@@ -69,6 +71,9 @@ def root_only(home: Path) -> Iterator[Path]:
 
 
 def _closed(directory: str, depth: int) -> Iterator[str]:
+    """Give what is closed to others in a directory."""
+    if directory in _PACKAGES:
+        return
     for entry in _entries(directory):
         if _is_closed(entry):
             yield entry.path
@@ -78,12 +83,15 @@ def _closed(directory: str, depth: int) -> Iterator[str]:
 
 def _is_closed(entry: os.DirEntry[str]) -> bool:
     """True for a file or directory that others may not read or enter."""
-    with suppress(OSError):
+    if entry.is_symlink():
+        return False
+    try:
         mode = entry.stat(follow_symlinks=False).st_mode
-        if stat.S_ISDIR(mode):
-            return mode & 0o005 != 0o005
-        return stat.S_ISREG(mode) and not mode & stat.S_IROTH
-    return False
+    except OSError:
+        return False
+    if stat.S_ISDIR(mode):
+        return mode & 0o005 != 0o005
+    return stat.S_ISREG(mode) and not mode & stat.S_IROTH
 
 
 def _entries(directory: str) -> list[os.DirEntry[str]]:

@@ -1,29 +1,27 @@
 """The first program in a sandbox: fills the private directories, limits itself, and becomes the agent.
 
-It is run by its path with `-I -S`, so it imports nothing but the standard library. Its first argument says what to do,
-as JSON; the others are the command.
+It is run with `-I -S`, so it imports nothing but the standard library. Its first argument says what to do,
+by `packed`; the others are the command.
+
+Each run waits for it, and most of what it takes is imports: those of `json`, `shutil`, `signal`, `contextlib` and
+`array` would take longer than everything that is done here.
 """
 
 from __future__ import annotations
 
-import ctypes
-import fcntl
-import json
+import marshal
 import os
 import resource
-import shutil
-import signal
-import struct
 import sys
-import termios
 from _socket import AF_INET, AF_INET6, AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
-from array import array
-from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Mapping, Sequence
     from typing import Any
+else:
+    import _signal as signal
 
 __all__ = [
     "ON_TERMINAL",
@@ -33,6 +31,7 @@ __all__ = [
     "landlock_version",
     "main",
     "on_terminal",
+    "packed",
     "restrict",
 ]
 
@@ -55,17 +54,25 @@ _LOGIN_SECONDS = 90.0
 """Longer than the driver waits for a login to be refreshed."""
 _BACKLOG = 128
 _NO_NETWORK = 125
+_CHUNK = 1 << 20
+_FORMAT = 4
+"""The form of `marshal` that each version of Python reads."""
 
 
 class _NoNetwork(Exception):
     """The driver does not answer, or an address inside is taken."""
 
 
+def packed(value: Any) -> str:
+    """Return plain values as an argument for this program."""
+    return marshal.dumps(value, _FORMAT).hex()
+
+
 def main(words: Sequence[str]) -> int:
     """Prepare the sandbox and become the command, or run it where it has a terminal; give its exit status."""
     if words[0] == ON_TERMINAL:
         return on_terminal(words[1:])
-    given = json.loads(words[0])
+    given = marshal.loads(bytes.fromhex(words[0]))
     try:
         asked = _ask_for_network(**given["network"]) if given["network"] else None
         _prepare(given)
@@ -109,8 +116,13 @@ def on_terminal(words: Sequence[str]) -> int:
     One that suspends itself continues at once: no shell is there to do it. A terminal that controls another session
     already does not control it.
     """
-    with suppress(PermissionError):  # the first process of a session has one
+    import fcntl
+    import termios
+
+    try:
         os.setsid()
+    except PermissionError:  # the first process of a session has one
+        pass
     try:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     except OSError:
@@ -143,7 +155,7 @@ def _ask_for_network(path: str, listening: Sequence[Sequence[Any]]) -> socket:
         connection = socket(AF_UNIX, SOCK_STREAM)
         connection.settimeout(_NETWORK_SECONDS)
         connection.connect(path)
-        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, array("i", sent))])
+        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, _numbers(sent))])
     except OSError as error:
         raise _NoNetwork(error) from None
     return connection
@@ -156,10 +168,14 @@ def _ask_for_logins(path: str, places: Sequence[str]) -> None:
         sent = [os.open(os.path.dirname(place), os.O_RDONLY | os.O_DIRECTORY) for place in places]
         connection.settimeout(_LOGIN_SECONDS)
         connection.connect(path)
-        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, array("i", sent))])
+        connection.sendmsg([b"."], [(SOL_SOCKET, SCM_RIGHTS, _numbers(sent))])
         connection.recv(1)
     except OSError as error:
         _say(f"there is no login in the sandbox: {error}")
+
+
+def _numbers(descriptors: Sequence[int]) -> bytes:
+    return b"".join(one.to_bytes(4, sys.byteorder) for one in descriptors)
 
 
 def _listener(host: str, port: int) -> socket | None:
@@ -181,8 +197,8 @@ def _answer(connection: socket) -> dict[str, str]:
     try:
         while part := connection.recv(4096):
             answer += part
-        found: dict[str, str] = json.loads(answer)
-    except (OSError, ValueError) as error:
+        found: dict[str, str] = marshal.loads(bytes.fromhex(answer.decode()))
+    except (OSError, ValueError, EOFError) as error:
         raise _NoNetwork(error) from None
     return found
 
@@ -225,7 +241,7 @@ def _copy(source: str, target: str, left: list[int]) -> None:
             return
         if not os.path.lexists(target):
             os.symlink(source, target)
-    except (OSError, shutil.Error) as error:
+    except OSError as error:
         _say(f"{source} was not copied: {error}")
 
 
@@ -245,7 +261,9 @@ def _copy_directory(source: str, target: str) -> None:
 def _copy_file(source: str, target: str) -> None:
     """Copy a regular file unless there is one; sockets and the like are left out."""
     if os.path.isfile(source) and not os.path.lexists(target):
-        shutil.copyfile(source, target)
+        with open(source, "rb") as read, open(target, "xb") as write:
+            while part := read.read(_CHUNK):
+                write.write(part)
         os.chmod(target, os.stat(source).st_mode & 0o700 | 0o600)
 
 
@@ -285,6 +303,8 @@ def _leave_keyring() -> None:
 
 def landlock_version() -> int:
     """Return the version of Landlock in this kernel; 0 where it has none."""
+    import ctypes
+
     return max(0, int(_libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1)))
 
 
@@ -311,21 +331,27 @@ def restrict(writable: Sequence[str], *, is_scoped: bool) -> bool:
 
 
 def _ruleset(*handled: int) -> int:
+    import ctypes
+
     rules = (ctypes.c_uint64 * len(handled))(*handled)
     return int(_libc().syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), 0))
 
 
 def _allow(made: int, path: str, rights: int) -> None:
+    import ctypes
+
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return  # what is not there cannot be written either
-    rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place))
+    rule = ctypes.create_string_buffer(rights.to_bytes(8, sys.byteorder) + _numbers((place,)))
     _libc().syscall(_ADD_RULE, made, _BENEATH, rule, 0)
     os.close(place)
 
 
 def _libc() -> Any:
+    import ctypes
+
     return ctypes.CDLL(None, use_errno=True)
 
 

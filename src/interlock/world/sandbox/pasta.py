@@ -5,18 +5,20 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import socket
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from interlock.world.sandbox import attach
+from interlock.world.sandbox import attach as attach_program
 from interlock.world.sandbox.network import METADATA, is_closed, own_networks
 
-__all__ = ["NAMESERVERS", "Pasta", "attached", "find", "nameservers"]
+__all__ = ["NAMESERVERS", "Pasta", "attaching", "find", "nameservers"]
 
 _PROGRAMS: Final = ("/usr/bin/pasta", "/usr/local/bin/pasta", "/run/current-system/sw/bin/pasta")
 _RESOLVER: Final = "192.0.0.53"
@@ -29,6 +31,7 @@ _READY: Final = ("--pid", "/dev/stdout")
 """pasta says its number once the network is there."""
 _SECONDS: Final = 20.0
 NAMESERVERS: Final = Path("/etc/resolv.conf")
+_IPV6: Final = Path("/proc/net/if_inet6")
 
 
 def find() -> str:
@@ -45,42 +48,48 @@ class Pasta(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def attached(pasta: Pasta, namespace: int) -> Iterator[bool]:
-    """Connect a network namespace while the block runs, by the thread that began it; False where that fails."""
-    held, hold = os.pipe()
-    with os.fdopen(hold, "wb") as holding:
+def attaching(pasta: Pasta) -> Iterator[Callable[[int], bool]]:
+    """Give what connects a network namespace while the block runs, by the thread that began it; False if that fails."""
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
+    with ours:
         try:
-            process = _start(pasta, namespace, held)
+            process = _start(pasta, theirs)
         except OSError:
-            yield False
+            yield lambda _: False
             return
         finally:
-            os.close(held)
+            theirs.close()
+
+        def attach(namespace: int) -> bool:
+            closed = (one for one in (*own_networks(), *METADATA) if ":" not in one or _IPV6.exists())
+            try:
+                socket.send_fds(ours, [",".join(closed).encode()], [namespace])
+                return _is_ready(process)
+            except OSError:
+                return False
+            finally:
+                ours.close()
+
         try:
-            is_ready = _is_ready(process)
-            holding.close()
-            yield is_ready
+            yield attach
         finally:
             process.kill()
-            process.communicate()
+            # Its interface takes the kernel 40 ms to remove, in which nothing of it runs.
+            threading.Thread(target=process.communicate, name="pasta", daemon=True).start()
 
 
-def _start(pasta: Pasta, namespace: int, held: int) -> subprocess.Popen[bytes]:
-    closed = ",".join(
-        one for one in (*own_networks(), *METADATA) if ":" not in one or Path("/proc/net/if_inet6").exists()
-    )
+def _start(pasta: Pasta, stdin: socket.socket) -> subprocess.Popen[bytes]:
     # Answers of the machine's first resolver come from this address then, so it is only for what cannot be reached.
     resolver = ("--dns-forward", _RESOLVER) if _RESOLVER in (nameservers() or "") else ()
     user = ("--runas", "0:0") if os.geteuid() == 0 else ()  # whose namespace it is; it would become another
     return subprocess.Popen(
         (
-            *(pasta.python, "-I", "-S", "-B", attach.__file__, str(namespace), str(held), closed),
+            *(pasta.python, "-I", "-S", "-B", attach_program.__file__),
             *(pasta.program, *_NOTHING_OF_THIS_MACHINE, *resolver, *user, *_READY),
         ),
-        stdin=subprocess.DEVNULL,
+        stdin=stdin.fileno(),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        pass_fds=(namespace, held),
         cwd="/",
         env={},
     )
