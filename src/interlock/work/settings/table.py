@@ -111,7 +111,7 @@ SETTINGS = (
         "agent.sandbox",
         "auto",
         "The sandbox of agents: auto is the strongest that works here, none lets them run with all of your rights.",
-        values=("auto", "bubblewrap", "seatbelt", "none"),
+        values=("auto", "bubblewrap", "seatbelt", "container", "none"),
     ),
     SettingSpec(
         "agent.network",
@@ -285,7 +285,7 @@ SETTINGS = (
         "verify.sandbox",
         SAME_AS_AGENTS,
         "The sandbox of verifiers and tests, which run what agents wrote: agent is the same as that of agents.",
-        values=(SAME_AS_AGENTS, "auto", "bubblewrap", "seatbelt", "none"),
+        values=(SAME_AS_AGENTS, "auto", "bubblewrap", "seatbelt", "container", "none"),
     ),
     SettingSpec(
         "verify.network",

@@ -6,7 +6,8 @@
     environment   the variables that come along
     hidden        the paths that are covered: secrets, sockets, and what only root may read
     mounts        the arguments of bubblewrap, with each cover before what lies deeper
-    bubblewrap    Linux; `seatbelt` is macOS and untested; `unconfined` is no sandbox at all
+    bubblewrap    Linux; `container` is podman, with the same mounts
+    seatbelt      macOS, untested; `unconfined` is no sandbox at all
     inside        the first program of a run: fills the private directories, sets the limits, becomes the agent
     remount       the tree of a running sandbox, made read-only or writable from outside
     network       what a network reaches; `connecting` makes it, by `pasta` (`attach`) or by `forwarder` (`upstream`)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from interlock.world.sandbox.bubblewrap import Bubblewrap
+from interlock.world.sandbox.container import Container
 from interlock.world.sandbox.pasta import find
 from interlock.world.sandbox.policy import Limits, Network, Sandbox, SandboxPolicy
 from interlock.world.sandbox.seatbelt import Seatbelt
@@ -21,7 +22,7 @@ from interlock.world.sandbox.unconfined import Unavailable, Unconfined
 
 __all__ = ["Wanted", "choose", "explain", "has_direct_network", "try_sandbox"]
 
-Wanted = Literal["auto", "bubblewrap", "seatbelt", "none"]
+Wanted = Literal["auto", "bubblewrap", "seatbelt", "container", "none"]
 _SECONDS: Final = 30.0
 _OLDEST: Final = (0, 8)
 _PROGRAMS: Final = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/current-system/sw/bin/bwrap")
@@ -44,8 +45,11 @@ def choose(wanted: Wanted) -> Sandbox | Unavailable:
         return Unconfined()
     if wanted == "auto":
         found = choose("seatbelt" if sys.platform == "darwin" else "bubblewrap")
-        return Unconfined(instead=found) if isinstance(found, Unavailable) else found
-    return _seatbelt() if wanted == "seatbelt" else _bubblewrap()
+        if not isinstance(found, Unavailable):
+            return found
+        instead = choose("container")
+        return Unconfined(instead=found) if isinstance(instead, Unavailable) else instead
+    return {"bubblewrap": _bubblewrap, "seatbelt": _seatbelt, "container": _container}[wanted]()
 
 
 def _bubblewrap() -> Sandbox | Unavailable:
@@ -70,6 +74,19 @@ def _seatbelt() -> Sandbox | Unavailable:
     found = Seatbelt()
     said = try_sandbox(found)
     return found if said is None else Unavailable(f"`sandbox-exec` does not work: {said}", "Use no sandbox.")
+
+
+def _container() -> Sandbox | Unavailable:
+    if sys.platform != "linux":
+        return Unavailable("A container needs Linux.", "On macOS, use seatbelt.")
+    program = shutil.which("podman")
+    if program is None or not program.startswith("/"):
+        return Unavailable("podman is not installed.", "Install it, for example with `apt-get install podman`.")
+    found = Container(program, _version(program) or "", is_root=os.geteuid() == 0)
+    said = try_sandbox(found)
+    if said is None:
+        return found
+    return Unavailable(f"podman does not work: {said}", "Run `podman run --rm --rootfs /:O true` to look at it.")
 
 
 def _version(program: str) -> str | None:

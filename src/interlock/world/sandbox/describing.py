@@ -8,7 +8,15 @@ from typing import Final
 from interlock.world.sandbox.inside import SCOPES_SINCE, WRITES_SINCE, landlock_version
 from interlock.world.sandbox.policy import Network, Sandbox
 
-__all__ = ["describe", "limits_text", "network_text", "of_bubblewrap", "of_seatbelt", "of_unconfined"]
+__all__ = [
+    "describe",
+    "limits_text",
+    "network_text",
+    "of_bubblewrap",
+    "of_container",
+    "of_seatbelt",
+    "of_unconfined",
+]
 
 _NETWORK: Final = "not protected: the agent reaches all that this machine reaches, also servers that listen only to it"
 
@@ -68,6 +76,14 @@ def of_seatbelt(*, network: Network) -> Iterator[tuple[str, str]]:
     yield "processes", "not its own: what leaves the run's group can outlive it"
     yield "memory and processes", "not limited; what is written is"
     yield "network", network_text(network)
+
+
+def of_container(*, is_root: bool, network: Network) -> Iterator[tuple[str, str]]:
+    """Give what a container of podman protects, and what it does not."""
+    yield from (one for one in of_bubblewrap(is_root=is_root, network=network) if one[0] not in ("processes", "limits"))
+    yield "processes", "its own: all end with the run, but live on if `ralph` itself is killed: `podman` removes them"
+    yield "limits", "sizes of files and of what is in memory; for others than root, processes; nothing is watched"
+    yield "namespaces", "an agent can make more of its own, which uncover nothing"
 
 
 def of_unconfined() -> Iterator[tuple[str, str]]:
