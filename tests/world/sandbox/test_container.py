@@ -82,11 +82,11 @@ def test_a_container_shows_the_tree_and_hides_secrets(place: Place) -> None:
     before = place.contents()
     script = (
         'pwd; ls -A; echo two > two.txt; cat ~/.netrc ~/.ssh/* "$ROOT/notes.txt"; cd "$CLAUDE_CONFIG_DIR"; '
-        'cat settings.json .credentials.json; cd "$ROOT"; touch ~/new /new /usr/new; git log --format=%s; '
+        'cat settings.json; cd "$ROOT"; touch ~/new /new /usr/new; git log --format=%s; '
         "grep -hE '^(CapBnd|NoNewPrivs):' /proc/self/status; id -u; exit 7"
     )
     rights = f"CapBnd:\t{'0' * 16}\nNoNewPrivs:\t1\n{os.geteuid() or 1000}\n"
-    shown = f'{place.root}\n.git\nREADME.md\nsrc\n{{"model": "x"}}loginfirst\n{rights} [7]\n'
+    shown = f'{place.root}\n.git\nREADME.md\nsrc\n{{"model": "x"}}first\n{rights} [7]\n'
     assert _run(place, script) == shown
     assert (place.tree / "two.txt").read_text() == "two\n"
     assert place.contents() == before
