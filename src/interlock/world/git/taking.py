@@ -20,7 +20,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from interlock.errors import InterlockError
 from interlock.world.git.entries import without_stat_data
@@ -78,19 +77,6 @@ class _Seen(msgspec.Struct):
     attributes: dict[bytes, _Mark]
     ignores: dict[bytes, _Mark]
     pruned: set[bytes]
-    has_nested: bool = False
-    """True if a repository was seen below the top."""
-
-
-class _Listing(msgspec.Struct, frozen=True):
-    """What git listed as neither in the base nor ignored, and everything that this depends on."""
-
-    base: bytes
-    gone: frozenset[bytes]
-    rules: tuple[tuple[bytes, _Mark | bytes], ...]
-    directories: frozenset[bytes]
-    names: frozenset[bytes]
-    others: frozenset[bytes]
 
 
 class TreeTaking(msgspec.Struct):
@@ -114,8 +100,6 @@ class TreeTaking(msgspec.Struct):
     """Directories in which nothing counts."""
     _ignored_files: frozenset[bytes] = frozenset()
     _ignores: dict[bytes, _Mark] = msgspec.field(default_factory=dict)
-    _listing: _Listing | None = None
-    """The last listing, if the same one can be relied on."""
     _tree: str = ""
 
     def take(self, root: GitRoot) -> TakenTree:
@@ -139,7 +123,7 @@ class TreeTaking(msgspec.Struct):
             seen = _walk(top, self._ignored) if seen.pruned else seen
         _refuse_unreadable(repository, seen)
         self._begin(repository, index, seen)
-        wanted, kept, beside = self._list(repository, seen, clock)
+        wanted, kept, beside = self._list(repository, index, seen)
         given_up = {path for path, mark in self._refused.items() if path in wanted and mark == seen.files[path]}
         marks, files, stored = self._marks, seen.files, self._stored
         read = {path for path in wanted if marks.get(path) != files[path] or path not in stored} - given_up
@@ -175,50 +159,28 @@ class TreeTaking(msgspec.Struct):
         self._fixed = frozenset(path for path, (mode, _) in self._base.items() if mode == GITLINK)
         self._stored, self._marks, self._refused = dict(self._base), {}, {}
 
-    def _list(
-        self, repository: Repository, seen: _Seen, clock: int | None
-    ) -> tuple[set[bytes], set[bytes], set[bytes]]:
+    def _list(self, repository: Repository, index: Path, seen: _Seen) -> tuple[set[bytes], set[bytes], set[bytes]]:
         """The files that count, the entries of the base that stay without one, and what no tree can hold."""
         fixed, files = self._fixed, seen.files.keys()
         there = {*seen.directories, *seen.special} if fixed else set()
         kept = {path for path in fixed if path in there or path in files or path in self._skipped}
         kept |= self._skipped - files
         tracked = (self._base.keys() & files) - fixed
-        others = self._others(repository, seen, frozenset(self._base.keys() - tracked - kept), clock)
+        others = self._others(repository, seen, self._base.keys() - tracked - kept)
         inside = {path for path in others if any(one in kept for one in (path, *_above(path)))} if fixed else set()
         wanted = tracked | (others & files) - inside
         rest = [*(files - wanted), *seen.special]
         beside = self._beside(repository, rest, wanted | kept)
         return wanted, kept, beside
 
-    def _others(
-        self, repository: Repository, seen: _Seen, gone: frozenset[bytes], clock: int | None
-    ) -> frozenset[bytes]:
-        """The files that the base does not have and that are not ignored.
-
-        Git is asked only about new files in known directories if nothing else changed that its answer depends on.
-        """
-        base, rules = self._basis.index if self._basis is not None else b"", _rules(repository, seen, clock)
-        names, directories, last = frozenset(seen.files), frozenset(seen.directories), self._listing
-        is_same = last is not None and rules is not None and (base, gone, rules) == (last.base, last.gone, last.rules)
-        if last is not None and is_same and directories <= last.directories:
-            new = names - last.names
-            if not any(_is_gits(path) for path in new):
-                others = last.others & names | new - ignored_among(repository, new)
-                self._listing = replace(last, names=names, others=others)
-                return others
-        self._listing = None
+    def _others(self, repository: Repository, seen: _Seen, gone: set[bytes]) -> set[bytes]:
+        """The files that the base does not have and that are not ignored."""
         index = repository.private / "index.base"
-        index.write_bytes(base)
+        index.write_bytes(self._basis.index if self._basis is not None else b"")
         _remove(repository, index, gone)
         listed = repository.run("ls-files", "-z", "--others", "--exclude-standard", index=index).split(b"\0")
         nested = [path for path in listed if path.endswith(b"/")]
-        others = frozenset(
-            {path for path in listed if path and path not in nested} | set(nested_files(repository, nested))
-        )
-        if rules is not None and not nested:
-            self._listing = _Listing(base, gone, rules, directories, names, others)
-        return others
+        return {path for path in listed if path and path not in nested} | set(nested_files(repository, nested))
 
     def _beside(self, repository: Repository, rest: Collection[bytes], taken: Collection[bytes]) -> set[bytes]:
         """Those files that are neither taken nor ignored; what is ignored as a whole is not walked next time."""
@@ -312,7 +274,6 @@ def _walk(top: bytes, ignored: Collection[bytes]) -> _Seen:
             for one in found:
                 path = prefix + one.name
                 if one.name == b".git" and (not directory or _is_repository(top + b"/" + path)):
-                    seen.has_nested = seen.has_nested or bool(directory)
                     continue
                 if one.is_file(follow_symlinks=False) and one.name not in _RULES:  # nearly every one
                     s = one.stat(follow_symlinks=False)
@@ -394,29 +355,6 @@ def _attributes(repository: Repository, seen: _Seen) -> tuple[tuple[bytes, _Mark
         except OSError:
             continue
     return tuple(found)
-
-
-def _is_gits(path: bytes) -> bool:
-    """True if a name may mean something to git, however it is spelled."""
-    return b".git" in path.lower() or b"~" in path
-
-
-def _rules(repository: Repository, seen: _Seen, clock: int | None) -> tuple[tuple[bytes, _Mark | bytes], ...] | None:
-    """What decides which files are ignored, wherever it stands; None if a file of it may change unseen."""
-    if (
-        clock is None
-        or seen.has_nested
-        or any(max(mark[2:4]) >= clock - _UNSETTLED_NANOSECONDS for mark in seen.ignores.values())
-    ):
-        return None
-    users = repository.setting("core.excludesfile")
-    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    places = [repository.common / "info" / "exclude", Path(users or f"{home}/git/ignore").expanduser()]
-    try:
-        outside = [(os.fsencode(one), one.read_bytes() if one.is_file() else b"") for one in places]
-    except OSError:
-        return None
-    return (*sorted(seen.ignores.items()), *outside)
 
 
 # What git stores
