@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_
 
-from interlock.errors import Conflict
+from interlock.errors import Conflict, InterlockError
 from interlock.work.driver.context import DriverContext
 from interlock.work.driver.interrupts import Interrupts, PauseRequested
 from interlock.work.gates.presence import Person
@@ -210,6 +210,26 @@ def test_a_driver_that_is_changed_while_the_story_loop_runs_replaces_it(bench: B
     assert thread.spent[1] == 1.5, "what its loop used until then"
     with closing(bench.open()) as journal:
         assert [one.outcome for one in journal.instances("story")] == ["superseded"]
+
+
+def test_a_link_that_an_agent_left_leads_no_story_out_of_its_tree(bench: Bench) -> None:
+    """What guards the files of a story loop is not there while the plain loop runs."""
+    outside = bench.root.parent / "outside"
+    outside.mkdir()
+    bench.settings |= {"thread.driver": "plain", "thread.isolation": "own", "story.tests": ("true",)}
+    bench.play([{"say": "I begin."}, shell(f"rm -rf .ralf; ln -s {outside} .ralf"), {"finish": True}], DONE)
+    bench.judge(STORY_MET, PASS)
+    id_ = bench.new()
+    bench.act(id_, "finalize", "run")
+    _when(
+        bench,
+        _says("I begin."),
+        lambda context: configure(context, id_, bench.person, with_(default_config(context.settings), driver="story")),
+    )
+    with pytest.raises(InterlockError) as caught:
+        bench.act(id_, "start")
+    assert caught.value.code == "file_unsafe"
+    assert list(outside.iterdir()) == []
 
 
 def test_a_reset_that_is_begun_while_the_driver_reads_is_done_and_not_only_settled(bench: Bench) -> None:

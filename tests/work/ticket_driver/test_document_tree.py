@@ -11,11 +11,14 @@ import pytest
 from interlock.errors import Refusal
 from interlock.machine import load_shipped
 from interlock.work.ticket_driver.document_tree import creates_documents, is_document
+from interlock.work.ticket_driver.thread_stage import plan_text
+from interlock.work.tickets.verbs import edit
+from interlock.work.views.ticket import ticket_view
 from interlock.world.repository import own_tree
 from interlock.world.sandbox.choosing import choose
 from interlock.world.sandbox.unconfined import Unavailable
 from work.threads.benches import DONE, shell
-from work.ticket_driver.ways import NUMBER, PLAN, RALPH, Way, commands, made
+from work.ticket_driver.ways import NUMBER, PERSON, PLAN, RALPH, Way, commands, made
 
 from .calling import calls
 
@@ -104,6 +107,22 @@ def test_without_a_branch_or_a_commit_no_agent_is_started(way: Way) -> None:
     assert "git switch" in caught.value.hint
     with closing(way.open()) as journal:
         assert journal.instances("session") == []
+
+
+@pytest.mark.parametrize("kind", ["a file that git does not have", "the settings of git", "a link to one"])
+def test_a_plan_that_an_agent_names_reads_nothing_that_is_hidden_from_it(way: Way, kind: str) -> None:
+    """What is a plan goes into the prompts of agents, and they choose its path."""
+    (way.root / "notes.md").write_text("do-not-read-me")
+    way.git("config", "remote.origin.url", "https://do-not-read-me@example.org/")
+    (way.root / ".git" / "info" / "exclude").write_text("notes.md\n.ralf/\n")
+    Path(way.root / "link.md").symlink_to("notes.md")
+    way.git("add", "link.md")
+    way.git("commit", "-qm", "a link")
+    path = {"a file that git does not have": "notes.md", "the settings of git": ".git/config"}.get(kind, "link.md")
+    with closing(way.open()) as journal:
+        journal.transact(edit(PERSON, NUMBER, artifacts={"plan_document": path}))
+        shown = plan_text(way.context(journal), ticket_view(journal, NUMBER, comments=0))
+    assert "do-not-read-me" not in (shown or "")
 
 
 def test_documents_are_those_that_the_machine_names() -> None:

@@ -125,7 +125,8 @@ def _write_story(step: ThreadStep) -> None:
     number = next(n for n in range(1, 10_000) if f"fix-{n}" not in known)
     id_ = f"fix-{number}" if text is not None else "story-1-1"
     file = f"{_STORIES}/{thread.id[-6:]}-{id_}.md"
-    write_text(files, root / file, story)
+    # The tree is the agents': a link in it must not lead what we write out of it.
+    step.context.ports.folder(root).write(file, story.encode("utf-8", "surrogateescape"))
     if progress is None:
         write_text(files, path, template(thread.title, [(id_, file)], thread.updated))
     else:

@@ -144,17 +144,19 @@ def _is_sound(thread: Thread) -> bool:
 
 
 def plan_text(context: DriverContext, ticket: TicketView) -> str | None:
-    """Return the plan of a ticket; None if it has none, or it is not a file of the repository.
+    """Return the plan of a ticket; None if it has none, or it is not committed.
 
-    It is read from the agents' tree of the ticket while the person's branch does not have it yet.
+    Agents name it and are told what is in it, so nothing is read that only the person's checkout has. While the
+    person's branch does not have it yet, it is on that of the ticket's tree.
     """
     if ticket.plan is None:
         return None
-    prepared = own_tree(context.state_directory, known_ticket(context.journal, ticket.number).id)
-    for root in (prepared, context.root):
-        content = context.ports.files.read_below(root, ticket.plan, _MAX_PLAN)
+    id_ = known_ticket(context.journal, ticket.number).id
+    is_prepared = context.ports.files.mark(own_tree(context.state_directory, id_)) is not None
+    for revision in (f"ralf/{id_}", "HEAD") if is_prepared else ("HEAD",):
+        content = context.git.contents(context.root, revision, [ticket.plan]).get(ticket.plan)
         if content is not None:
-            return content.decode("utf-8", "replace")
+            return content[:_MAX_PLAN].decode("utf-8", "replace")
     return None
 
 
