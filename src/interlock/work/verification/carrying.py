@@ -30,6 +30,8 @@ def carry(root: Path, path: str, place: Path, stop: StopSignal) -> Carried | str
     try:
         if not source.parent.resolve().is_relative_to(root.resolve()):
             return f"{path} cannot be carried: it lies outside of the repository"
+        if not target.parent.resolve().is_relative_to(place.resolve()):
+            return f"{path} cannot be carried: a link in the tree leads out of it"
         target.parent.mkdir(parents=True, exist_ok=True)
         for name in _names(source):
             if stop.is_set():
